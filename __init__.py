@@ -12,34 +12,101 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import models
+from .core import collective
 
 if TYPE_CHECKING:
-    from .api.answers import simulate, verify
-    from .api.inputs import load
+    from .api.answers import verify
+    from .api.plots import plot
+    from .api.repair import repair
     from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
+    from .api.simulations import simulate
     from .api.tables import links, records, sends, to_networkx
+    from .core.collective import Collective
     from .core.formulation import Formulation
     from .core.method import Method
+    from .studies.advise import advise
+    from .studies.calibrate import calibrate
+    from .studies.check import check
+    from .studies.exports import (
+        export_astra,
+        export_chakra,
+        export_goal,
+        export_instances,
+        export_msccl,
+        export_mscclpp,
+        export_schema,
+    )
+    from .studies.find_topology import find_topology
+    from .studies.imports import (
+        import_astra,
+        import_chakra,
+        import_csv,
+        import_libra,
+        import_msccl,
+        import_nccl,
+        import_nvidia_smi,
+        import_rocm_smi,
+        import_taccl,
+        import_teccl,
+        import_wan,
+    )
+    from .studies.inputs import load
+    from .studies.polish import polish
+    from .studies.record_files import report, table
+    from .studies.reproduction import reproduce
+    from .studies.resilience import resilience
+    from .studies.select import select
 
     __version__: str
 
 __all__ = [
+    "Collective",
     "Formulation",
     "Method",
     "Run",
     "__version__",
+    "advise",
+    "calibrate",
+    "check",
     "compare",
     "explain",
+    "export_astra",
+    "export_chakra",
+    "export_goal",
+    "export_instances",
+    "export_msccl",
+    "export_mscclpp",
+    "export_schema",
+    "find_topology",
     "formulation",
+    "import_astra",
+    "import_chakra",
+    "import_csv",
+    "import_libra",
+    "import_msccl",
+    "import_nccl",
+    "import_nvidia_smi",
+    "import_rocm_smi",
+    "import_taccl",
+    "import_teccl",
+    "import_wan",
     "links",
     "load",
     "models",
+    "plot",
+    "polish",
     "records",
     "register",
+    "repair",
+    "report",
+    "reproduce",
+    "resilience",
+    "select",
     "sends",
     "sensitivity",
     "simulate",
     "solve",
+    "table",
     "to_networkx",
     "train",
     "verify",
@@ -47,18 +114,38 @@ __all__ = [
 
 #: Modules of what is imported when it is asked for.
 _PLACES = {
-    "load": "api.inputs",
-    **dict.fromkeys(("simulate", "verify"), "api.answers"),
-    **dict.fromkeys(("Run", "compare", "explain", "formulation", "register"), "api.runs"),
-    **dict.fromkeys(("sensitivity", "solve", "train"), "api.runs"),
-    **dict.fromkeys(("links", "records", "sends", "to_networkx"), "api.tables"),
-    "Formulation": "core.formulation",
-    "Method": "core.method",
+    name: module
+    for module, names in {
+        "api.answers": "verify",
+        "api.plots": "plot",
+        "api.repair": "repair",
+        "api.runs": "Run compare explain formulation register sensitivity solve train",
+        "api.simulations": "simulate",
+        "api.tables": "links records sends to_networkx",
+        "core.collective": "Collective",
+        "core.formulation": "Formulation",
+        "core.method": "Method",
+        "studies.advise": "advise",
+        "studies.calibrate": "calibrate",
+        "studies.check": "check",
+        "studies.exports": "export_astra export_chakra export_goal export_instances export_msccl export_mscclpp "
+        "export_schema",
+        "studies.find_topology": "find_topology",
+        "studies.imports": "import_astra import_chakra import_csv import_libra import_msccl import_nccl "
+        "import_nvidia_smi import_rocm_smi import_taccl import_teccl import_wan",
+        "studies.inputs": "load",
+        "studies.polish": "polish",
+        "studies.record_files": "report table",
+        "studies.reproduction": "reproduce",
+        "studies.resilience": "resilience",
+        "studies.select": "select",
+    }.items()
+    for name in names.split()
 }
 
 
 def __getattr__(name: str) -> Any:
-    """What the package offers, imported when it is asked for."""
+    """Import an attribute of the package on first access."""
     if name == "__version__":
         from .harness.environment import cwb_version
 
@@ -69,12 +156,24 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def _load_collectives() -> None:
+    import_module(".harness.registry", __name__).load_collectives()
+
+
+collective.load_collectives_by(_load_collectives)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
 class _Models(ModuleType):
-    """The package of the exact methods, which called lists all methods."""
+    """The package of the exact methods, which called lists all methods.
+
+    A function ``models`` in place of the package would break ``import cwb.models.teccl as teccl``, which looks the
+    package up here. A ``__getattr__`` of this module is not asked, since importing a package binds its name. A class of
+    the module is how Python's reference, "Customizing module attribute access", has it.
+    """
 
     def __call__(self, spec: Any = None, collective: str | None = None) -> Any:
         from .api.tables import models as listed

@@ -1,4 +1,4 @@
-"""Combinatorial engines: arrays and the dataclasses of :mod:`cwb.core` in, arrays out.
+"""Combinatorial engines on arrays and the dataclasses of :mod:`cwb.core`.
 
-No Pyomo, no solver, no options.
+They use no Pyomo, no solver and no options.
 """

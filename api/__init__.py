@@ -1,1 +1,1 @@
-"""The facade of the package for programs and notebooks: what ``import cwb`` offers, each imported when it is used."""
+"""Python interface: everything that ``import cwb`` offers, imported on first use."""

@@ -1,18 +1,17 @@
-"""What is done with an answer: it is verified and simulated."""
+"""Answers of runs and files, and their verification."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.errors import InputError
-from .inputs import Spec, load
+from ..studies.inputs import Spec, load
 from .runs import Run
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
     from ..core.bounds import Certificate
     from ..core.instance import Instance
-    from ..core.trace import SimulationMode, Trace
     from ..core.verdict import Verdict
     from ..schedules.files import ScheduleFile
 
@@ -25,78 +24,26 @@ def verify(
     Parameters
     ----------
     run : Run, ScheduleFile or instance
-        What was solved; or an instance, or what :func:`load` takes, with its answer.
+        A solved problem; or an instance, or what :func:`load` takes, with its answer.
     answer : Answer, optional
-        In place of the run's.
+        Answer to verify instead of the run's.
     certificate : Certificate, optional
-        Of the bound; by default the run's.
+        Certificate of the bound; by default the run's.
     """
     from ..schedules import verdict_of
 
     if answer is None:
         certificate = certificate or (run.proved_by if isinstance(run, Run) else getattr(run, "certificate", None))
-    return verdict_of(*answered(run, answer), certificate)
+    return verdict_of(*instance_and_answer(run, answer), certificate)
 
 
-def simulate(
-    run: Run | ScheduleFile | Spec, answer: Answer | None = None, mode: str | None = None, **settings: Any
-) -> Trace:
-    """Simulate a schedule: compute when each send starts and ends, and how busy the links are.
-
-    Parameters
-    ----------
-    run : Run, ScheduleFile or instance
-        What was solved; or an instance, or what :func:`load` takes, with its answer.
-    answer : StepSchedule, Schedule or TreePacking, optional
-        In place of the run's.
-    mode : str, optional
-        ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, of trees, ``shares``. By default the
-        model of all completion times: ``shares`` for trees, ``congestion-aware`` for all else.
-    **settings
-        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`. Without ``pieces``,
-        trees have as many as for their completion time.
+def instance_and_answer(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
+    """Return the problem and the answer of a run, a schedule file, or an instance with an answer.
 
     Raises
     ------
     InputError
-        If there is no such mode, or the answer is no schedule.
-    """
-    from ..core.orbits import TreeOrbits
-    from ..core.trees import TreePacking
-    from ..schedules.completion import completion_of, mode_of
-    from ..schedules.simulate import simulate as simulated
-
-    instance, played = sent(run, answer)
-    chosen = mode_of(played) if mode is None else mode_named(mode)
-    if isinstance(played, TreePacking | TreeOrbits) and "pieces" not in settings:
-        settings["pieces"] = completion_of(instance, played).pieces or 1
-    return simulated(instance, played, chosen, **settings)
-
-
-def mode_named(name: str) -> SimulationMode:
-    """The simulation mode of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    from ..core.text import one_of
-    from ..core.trace import SimulationMode as Modes
-
-    modes = [mode.value for mode in Modes]
-    if name not in modes:
-        raise InputError(f"{name!r} is unknown{one_of(name, modes)}", source="mode")
-    return Modes(name)
-
-
-def answered(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
-    """The problem and the answer of a run or a schedule file, or of an instance and an answer.
-
-    Raises
-    ------
-    InputError
-        If it is an instance alone.
+        If an instance is given without an answer.
     """
     from ..schedules.files import ScheduleFile
 
@@ -105,20 +52,20 @@ def answered(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Ins
     if isinstance(run, ScheduleFile):
         return run.instance, run.answer if answer is None else answer
     if answer is None:
-        raise InputError(f"expected what cwb.solve gives, or an answer beside {type(run).__name__}", source="answer")
+        raise InputError(f"expected the result of cwb.solve, or an answer with {type(run).__name__}", source="answer")
     return load(run), answer
 
 
-def sent(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
-    """As :func:`answered`, with orders of chunks written as sends on the links of their fabric.
+def instance_and_sends(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
+    """Return problem and answer like :func:`instance_and_answer`; chunk orders become sends on links.
 
     Raises
     ------
     InputError
-        If it is an instance alone, or there are too many sends.
+        If an instance is given without an answer, or there are too many sends.
     """
     from ..core.answers import ChunkOrders
-    from ..schedules.chunk_orders import lowered
+    from ..schedules.chunk_orders import to_sends
 
-    instance, found = answered(run, answer)
-    return lowered(instance, found) if isinstance(found, ChunkOrders) else (instance, found)
+    instance, found = instance_and_answer(run, answer)
+    return to_sends(instance, found) if isinstance(found, ChunkOrders) else (instance, found)

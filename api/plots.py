@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import InputError
+from ..core.choices import PLOT_KINDS, SIMULATION_MODES
+from ..core.errors import InputError, locate_errors
+from ..core.instance import Instance
+from ..core.option_names import check_name, keyword_names, verb
 from ..core.text import one_of
+from ..studies.inputs import load
 
 if TYPE_CHECKING:
-    from ..core.instance import Instance
+    from ..core.answers import Answer
+    from ..core.bounds import Certificate
+    from ..core.record import RunRecord
     from ..core.trace import SimulationMode, Trace
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.files import ScheduleFile
-    from .runs import Run
 
 #: Plots of a schedule.
-KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
+KINDS = PLOT_KINDS
 
 #: Those of tree packings alone.
 OF_TREES = ("trees", "network", "map")
@@ -25,50 +30,84 @@ OF_TREES = ("trees", "network", "map")
 #: Those that the interactive page has, all in one.
 PAGE = ("heatmap", "gantt")
 
+#: How names of files end that hold schedules and nothing else.
+SCHEDULES = (".json.gz", ".npz")
+
+#: Bytes of a file that tell what it is.
+_HEAD = 65536
+
 #: Intervals of time for which utilization is shown; fewer where links are many.
 _PARTS, _CELLS = 200, 20_000_000
 
 
 class Plot:
-    """A plot, drawn in the requested format.
+    """A plot that is drawn in the requested format.
 
     Parameters
     ----------
     draw : callable
-        Takes ``svg``, ``pdf`` or ``png`` and gives the file's bytes.
+        Returns the file's bytes for ``svg``, ``pdf`` or ``png``.
+    pages : bool
+        True if ``draw`` also supports ``html``.
     """
 
-    def __init__(self, draw: Callable[[str], bytes]) -> None:
-        self._draw = draw
+    def __init__(self, draw: Callable[[str], bytes], *, pages: bool = False) -> None:
+        self._draw, self._pages = draw, pages
 
     def save(self, path: str | Path) -> Path:
-        """Write a .svg, .pdf or .png file, and give its path.
+        """Write a .svg, .pdf or .png file, for a schedule also an .html page, and return its path.
 
         Raises
         ------
         InputError
-            If it has another suffix, or cannot be written.
+            If the suffix is unknown or the file cannot be written.
         """
         from ..core.files import write_whole
-        from ..reports.plots import plot_format
 
         path = Path(path)
-        write_whole(path, self._draw(plot_format(path)))
+        write_whole(path, self._draw(self.format_of(path)))
         return path
+
+    def format_of(self, path: Path) -> str:
+        """Return the format that a file's suffix names.
+
+        Raises
+        ------
+        InputError
+            If the suffix is not that of a supported format.
+        """
+        from ..reports.plots import plot_format
+
+        if not self._pages:
+            return plot_format(path)
+        if path.suffix.lower() == ".html":
+            return "html"
+        try:
+            return plot_format(path)
+        except InputError as error:
+            raise InputError(f"{error.problem}, .html", source=error.source) from None
 
     def _repr_svg_(self) -> str:
         return self._draw("svg").decode()
 
 
-def plot_of(run: Run, kind: str | None, mode: str | None) -> Plot:
+def plot_of_answer(
+    record: RunRecord,
+    problem: Instance,
+    answer: Answer,
+    certificate: Certificate | None,
+    kind: str | None,
+    mode: str | None,
+) -> Plot:
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
-    from ..core.answers import BandwidthPlan
+    from ..core.answers import BandwidthPlan, ChunkOrders
+    from ..core.trace import mode_named
     from ..reports.plots import PLOTS, get
+    from ..schedules.chunk_orders import to_sends
     from ..schedules.files import ScheduleFile, Written
-    from .answers import mode_named, sent
-    from .inputs import keyword_names
 
-    problem, answer = (run.problem, run.schedule) if isinstance(run.schedule, BandwidthPlan) else sent(run, None)
+    if isinstance(answer, ChunkOrders):
+        problem, answer = to_sends(problem, answer)
     chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
     known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if chosen not in known:
@@ -77,15 +116,184 @@ def plot_of(run: Run, kind: str | None, mode: str | None) -> Plot:
 
     def draw(form: str) -> bytes:
         if chosen in PLOTS or not isinstance(answer, Written):
-            return get(chosen)([run], form)
-        read = ScheduleFile(problem, answer, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
+            return get(chosen)([record], form)
+        read = ScheduleFile(problem, answer, certificate, {"model": record.model}, record.metrics.get("pieces"))
         with keyword_names():
-            return drawn(read, chosen, simulated, form)
+            return draw_plot(read, chosen, simulated, form)
 
     return Plot(draw)
 
 
-def drawn(
+@verb
+def plot(
+    name: str | Path | Instance,
+    *records: str | Path,
+    where: str | Sequence[str] = (),
+    only: str | None = None,
+    kind: str | None = None,
+    mode: str | None = None,
+    tree: int | Sequence[int] = (),
+    places: str | Path | None = None,
+    output: str | Path | None = None,
+) -> Plot:
+    """Draw records, a schedule or a network, as ``cwb plot`` does.
+
+    Parameters
+    ----------
+    name : str, Path or Instance
+        Name of a plot of records, file of a schedule, or an instance whose network is drawn.
+    *records : str or Path
+        JSONL files and folders of them; by default ``results``.
+    where, only : str or sequence of str
+        Selected records: conditions such as ``"model=ring"``, and methods such as ``"ring,teccl*"``.
+    kind, mode : str, optional
+        Plot of a schedule, by default ``heatmap``, and its model of time on links.
+    tree : int or sequence of int
+        Trees to draw, counted from 0.
+    places : str or Path, optional
+        JSON file with longitude and latitude of sites, for the kind ``map``.
+    output : str or Path, optional
+        File for the plot, .svg, .pdf or .png; for a schedule also .html.
+
+    Returns
+    -------
+    Plot
+        Displayed by a notebook; ``save("file.pdf")`` writes it.
+
+    Raises
+    ------
+    InputError
+        If there is no such plot, or an option does not apply to it.
+    """
+    target = None if output is None else Path(output)
+    trees = (tree,) if isinstance(tree, int) else tuple(tree)
+    conditions = (where,) if isinstance(where, str) else tuple(where)
+    of_schedule = {"--kind": kind, "--mode": mode, "--tree": trees or None, "--places": places}
+    if isinstance(name, Instance) or (not records and is_network(str(name))):
+        _refuse(of_schedule)
+        made = _network_plot(name)
+    elif str(name).endswith((".json", *SCHEDULES)):
+        if records:
+            raise InputError("a schedule is drawn from its own file; expected no records", source=str(records[0]))
+        if conditions or only:
+            place = "--where" if conditions else "--only"
+            raise InputError("only for plots of records, not for a schedule", source=place)
+        made = _schedule_plot(Path(str(name)), kind, mode, trees, places, target)
+    else:
+        from ..reports.plots import get, plot_format
+        from ..studies.record_files import chosen_records
+
+        draw = get(str(name))
+        _refuse(of_schedule)
+        if target is not None:
+            plot_format(target)
+        some = chosen_records(records, conditions, only)
+        made = Plot(lambda form: draw(some, form))
+    if target is not None:
+        made.save(target)
+    return made
+
+
+def _refuse(given: Mapping[str, object]) -> None:
+    """Reject options that apply only to the plot of a schedule."""
+    for option, value in given.items():
+        if value is not None:
+            raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
+
+
+def is_network(text: str) -> bool:
+    """Return True if a text names an instance, and neither a plot nor a schedule file."""
+    from ..core.fabric import looks_like_fabric
+    from ..instances.expression import is_expression
+    from ..instances.generators import GENERATORS
+    from ..instances.loader import shipped_instances
+    from ..reports.plots import PLOTS
+
+    if text in PLOTS or text.endswith(SCHEDULES):
+        return False
+    if text.endswith(".json"):
+        return Path(text).is_file() and not _begins_as_schedule(Path(text))
+    return looks_like_fabric(text) or is_expression(text) or text in GENERATORS or text in shipped_instances()
+
+
+def _begins_as_schedule(path: Path) -> bool:
+    """Return True if a file begins with the format name of schedules, or without a network."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    return b'"cwb-schedule' in head or b'"network"' not in head
+
+
+def _network_plot(spec: str | Path | Instance) -> Plot:
+    from ..core.fabric import Fabric, expanded_size
+    from ..core.network_views import links_of
+    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.topology import check_size, draw
+
+    instance = load(spec)
+    network = instance.network
+    if isinstance(network, Fabric):
+        nodes, links = expanded_size(network)
+        check_size(nodes, links // 2)
+        network = links_of(network)
+
+    def drawn_network(form: str) -> bytes:
+        with look():
+            return to_bytes(draw(instance.name, network), form)
+
+    return Plot(drawn_network)
+
+
+def _schedule_plot(
+    file: Path,
+    kind: str | None,
+    mode: str | None,
+    trees: tuple[int, ...],
+    places: str | Path | None,
+    target: Path | None,
+) -> Plot:
+    from ..core.trace import SimulationMode
+    from ..schedules.files import read_schedule
+
+    if trees and kind not in OF_TREES:
+        raise InputError(f"only for --kind {', '.join(OF_TREES)}", source="--tree")
+    if places is not None and kind != "map":
+        raise InputError("only for --kind map", source="--places")
+    if target is not None and target.suffix.lower() == ".html" and kind not in (None, *PAGE):
+        raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(target))
+    chosen = KINDS[0] if kind is None else check_name(kind, KINDS, "--kind")
+    simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
+    coordinates = None if places is None else _read_places(Path(places))
+
+    def draw(form: str) -> bytes:
+        with locate_errors(source=str(file)), keyword_names():
+            return draw_plot(read, chosen, simulated, form, trees, coordinates)
+
+    made = Plot(draw, pages=True)
+    if target is not None:
+        made.format_of(target)
+    with locate_errors(source=str(file)):
+        read = read_schedule(file)
+    return made
+
+
+def _read_places(path: Path) -> dict[str, tuple[float, float]]:
+    """Read longitude and latitude of sites, in degrees."""
+    from ..instances.loader import read_json
+
+    found: dict[str, tuple[float, float]] = {}
+    with locate_errors(source=str(path)):
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise InputError('expected an object such as {"London": [-0.1, 51.5]}')
+        for name, pair in data.items():
+            numbers = isinstance(pair, list) and all(type(part) in (int, float) for part in pair)
+            if not numbers or len(pair) != 2 or abs(pair[0]) > 180 or abs(pair[1]) > 90:
+                raise InputError("expected [longitude, latitude] in degrees", place=name)
+            found[name] = (float(pair[0]), float(pair[1]))
+    return found
+
+
+def draw_plot(
     read: ScheduleFile,
     kind: str,
     mode: SimulationMode | None,
@@ -93,29 +301,26 @@ def drawn(
     trees: tuple[int, ...] = (),
     places: dict[str, tuple[float, float]] | None = None,
 ) -> bytes:
-    """Draw one plot of a schedule, or the page.
+    """Draw one plot of a schedule, or its page.
 
     Parameters
     ----------
-    read : ScheduleFile
-        The schedule with its instance.
     kind : str
-        One of :data:`KINDS`.
+        One of the plots in :data:`KINDS`.
     mode : SimulationMode or None
-        Of the simulation that is drawn; None is the model of all completion times.
+        Model of the simulation that is drawn; None is the model of all completion times.
     form : str
         ``svg``, ``pdf``, ``png`` or ``html``.
     trees : tuple of int
-        Trees to draw.
+        Trees to draw, counted from 0.
     places : dict, optional
-        Longitude and latitude of sites, by their names.
+        Longitude and latitude of sites in degrees, by name.
 
     Raises
     ------
     InputError
-        If there is no such plot of it.
+        If the schedule has no such plot.
     """
-    from ..core.orbits import TreeOrbits, written_out
     from ..core.trees import TreePacking
     from ..reports.plots import (
         html,
@@ -128,12 +333,11 @@ def drawn(
     )
     from ..reports.plots.look import look, to_bytes
     from ..schedules.simulate.run import utilization
+    from ..schedules.verify.answers import write_out
 
     instance, answer = read.instance, read.answer
-    if isinstance(answer, TreeOrbits):
-        answer = written_out(answer, instance.topology)
     if kind in OF_TREES:
-        if not isinstance(answer, TreePacking):
+        if not isinstance(answer := write_out(answer, instance), TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")
         if kind == "map":
             with look():
@@ -146,7 +350,7 @@ def drawn(
     with look():
         if kind == "heatmap" and form != "html":
             return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
-        trace, pieces = _played(read, mode)
+        trace, pieces = _simulate_answer(read, mode)
         traffic = _traffic(read, pieces)
         if form == "html":
             return html.page(traffic, trace)
@@ -158,8 +362,8 @@ def drawn(
         return to_bytes(schedule_utilization.draw(title, edges, used), form)
 
 
-def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
-    """Play a schedule in the model of all completion times, or in a mode; also give the pieces of a tree."""
+def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
+    """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
     from ..schedules.completion import completion_of, mode_of
     from ..schedules.simulate.run import simulate
 
@@ -169,7 +373,7 @@ def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int
 
 
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
-    """Return what a schedule sends, in the order of a simulation of it."""
+    """Return the sends of a schedule in the order of its simulation."""
     from ..core.schedule import StepSchedule
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.simulate.transfers import sends_of
@@ -181,12 +385,12 @@ def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
 
 
 def _title(instance: Instance, read: ScheduleFile) -> str:
-    """Return what a schedule is for, and which method it is by, if its file says so."""
+    """Return the instance of a schedule and its method, if the file names one."""
     from ..reports.plots.schedule_view import bytes_unit
 
     method = read.extra.get("model", read.extra.get("method"))
     words = [method] if isinstance(method, str) else []
     if (demand := instance.demand) is not None:
         unit, size = bytes_unit(float(demand.size_bytes))
-        words.append(f"{demand.collective.value} of {float(demand.size_bytes) / size:.6g} {unit}")
+        words.append(f"{demand.collective.name} of {float(demand.size_bytes) / size:.6g} {unit}")
     return f"{' '.join(words)} on {instance.name}" if words else instance.name

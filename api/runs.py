@@ -1,19 +1,23 @@
-"""One run, a suite or a study of an instance, and their results."""
+"""Runs, suites and studies of an instance, with their results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.choices import RETRIES
 from ..core.errors import InputError
+from ..core.option_names import check_name, keyword_names
 from ..core.record import RunRecord
-from .inputs import MAX_CHUNKS, Spec, at_least_0, keyword_names, load, whole
+from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
     from ..core.bounds import Certificate
+    from ..core.collective import Collective
     from ..core.explanation import Explanation
     from ..core.formulation import Formulation
     from ..core.instance import Instance
@@ -26,31 +30,44 @@ if TYPE_CHECKING:
 
 
 class Run(RunRecord):
-    """A record together with the problem and the answer as objects.
+    """A record with its problem and answer as objects.
 
-    :meth:`~cwb.core.record.RunRecord.to_json` and results files have only the record.
+    :meth:`~cwb.core.record.RunRecord.to_json` and files of results contain only the record.
     """
 
     _finished: FinishedRun | None = None
 
     @classmethod
     def of(cls, finished: FinishedRun) -> Run:
-        """The record of a run, with its instance, answer and certificate."""
+        """Return the record of a run with its instance, answer and certificate."""
         made = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
         object.__setattr__(made, "_finished", finished)
         return made
 
     @property
-    def problem(self) -> Instance:
-        """The instance as it was posed to the method.
+    def finished(self) -> FinishedRun:
+        """The run and its answer in the form of the harness.
 
         Raises
         ------
         InputError
-            If the record was read, and not made here.
+            If the record was read from a file.
+        """
+        if self._finished is None:
+            raise InputError("a record read from a file contains no answer; solve it again", source="finished")
+        return self._finished
+
+    @property
+    def problem(self) -> Instance:
+        """The instance that the method solved.
+
+        Raises
+        ------
+        InputError
+            If the record was read from a file.
         """
         if self._finished is None or self._finished.instance is None:
-            raise InputError("a record that is read holds no instance; solve it again", source="problem")
+            raise InputError("a record read from a file contains no instance; solve it again", source="problem")
         return self._finished.instance
 
     @property
@@ -60,7 +77,7 @@ class Run(RunRecord):
         Raises
         ------
         InputError
-            If there is none.
+            If there is no answer.
         """
         if self._finished is None or self._finished.answer is None:
             why = self.message or "a record that is read has none"
@@ -69,7 +86,7 @@ class Run(RunRecord):
 
     @property
     def proved_by(self) -> Certificate | None:
-        """The certificate of the bound, in full; None if there is none."""
+        """The full certificate of the bound; None without one."""
         return None if self._finished is None else self._finished.certificate
 
     def plot(self, kind: str | None = None, *, mode: str | None = None) -> Plot:
@@ -78,24 +95,24 @@ class Run(RunRecord):
         Parameters
         ----------
         kind : str, optional
-            Of a schedule ``heatmap``, the default, ``gantt`` or ``utilization``, of trees also ``trees``, ``network``
-            and ``map``; or the name of a plot of records, which a plan of bandwidths has by default.
+            For a schedule ``heatmap``, the default, ``gantt`` or ``utilization``; for trees also ``trees``, ``network``
+            and ``map``; or a plot of records, which is the default for a plan of bandwidths.
         mode : str, optional
-            Of the simulation that is drawn, as of :func:`simulate`.
+            Model of the simulation that is drawn, as in :func:`simulate`.
 
         Returns
         -------
         Plot
-            A notebook shows it; ``save("file.pdf")`` writes it.
+            Displayed by a notebook; ``save("file.pdf")`` writes it.
 
         Raises
         ------
         InputError
             If there is no answer, or no such plot of it.
         """
-        from .plots import plot_of
+        from .plots import plot_of_answer
 
-        return plot_of(self, kind, mode)
+        return plot_of_answer(self, self.problem, self.schedule, self.proved_by, kind, mode)
 
 
 def solve(
@@ -112,6 +129,13 @@ def solve(
     gap: float | None = None,
     log_file: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+    append: str | Path | None = None,
+    write_model: str | Path | None = None,
+    pool: int = 1,
+    explain: bool = False,
+    sensitivity: bool = False,
+    picture: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
@@ -127,11 +151,19 @@ def solve(
         Of the collective, such as ``"all_gather"``, ``"1 GiB"`` and 4, in place of the instance's. Of a method that has
         an option ``chunks``, it is the option.
     solver : str
-        Name of the solver.
+        Name of the solver, such as ``highs``.
     seed, threads, time_limit_s, gap, log_file
-        Limits of the run.
+        Seed and limits of the run, as on the command line.
     solver_options : mapping, optional
         Options of the solver by its own names, such as ``{"presolve": "off"}`` of HiGHS.
+    output, append, write_model : str or Path, optional
+        Files for the answer, for the record (JSONL), and for the last model passed to the solver (.mps or .lp).
+    pool : int
+        Number of best different answers of a formulation, in files with their ranks in the names.
+    explain, sensitivity : bool
+        Whether the record says why there is no answer, and what more bandwidth is worth; a failure is a warning.
+    picture : str or Path, optional
+        File for a drawing of the network with its sensitivities, .svg, .pdf or .png.
     progress : callable, optional
         Called with one line at a time.
     **options
@@ -147,8 +179,11 @@ def solve(
     InputError
         If a name or an option is wrong.
     """
-    from ..core.budget import silent
+    from ..core.budget import ignore
     from ..harness import Request, registry, run
+    from ..harness.last_model import LastModel
+    from ..harness.request import Listener
+    from ..studies.solve import finish_run
 
     if not isinstance(model, str):
         register(model)
@@ -159,13 +194,41 @@ def solve(
             options, chunks = {**options, "chunks": chunks}, None
         asked = load(instance, collective=collective, size=size, chunks=chunks)
         seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
-        time_limit_s, gap = _limit(time_limit_s, "time_limit_s"), _limit(gap, "gap")
-        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
-        return Run.of(run(asked, request, progress or silent))
+        time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
+        own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
+        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool)
+        kept = None if write_model is None else LastModel(Path(write_model))
+        shown = progress or ignore
+        listener = Listener(shown) if kept is None else Listener(shown, on_model=kept)
+        done = run(asked, request, listener=listener)
+        if kept is not None:
+            kept.write()
+        record, found = finish_run(
+            done,
+            request,
+            lambda: asked,
+            output=None if output is None else Path(output),
+            append=None if append is None else Path(append),
+            explain=explain,
+            sensitivity=sensitivity,
+            picture=None if picture is None else Path(picture),
+            progress=shown,
+            notice=shown,
+        )
+        if found.error is not None and progress is None:
+            warnings.warn(f"a study failed: {found.error!r}", stacklevel=2)
+        return Run.of(replace(done, record=record))
 
 
 def train(
-    spec: Spec, *, chunks: int = 1, seed: int = 0, time_limit_s: float | None = None, **options: Any
+    spec: Spec,
+    *,
+    chunks: int = 1,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    timeline: str | Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Simulate a training iteration, as ``cwb train`` does.
 
@@ -174,36 +237,42 @@ def train(
     spec : instance
         An instance, or what :func:`load` takes.
     chunks : int
-        Chunks that each rank's part of a collective is cut into.
+        Number of chunks of each rank's part of a collective.
     seed, time_limit_s
-        Of each run of a method.
+        Seed and time limit of each run of a method.
+    timeline : str or Path, optional
+        File for a drawing of the tasks over time, .svg, .pdf or .png.
     **options
-        Those of ``cwb train`` by their names: ``workload="gpt-2"``, ``method={"all_reduce": "bfb"}``,
-        ``group={"tp": "16"}``, ``bucket=["25 MiB"]``; ``options`` are those of each method.
+        Those of ``cwb train`` by name: ``workload="gpt-2"``, ``method={"all_reduce": "bfb"}``,
+        ``group={"tp": "16"}``, ``bucket=["25 MiB"]``; ``options`` maps methods to their options.
 
     Returns
     -------
     dict
-        What ``cwb train --json`` prints.
+        The output of ``cwb train --json``.
 
     Raises
     ------
     InputError
         If an option, the workload, a group or a method is wrong.
     Unsupported
-        If a method does not take a collective.
+        If a method does not support a collective.
     """
-    from ..core.fields import validated
+    from ..core.budget import ignore
+    from ..core.fields import run_validation
     from ..core.training import TrainingOptions
-    from ..harness.training import measures, request_of
-    from ..harness.training import train as simulated
+    from ..studies.training import draw_timeline, measures, request_of
+    from ..studies.training import train as simulated
 
     with keyword_names():
         known = TrainingOptions.model_fields
-        asked = validated(lambda: TrainingOptions.model_validate(options), known)
+        asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
         chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
-        request = request_of(asked, chunks, seed, _limit(time_limit_s, "time_limit_s"))
-        return measures(simulated(load(spec), request))
+        request = request_of(asked, chunks, seed, seconds_or_none(time_limit_s, "time_limit_s"))
+        made = simulated(load(spec), request, progress or ignore)
+        if timeline is not None:
+            draw_timeline(Path(timeline), made)
+        return measures(made)
 
 
 def explain(
@@ -223,14 +292,14 @@ def explain(
     instance : Instance or other
         The instance or what :func:`load` takes.
     model : str
-        Name of a formulation, or of a method that one explains.
+        Name of a formulation, or of a method that has one.
     collective, size, solver, time_limit_s, **options
-        As of :func:`solve`; without a limit, the search for clashing conditions ends after a minute.
+        As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
 
     Returns
     -------
     Explanation
-        ``print(explanation.text())`` shows it.
+        Printed by ``print(explanation.text())``.
 
     Raises
     ------
@@ -239,7 +308,7 @@ def explain(
     SolverUnavailable
         If the solver is missing.
     """
-    from ..harness.explain import explain as explained
+    from ..studies.explain import explain as explained
 
     with keyword_names():
         return explained(*_study(instance, model, collective, size, solver, time_limit_s, options))
@@ -255,32 +324,32 @@ def sensitivity(
     time_limit_s: float | None = None,
     **options: Any,
 ) -> Sensitivity:
-    """Return what more bandwidth is worth, as ``cwb solve --sensitivity`` does.
+    """Return the value of more bandwidth, as ``cwb solve --sensitivity`` does.
 
     Parameters
     ----------
     instance : Instance or other
         The instance or what :func:`load` takes.
     model : str
-        Name of a method, or of a formulation that is solved as it is declared.
+        Name of a method, or of a formulation that is solved as declared.
     collective, size, solver, time_limit_s, **options
-        As of :func:`solve`; the limit is that of all solves together.
+        As in :func:`solve`; the limit is for all solves together.
 
     Returns
     -------
     Sensitivity
-        ``print(found.text())`` shows it.
+        Printed by ``print(found.text())``.
 
     Raises
     ------
     InputError
         If a name is wrong.
     Unsupported
-        If the method proves no time of the instance, or there is no bandwidth to change.
+        If the method proves no time for the instance, or there is no bandwidth to change.
     SolverUnavailable
         If the solver is missing.
     """
-    from ..harness.sensitivity import sensitivity as found
+    from ..studies.sensitivity import sensitivity as found
 
     with keyword_names():
         return found(*_study(instance, model, collective, size, solver, time_limit_s, options))
@@ -298,49 +367,101 @@ def _study(
     from ..harness import Request
 
     asked = load(instance, collective=collective, size=size)
-    return asked, Request(model, solver, options, time_limit_s=_limit(time_limit_s, "time_limit_s"))
-
-
-def _limit(value: float | None, name: str) -> float | None:
-    return None if value is None else at_least_0(value, name)
+    return asked, Request(model, solver, options, time_limit_s=seconds_or_none(time_limit_s, "time_limit_s"))
 
 
 def compare(
-    suite: str | Path,
-    output: str | Path,
+    suite: str | Path | None = None,
+    output: str | Path = "results",
     progress: Callable[[str], None] | None = None,
     seeds: int | None = None,
+    *,
+    models: str | None = None,
+    instances: str | None = None,
+    collectives: str | None = None,
+    sizes: str | None = None,
+    solvers: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    retry: str | Sequence[str] = (),
+    jobs: int | None = None,
+    time_limit_s: float | None = None,
+    grace_s: float = 10.0,
+    memory: str | None = None,
+    executor: str = "local",
 ) -> list[RunRecord]:
     """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``.
 
-    ``seeds`` is the number of seeds of every run, from 0, instead of the suite's.
-    """
-    from ..core.budget import silent
-    from ..harness.suite import run_suite
+    Parameters
+    ----------
+    suite : str or Path, optional
+        File or name of a suite; None if ``models`` and ``instances`` are given instead.
+    output : str or Path
+        Folder of the records; runs that have one are not repeated.
+    progress : callable, optional
+        Called with one line at a time.
+    seeds : int, optional
+        Number of seeds of every run, from 0, instead of the suite's.
+    models, instances, collectives, sizes, solvers : str, optional
+        Comma-separated names in place of a suite; sizes such as ``"1KiB..1GiB"``.
+    options : mapping, optional
+        Options of the models; the values of a list are tried in turn.
+    retry : str or sequence of str
+        Recorded runs to repeat: ``failed``, ``limit`` or ``all``.
+    jobs : int, optional
+        Threads of all runs in progress; by default the number of cores.
+    time_limit_s, grace_s : float
+        Seconds of a run instead of the suite's, and further seconds until it is killed.
+    memory : str, optional
+        Largest resident memory of a run, such as ``"4 GiB"``.
+    executor : str
+        ``local``, ``dask://HOST:PORT``, ``slurm`` or ``slurm-local``.
 
-    return run_suite(suite, Path(output), progress or silent, seeds=seeds)
-
-
-def formulation(name: str) -> Formulation:
-    """Return a declared model by name, such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model.
+    Returns
+    -------
+    list of RunRecord
+        The records of all cells.
 
     Raises
     ------
     InputError
-        If there is none with that name.
+        If the suite or an option is wrong, or records cannot be written.
+    KeyboardInterrupt
+        After Ctrl-C; records up to then are written.
+    """
+    from ..core.budget import ignore
+    from ..harness.suite import Settings, run_suite
+    from ..studies.grid import Asked, limits_of, suite_of
+
+    with keyword_names():
+        limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
+        again = (retry,) if isinstance(retry, str) else tuple(retry)
+        settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs)
+        asked = Asked(models, instances, collectives, sizes, solvers, options or {})
+        with asked.located():
+            chosen = suite if suite is not None and not asked.given else suite_of(suite, asked, progress or ignore)
+        return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
+
+
+def formulation(name: str) -> Formulation:
+    """Return a declared model such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model.
+
+    Raises
+    ------
+    InputError
+        If no formulation has the name.
     """
     from ..harness import registry
 
     return registry.formulation(name)
 
 
-def register(entry: Method | Formulation | Adapter) -> None:
-    """Register a method, formulation or solver of your own by its name, in this process.
+def register(entry: Method | Formulation | Adapter | Collective) -> None:
+    """Register a method, formulation, solver or collective of your own by its name, in this process.
 
     Raises
     ------
     InputError
-        If another one has the name.
+        If the name is taken by another one.
     """
     from ..harness import registry
 

@@ -1,12 +1,12 @@
-"""Networks, schedules, records and methods as DataFrames of pandas and graphs of networkx."""
+"""Networks, schedules, records and methods as pandas DataFrames and networkx graphs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .answers import sent
-from .inputs import Spec, load
+from ..studies.inputs import Spec, load
+from .answers import instance_and_sends
 from .runs import Run
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     Parameters
     ----------
     spec : Run, answer, Topology, or what :func:`load` takes
-        Of a run, its schedule.
+        For a run, its schedule is converted.
     instance : Instance or other, optional
-        What a schedule is for: then its nodes have names; else they are positions, of trees ranks.
+        Problem of a schedule, which names its nodes; without it nodes are positions, in trees ranks.
 
     Returns
     -------
     networkx.MultiDiGraph
-        Of a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
-        position; numbers are exact, and :func:`load` gives the same network back. Of a schedule, an edge is a send,
+        For a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
+        position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send,
         with the columns of :func:`sends`.
 
     Raises
@@ -46,25 +46,25 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
 
 
 def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
-    """Return the links as a ``pandas.DataFrame``; for a schedule, with what is sent over them.
+    """Return the links as a ``pandas.DataFrame``; for a schedule, with the traffic on them.
 
     Parameters
     ----------
     spec : Run, answer, Topology, or what :func:`load` takes
-        A network, or what is sent over it.
+        A network, or a schedule on it.
     instance : Instance or other, optional
-        What a schedule is for; without it links have numbers alone.
+        Problem of a schedule; without it links have only numbers.
 
     Returns
     -------
     pandas.DataFrame
-        ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; of a schedule also ``sends``,
+        ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
         ``load_bytes``, ``busy_s`` and ``utilization``.
 
     Raises
     ------
     InputError
-        As of :func:`to_networkx`.
+        If an answer sends nothing.
     """
     from ..exchange.frames import links_frame, loads_frame
 
@@ -79,9 +79,9 @@ def sends(spec: Run | Answer, instance: Spec = None) -> Any:
     Parameters
     ----------
     spec : Run or answer
-        The schedule.
+        A schedule, or a run with one.
     instance : Instance or other, optional
-        What it is for: then nodes have names; else they are positions, of trees ranks.
+        Problem of the schedule, which names its nodes; without it nodes are positions, in trees ranks.
 
     Returns
     -------
@@ -97,29 +97,29 @@ def sends(spec: Run | Answer, instance: Spec = None) -> Any:
     from ..exchange.frames import sends_frame
 
     if (found := _answer_of(spec, instance)) is None:
-        posed, answer = sent(spec, None)
+        posed, answer = instance_and_sends(spec, None)
         return sends_frame(answer, posed)
     return sends_frame(*found)
 
 
 def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | None:
-    """The answer and its instance, if it is about an answer."""
+    """Return an answer with its instance; None if neither argument has an answer."""
     from ..core.answers import BandwidthPlan, BoundOnly, ChunkOrders
     from ..schedules.files import ScheduleFile, Written
 
     if isinstance(spec, Run | ScheduleFile):
-        posed, answer = sent(spec, None)
+        posed, answer = instance_and_sends(spec, None)
         return answer, posed
     if not isinstance(spec, Written | BandwidthPlan | BoundOnly | ChunkOrders):
         return None
     if instance is None:
         return spec, None
-    posed, answer = sent(instance, spec)
+    posed, answer = instance_and_sends(instance, spec)
     return answer, posed
 
 
 def _links_of(instance: Instance) -> Topology:
-    """The network of an instance; a fabric is expanded into links."""
+    """Return the network of an instance; a fabric is expanded into links."""
     from ..core.fabric import Fabric
     from ..core.network_views import links_of
 
@@ -127,17 +127,17 @@ def _links_of(instance: Instance) -> Topology:
 
 
 def records(*paths: str | Path) -> Any:
-    """Return records as a ``pandas.DataFrame``, with a row for each; of several runs with the same key the last one.
+    """Return records as a ``pandas.DataFrame``, one row each; of runs with the same key only the last.
 
     Parameters
     ----------
     *paths : str or Path
-        JSONL files, and folders of them, as ``cwb compare`` writes.
+        JSONL files and folders of them, as written by ``cwb compare``.
 
     Returns
     -------
     pandas.DataFrame
-        Columns are the fields of records; those of nested objects have a dot: ``seconds.total``,
+        Columns are the fields of records; nested fields have a dot: ``seconds.total``,
         ``options.chunks``, ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
 
     Raises
@@ -157,19 +157,19 @@ def models(spec: Spec = None, collective: str | None = None) -> Any:
     Parameters
     ----------
     spec : Instance or other, optional
-        What :func:`load` takes: then who takes it, and why others do not.
+        What :func:`load` takes; adds its support by each method and reasons for the lack of it.
     collective : str, optional
-        Of the instance.
+        Collective that replaces the instance's.
 
     Returns
     -------
     pandas.DataFrame
-        A row for every ``name``, with ``family``, ``kind`` and ``summary``, and ``network`` and ``collectives`` that it
-        takes; of an instance ``takes it`` and ``why not``.
+        A row for every ``name``, with ``family``, ``kind`` and ``summary``, and the supported ``network`` and
+        ``collectives``; with an instance also ``takes it`` and ``why not``.
     """
     import pandas as pd
 
-    from ..harness.takers import methods, methods_for
+    from ..studies.support_matrix import methods, methods_for
 
     rows = methods() if spec is None else methods_for(load(spec, collective=collective))
     return pd.DataFrame(rows).fillna("").set_index("name")

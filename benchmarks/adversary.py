@@ -41,15 +41,17 @@ def main() -> int:
     deadline = time.monotonic() + 60 * options.minutes
     seconds: Counter[str] = Counter()
     cases: Counter[str] = Counter()
+    comparisons: Counter[str] = Counter()
     faults: dict[str, list[tuple[int, Fault]]] = defaultdict(list)
     for done in run(CAMPAIGNS, _tasks(options), options.processes, deadline):
         cases[done.campaign] += 1
+        comparisons[done.campaign] += done.comparisons
         seconds[done.campaign] += done.seconds
         for fault in done.faults:
             faults[done.campaign].append((done.seed, fault))
             if sum(other.kind == fault.kind for _, other in faults[done.campaign]) <= options.shown:
                 print(_line(done.campaign, done.seed, fault), flush=True)
-    _show(cases, faults, seconds)
+    _show(cases, comparisons, faults, seconds)
     return 1 if any(faults.values()) else 0
 
 
@@ -93,14 +95,20 @@ def _line(campaign: str, seed: int, fault: Fault) -> str:
     return f"{campaign} {seed}: {fault.kind}: {fault.question}: claimed {fault.claimed}; known {fault.known}"
 
 
-def _show(cases: Counter[str], faults: dict[str, list[tuple[int, Fault]]], seconds: Counter[str]) -> None:
+def _show(
+    cases: Counter[str],
+    comparisons: Counter[str],
+    faults: dict[str, list[tuple[int, Fault]]],
+    seconds: Counter[str],
+) -> None:
     """Print the table of campaigns, and that of old defects."""
-    print("\n| campaign | oracle | cases | faults | processor seconds |\n|---|---|---|---|---|")
+    print("\n| campaign | oracle | cases | comparisons | faults | processor seconds |\n|---|---|---|---|---|---|")
     for name in cases:
         wrong = len({seed for seed, _ in faults[name]})
-        print(f"| `{name}` | {CAMPAIGNS[name].oracle} | {cases[name]:,} | {wrong:,} | {seconds[name]:,.0f} |")
+        numbers = f"{cases[name]:,} | {comparisons[name]:,} | {wrong:,} | {seconds[name]:,.0f}"
+        print(f"| `{name}` | {CAMPAIGNS[name].oracle} | {numbers} |")
     wrong = sum(len({seed for seed, _ in found}) for found in faults.values())
-    print(f"| all | | {cases.total():,} | {wrong:,} | {sum(seconds.values()):,.0f} |")
+    print(f"| all | | {cases.total():,} | {comparisons.total():,} | {wrong:,} | {sum(seconds.values()):,.0f} |")
     found: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for name, some in faults.items():
         for seed, fault in some:

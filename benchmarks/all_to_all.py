@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, run_one
 from cwb.instances import load
 
@@ -38,7 +38,7 @@ NETWORKS: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 def gap(network: str, chunks: int) -> float:
     """Completion time over the proved bound, less 1, of a schedule that is verified."""
-    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), chunks=chunks)
+    demand = Demand(Collective.ALL_TO_ALL, Fraction(2**34), chunks=chunks)
     record = run_one(load(network).with_changes(demand=demand), Request("all-to-all-schedule"))
     if not record.verified or record.bound is None:
         raise SystemExit(f"{network} in {chunks} chunks: {record.message or record.violations}")

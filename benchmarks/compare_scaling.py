@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from cwb.harness import plan
-from cwb.harness.drive import Tally
+from cwb.harness.drive import ComparisonProgress
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
 from cwb.harness.suite import Settings, run_cells
@@ -50,7 +50,7 @@ class ThreadWatch:
         self.first = self.last = float("inf")
         self._over, self._thread = threading.Event(), threading.Thread(target=self._look)
 
-    def told(self, tally: Tally) -> None:
+    def record_tally(self, tally: ComparisonProgress) -> None:
         """Note when the first run is done, and when fewer are left than jobs."""
         now = time.perf_counter()
         self.first = min(self.first, now if tally.done else self.first)
@@ -136,7 +136,7 @@ def main() -> None:
             where = made.scheduler_address.replace("tcp://", "dask://") if made else "local"
             begin, before = time.perf_counter(), os.times()
             settings = Settings(executor=where, jobs=jobs)
-            comparison = run_cells(runs, Path(folder) / "records.jsonl", settings=settings, watch=watch.told)
+            comparison = run_cells(runs, Path(folder) / "records.jsonl", settings=settings, watch=watch.record_tally)
             wall, after = time.perf_counter() - begin, os.times()
         used = sum(after[:4]) - sum(before[:4])
         first = first or wall

@@ -85,12 +85,12 @@ def model_of(epochs: int) -> Any:
 def by_compiler(epochs: int, *, one_row_at_a_time: bool) -> tuple[Any, Any, float]:
     """Declare, compile and transfer; the HiGHS, what must stay alive, and the seconds of building."""
     from cwb.core.budget import Budget
-    from cwb.core.rows import one_by_one
+    from cwb.core.rows import force_row_by_row
     from cwb.core.solver import SolverOptions
     from cwb.solvers.highs import SOLVER
 
     begin = process_time()
-    with one_by_one() if one_row_at_a_time else nullcontext():
+    with force_row_by_row() if one_row_at_a_time else nullcontext():
         model = model_of(epochs)
     build_s = process_time() - begin
     session, matrix = SOLVER.transfer(model, Budget(), SolverOptions())

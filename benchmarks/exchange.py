@@ -27,12 +27,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from types import SimpleNamespace
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.errors import CwbError, InputError
 from cwb.core.instance import Instance
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.topology import Topology
-from cwb.core.translated import TranslatedTrees
+from cwb.core.translated_trees import TranslatedTrees
 from cwb.core.trees import TreePacking
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
@@ -56,7 +56,7 @@ from cwb.harness.run import run
 from cwb.instances import load
 from cwb.schedules.files import Written
 from cwb.schedules.verify import verify
-from cwb.schedules.verify.translated import expand
+from cwb.schedules.verify.answers import write_out
 from exchange_mutants import mutants
 from exchange_sizes import FORMATS, sizes
 
@@ -70,7 +70,7 @@ NETWORKS = (
     "dgx1()", "dgx_a100()", "ndv2()", "a100(boxes=2)",
 )  # fmt: skip
 
-COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
+COLLECTIVES = [kind for kind in collectives() if kind is not Collective.POINT_TO_POINT]
 
 #: Plans that are made of a schedule.
 PLANS = {
@@ -131,7 +131,7 @@ def sweep(networks: list[str], methods: list[str], seconds: float) -> int:
                 for outcome in exported(*done, single):
                     counts[outcome.partition("!")[0]] += 1
                     if "!" in outcome:
-                        wrong.append(f"{spec}, {method}, {kind.value}: {outcome.partition('!')[2]}")
+                        wrong.append(f"{spec}, {method}, {kind.name}: {outcome.partition('!')[2]}")
         total += counts
         print(f"{spec}: {told(counts)} in {perf_counter() - began:.1f} s", flush=True)
     print(f"all: {told(total)}")
@@ -150,7 +150,7 @@ def told(counts: Counter[str]) -> str:
     return "; ".join(f"{count} {name}" for name, count in counts.most_common())
 
 
-def solved(spec: str, method: str, kind: CollectiveKind, seconds: float) -> tuple[Instance, Written] | str:
+def solved(spec: str, method: str, kind: Collective, seconds: float) -> tuple[Instance, Written] | str:
     """The verified schedule of a method, or why there is none."""
     instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**20)))
     if registry.get(method).supports(instance) is not None:
@@ -221,7 +221,7 @@ def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[i
 
 def brought_back(instance: Instance, flow: Flow, trace: Trace) -> dict[tuple[int, int], Fraction] | None:
     """Bytes between ranks of the verified schedule that a trace becomes; None if it cannot be read."""
-    demand, kind = instance.demands[0], flow.kind or CollectiveKind.POINT_TO_POINT
+    demand, kind = instance.demands[0], flow.kind or Collective.POINT_TO_POINT
     size_bytes = None if flow.kind is None else demand.size_bytes
     assert isinstance(instance.network, Topology)
     try:
@@ -356,8 +356,7 @@ def bytes_of(instance: Instance, answer: Written) -> tuple[dict[tuple[int, int],
 
 def paths(instance: Instance, answer: Written) -> Iterator[tuple[int, tuple[int, ...], Fraction]]:
     """Chunk, links and size of every send, in order."""
-    if isinstance(answer, TranslatedTrees):
-        answer = expand(instance, answer)
+    answer = write_out(answer, instance)
     if isinstance(answer, TreePacking):
         for part in answer.passes:
             for tree in range(len(part)):

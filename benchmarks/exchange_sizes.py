@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.exchange.msccl.check import check_file
 from cwb.exchange.msccl.dialects import DIALECTS
 from cwb.exchange.msccl.flow import Flow, flow_of
@@ -40,11 +40,11 @@ def sizes(ranks: list[int], formats: list[str]) -> int:
 def size(ranks: int, form: str) -> int:
     """An all-gather around a ring, as many steps as ranks squared; as a plan, an all-reduce over two binary trees too."""
     if form == "plan of trees":
-        return sized(f"complete({ranks})", "dbt", CollectiveKind.ALL_REDUCE, plan_size)
+        return sized(f"complete({ranks})", "dbt", Collective.ALL_REDUCE, plan_size)
     return sized(
         f"ring({ranks}, bidirectional=False)",
         "ring",
-        CollectiveKind.ALL_GATHER,
+        Collective.ALL_GATHER,
         plan_size if form == "plan" else xml_size,
     )
 
@@ -72,7 +72,7 @@ def plan_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[st
 def sized(
     spec: str,
     method: str,
-    kind: CollectiveKind,
+    kind: Collective,
     write: Callable[[Flow, Path], tuple[int, Path, Callable[[], list[str]]]],
 ) -> int:
     """Seconds and memory of an export and its check."""

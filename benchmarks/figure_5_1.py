@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.files import write_whole
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
@@ -53,7 +53,7 @@ def networks(*, smoke: bool) -> dict[str, str]:
 
 def traffic(algorithm: str, expression: str, *, cycle: bool) -> Traffic:
     """Run an algorithm on a network."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(2**30))
+    demand = Demand(Collective.ALL_REDUCE, Fraction(2**30))
     instance = load(expression).with_changes(demand=demand)
     method = get(algorithm)
     in_order = algorithm == "ring" and not cycle

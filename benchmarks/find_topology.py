@@ -6,7 +6,7 @@
     python benchmarks/find_topology.py --circulants       # circulants by search: every 111th N <= 2,000; minutes
     python benchmarks/find_topology.py --smoke            # all N <= 100
 
---write writes what ``finder/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
+--write writes ``studies/topology_finder/generalized_kautz.json``. The paper says of its finder: under a minute for
 all these sizes and degrees.
 """
 
@@ -22,11 +22,11 @@ from time import perf_counter
 
 from cwb.algorithms.breadth_first.broadcast import Broadcast
 from cwb.algorithms.breadth_first.graph import graph_of
-from cwb.finder.candidates import imase_itoh
-from cwb.finder.circulants import search
-from cwb.finder.finder import Closure, Job, find
 from cwb.instances.expression import parse_expression
 from cwb.instances.generators import generate
+from cwb.studies.topology_finder.candidates import imase_itoh
+from cwb.studies.topology_finder.circulants import search
+from cwb.studies.topology_finder.finder import Closure, Job, find
 from rich.console import Console
 from rich.table import Table
 

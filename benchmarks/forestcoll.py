@@ -28,12 +28,12 @@ from time import process_time
 
 import cwb
 from cwb.core.budget import Budget, Lap
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.topology import Topology
 from cwb.harness import registry
 from cwb.schedules import verdict_of
 
-GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
+GATHER = Demand(Collective.ALL_GATHER, Fraction(2**30))
 PHASES = ("optimum", "split", "pack", "expand", "verify")
 HEADINGS = ("network", "order", "GPUs", "k", *PHASES, "rest", "sum s", "peak MiB", "trees", "height")
 LIMIT_S, LIMIT_BYTES = 600, 20 * 2**30

@@ -21,7 +21,7 @@ from typing import Any
 
 import cwb
 import numpy as np
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.models.forestcoll.optimum import optimum
@@ -29,7 +29,7 @@ from cwb.models.forestcoll.problem import pose
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "models" / "forestcoll"))
 
-GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
+GATHER = Demand(Collective.ALL_GATHER, Fraction(2**30))
 CASES = ("dgx_a100(boxes=2)", "mi250(boxes=2)")
 SMOKE = ("mi250_8(boxes=1)", "star(4)")
 HEADINGS = ("network", "k", "plain: algorithm 1", "4", "5", "sum s", "fast s", "repack=0 s", "lp s", "fast, optimum s")

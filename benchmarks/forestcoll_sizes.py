@@ -17,7 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import cwb
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Topology
 from cwb.core.trees import TreePacking
@@ -64,7 +64,7 @@ def rows(name: str, numbers: tuple[int, ...]) -> Iterator[str]:
     """Rows of a network: fixed numbers of trees, the optimum, what is chosen for 1 MiB, the plain implementation."""
     loaded = cwb.load(name)
     instance = loaded.with_changes(
-        network=with_latency(loaded.network), demand=Demand(CollectiveKind.ALL_GATHER, Fraction(SIZES["1 MiB"]))
+        network=with_latency(loaded.network), demand=Demand(Collective.ALL_GATHER, Fraction(SIZES["1 MiB"]))
     )
     for k in (*numbers, "optimal"):
         done = run(instance, Request("forestcoll", options={"k": k, "symmetry": "none"}))

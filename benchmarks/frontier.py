@@ -23,7 +23,7 @@ from pathlib import Path
 from time import process_time
 
 import cwb
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.record import RunRecord
 from cwb.harness.request import Request
 from cwb.harness.run import run
@@ -70,7 +70,7 @@ class Row:
         """Solve an instance."""
         instance = cwb.load(network)
         if self.collective:
-            demand = Demand(CollectiveKind(self.collective), Fraction(self.size))
+            demand = Demand(collective_named(self.collective), Fraction(self.size))
             instance = instance.with_changes(demand=demand)
         return run(instance, Request(self.method, options=dict(self.options))).record
 

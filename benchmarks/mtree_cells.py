@@ -18,7 +18,7 @@ from cwb import solvers
 from cwb.algorithms.trees.trees import measures_of_rate, measures_of_trees, packing
 from cwb.core.budget import Budget
 from cwb.core.instance import Instance
-from cwb.core.method import Outcome
+from cwb.core.outcome import Outcome
 from cwb.core.schedule import StepSchedule
 from cwb.core.solver import SolverOptions
 from cwb.core.topology import Topology

@@ -19,12 +19,12 @@ import cwb
 import numpy as np
 from cwb.core.instance import Instance
 from cwb.core.pipelining import Forest, LatencyModel
-from cwb.core.reserved import Reserved, forest_of, reserve
+from cwb.core.rate_reservation import RateReservation, forest_of, reserve_rates
 from cwb.core.schedule import Floats, Ints
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run
 from cwb.reports.plots.look import COLOURS, LINES, look, new_figure, to_bytes
-from cwb.schedules.simulate.reserved import simulate_reserved
+from cwb.schedules.simulate.rate_reservation import simulate_reserved
 
 HELD = LatencyModel.OCCUPANCY
 
@@ -41,7 +41,7 @@ class Trees:
 
     instance: Instance
     packing: TreePacking
-    plan: Reserved
+    plan: RateReservation
     forest: Forest
 
     @property
@@ -59,7 +59,7 @@ class Trees:
 
     def simulated_s(self, delta: int) -> float:
         """Completion time of all trees, event by event."""
-        plan = Reserved(self.plan.seconds, self.plan.rates_Bps, self.offset(delta))
+        plan = RateReservation(self.plan.seconds, self.plan.rates_Bps, self.offset(delta))
         return float(simulate_reserved(self.instance, self.packing, plan, HELD, overhead_s=Fraction(0)).completion_s)
 
 
@@ -71,7 +71,7 @@ def trees_of(network: str) -> Trees:
         raise SystemExit(f"{network}: {done.record.status}")
     packing = done.answer.reduction
     topology = instance.topology
-    return Trees(instance, packing, reserve(topology, packing, HELD), forest_of(topology, packing, HELD))
+    return Trees(instance, packing, reserve_rates(topology, packing, HELD), forest_of(topology, packing, HELD))
 
 
 def lines(trees: Trees) -> list[str]:

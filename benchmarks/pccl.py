@@ -21,7 +21,7 @@ from time import process_time
 
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.harness.run import FinishedRun, Request, run
 from cwb.heuristics.pccl.method import METHOD
@@ -38,9 +38,7 @@ CHUNK = 10**6
 
 def mesh(sides: Sequence[int], groups: Sequence[tuple[int, ...]], chunks: int = 1) -> Instance:
     """All-to-alls of process groups on a mesh, in chunks of a second."""
-    demands = [
-        Demand(CollectiveKind.ALL_TO_ALL, Fraction(len(ranks) * chunks * CHUNK), chunks, ranks) for ranks in groups
-    ]
+    demands = [Demand(Collective.ALL_TO_ALL, Fraction(len(ranks) * chunks * CHUNK), chunks, ranks) for ranks in groups]
     network = load(f"mesh({', '.join(map(str, sides))}, {LINK})")
     return network.with_changes(demand=demands[0], also=tuple(demands[1:]))
 
@@ -62,7 +60,7 @@ def direct_seconds(instance: Instance) -> tuple[float, float]:
     """Time and mean utilization of ``direct`` over shortest ways, all groups at once."""
     from cwb.algorithms.schedules.compose import merge
 
-    parts = [answered(instance.of_one(demand), "direct").answer for demand in instance.demands]
+    parts = [answered(instance.with_single_demand(demand), "direct").answer for demand in instance.demands]
     whole = merge(instance.sha256, parts)
     trace = simulate(instance, whole)
     return trace.completion_s, float(utilization(instance, whole, trace, 1)[1].mean())
@@ -117,8 +115,8 @@ def example(*, smoke: bool) -> None:
     """Print figure 6.13: ranks 0 to 2 exchange data, 0 twice as much, and 6 to 8 gather in two chunks; a chunk takes a second."""
     del smoke
     base = mesh((3, 3), [(0, 1, 2)])
-    twice = [Demand(CollectiveKind.POINT_TO_POINT, Fraction(CHUNK), ranks=(0, other)) for other in (1, 2)]
-    gather = Demand(CollectiveKind.ALL_GATHER, Fraction(6 * CHUNK), 2, (6, 7, 8))
+    twice = [Demand(Collective.POINT_TO_POINT, Fraction(CHUNK), ranks=(0, other)) for other in (1, 2)]
+    gather = Demand(Collective.ALL_GATHER, Fraction(6 * CHUNK), 2, (6, 7, 8))
     found = answered(base.with_changes(also=(*twice, gather)), "pccl", bound="flow")
     record, answer = found.record, found.answer
     outside = sum(1 for node in answer.sends.source.tolist() if node in (3, 4, 5))
@@ -135,7 +133,7 @@ def large(*, smoke: bool) -> None:
     for sides, late in [(sides, late) for sides in sizes for late in (False, True)]:
         instance = mesh(sides, [tuple(range(_count(sides)))])
         if late:
-            whole = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**30))
+            whole = Demand(Collective.ALL_TO_ALL, Fraction(2**30))
             network = load(f"mesh({', '.join(map(str, sides))}, bandwidth='50 GB/s', latency='0.5 us')")
             instance = network.with_changes(demand=whole)
         options = METHOD.options.model_validate({"bound": "cut"})

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cwb.harness.reproduce import papers
+from cwb.studies.reproduce import papers
 
 SMOKE = ("te-ccl", "Table 3")
 

@@ -27,15 +27,15 @@ from pathlib import Path
 from time import process_time
 
 import cwb
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import CwbError
 from cwb.core.instance import Instance
 from cwb.core.workload import Layer, TrainingLoop
 from cwb.harness.request import Request
 from cwb.harness.run import run
 
-GATHER, REDUCE, ALL_TO_ALL = CollectiveKind.ALL_GATHER, CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL
-LATE = CollectiveKind.LATE_ALL_REDUCE
+GATHER, REDUCE, ALL_TO_ALL = Collective.ALL_GATHER, Collective.ALL_REDUCE, Collective.ALL_TO_ALL
+LATE = Collective.LATE_ALL_REDUCE
 
 #: Processor seconds of one size, and its memory.
 LIMIT_S, LIMIT_BYTES = 30, 4 * 2**30
@@ -56,7 +56,7 @@ class Series:
         Expression with ``{}`` for the size; or what :func:`layers` makes, for methods that train.
     sizes : tuple of int
         What is put there.
-    collective : CollectiveKind
+    collective : Collective
         What is asked.
     options : tuple of (str, str)
         Of the method.
@@ -65,7 +65,7 @@ class Series:
     method: str
     network: str
     sizes: tuple[int, ...]
-    collective: CollectiveKind | None = GATHER
+    collective: Collective | None = GATHER
     options: tuple[tuple[str, object], ...] = ()
 
     @property

@@ -17,7 +17,7 @@ from fractions import Fraction
 from time import perf_counter
 
 import numpy as np
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Sends, StepSchedule, sends_from_lists
 from cwb.core.trace import SimulationMode
@@ -30,7 +30,7 @@ from rich.table import Table
 def direct_all_to_all(side: int) -> tuple[Instance, StepSchedule]:
     """Every rank of a torus sends to every other one at once: ``n (n - 1)`` sends of several hops."""
     n = side * side
-    instance = load(f"torus({side},{side})").with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(n * 4096)))
+    instance = load(f"torus({side},{side})").with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(n * 4096)))
     link = {ends: index for index, ends in enumerate(instance.network.link_ends)}
 
     def path(source: int, target: int) -> list[int]:
@@ -73,7 +73,7 @@ def hamiltonian_cycle(side: int) -> list[int]:
 
 def ring_all_reduce(side: int) -> tuple[Instance, StepSchedule]:
     """Reduce-scatter, then all-gather along a ring through a torus: ``2 n (n - 1)`` sends in ``2 (n - 1)`` steps."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(2**30))
+    demand = Demand(Collective.ALL_REDUCE, Fraction(2**30))
     instance = load(f"torus({side},{side},{side})").with_changes(demand=demand)
     order = np.array(hamiltonian_cycle(side))
     n = len(order)

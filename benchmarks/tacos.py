@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.harness.clock import WallClock
 from cwb.heuristics.tacos.method import METHOD
@@ -56,7 +56,7 @@ def network_of(row: dict[str, str]) -> str:
 
 def pose(network: str, chunks: int = 1, mib: float = 1024, kind: str = "all_gather") -> Instance:
     """Make an instance of a network."""
-    return load(network).with_changes(demand=Demand(CollectiveKind(kind), Fraction(mib) * 2**20, chunks))
+    return load(network).with_changes(demand=Demand(collective_named(kind), Fraction(mib) * 2**20, chunks))
 
 
 def peak_mib() -> float:

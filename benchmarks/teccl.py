@@ -18,7 +18,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.record import RunRecord
 from cwb.harness import Request, run_one
 from cwb.instances import load
@@ -47,7 +47,7 @@ LARGE = [
 
 def solve(spec: str, size: Fraction, **options: object) -> tuple[RunRecord, float]:
     """Solve one all-gather; the record, and processor seconds with everything that belongs to it."""
-    instance = load(spec).with_changes(demand=Demand(CollectiveKind.ALL_GATHER, size))
+    instance = load(spec).with_changes(demand=Demand(Collective.ALL_GATHER, size))
     begin = time.process_time()
     record = run_one(instance, Request("teccl", options=options))
     return record, time.process_time() - begin

@@ -18,13 +18,13 @@ from pathlib import Path
 from cwb import solvers
 from cwb.core.answers import BoundOnly
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Outcome
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Outcome
 from cwb.core.topology import Topology
 from cwb.core.units import UnitKind, parse
 from cwb.harness.clock import WallClock
 from cwb.instances import load
-from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, coarse, fine, points_for, reduce
+from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, coarse, fine, points_for, reduce
 from cwb.models.teccl.bounds import best_cut
 from cwb.models.teccl.formulations.all_to_all import build
 from cwb.models.teccl.method import TECCL_ALL_TO_ALL
@@ -48,7 +48,7 @@ def solved(
     instance = (
         load(network) if isinstance(network, str) else load("ring(3)").with_changes(network=network, name="random")
     )
-    instance = instance.with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, size))
+    instance = instance.with_changes(demand=Demand(Collective.ALL_TO_ALL, size))
     chosen = AllToAllOptions.model_validate(options)
     instance = TECCL_ALL_TO_ALL.pose(instance, chosen)
     began = time.process_time()
@@ -124,7 +124,7 @@ def both_sides(seeds: int = 40) -> None:
 
 def delivered(exchange: Exchange, grid: BlockGrid) -> float:
     """Part of everything that is delivered on a grid."""
-    model = build(exchange, grid, reduce(points_for(exchange, grid.side)))
+    model = build(BlockProgram(exchange, grid, reduce(points_for(exchange, grid.side))))
     model.part.setub(None)
     return float(solvers.get("highs").solve(model, Budget()).objective or 0.0)
 

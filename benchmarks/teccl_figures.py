@@ -23,7 +23,7 @@ from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.units import UnitKind as Unit
 from cwb.core.units import parse
@@ -44,7 +44,7 @@ LIMIT_S = 60.0
 
 def asked(network: str, size: str, *, at_once: bool) -> Instance:
     """An all-gather on a network, whose links have no latency if they carry data at once."""
-    instance = load(network).with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(parse(size, Unit.SIZE))))
+    instance = load(network).with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(parse(size, Unit.SIZE))))
     topology = instance.topology
     if not at_once:
         return instance

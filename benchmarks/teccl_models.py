@@ -24,13 +24,13 @@ AIM_S, AIM_GB = 15.0, 2.0
 
 def problem(kind: str) -> Any:
     """NDv2 of two chassis with the published epoch of 1.25 ms."""
-    from cwb.core.collective import CollectiveKind, Demand
+    from cwb.core.collective import Collective, Demand
     from cwb.core.timing import Semantics, Timing
     from cwb.instances import load
     from cwb.models.teccl.problem import epoch_problem
 
     fluid = kind == "lp"
-    demand = Demand(CollectiveKind.ALL_TO_ALL if fluid else CollectiveKind.ALL_GATHER, Fraction(10**9))
+    demand = Demand(Collective.ALL_TO_ALL if fluid else Collective.ALL_GATHER, Fraction(10**9))
     timing = Timing(Semantics.TE_CCL, Fraction(125, 100_000), fluid)
     return epoch_problem(replace(load("ndv2(chassis=2)"), demand=demand, timing=timing))
 

@@ -22,7 +22,7 @@ from time import perf_counter
 
 import numpy as np
 from cwb.core.answers import Answer
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.fabric import expand, parse_fabric
 from cwb.core.instance import Instance
 from cwb.core.ragged import offsets
@@ -42,7 +42,7 @@ def all_to_all(n: int = 256) -> tuple[Instance, Answer]:
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     links = tuple(Link(f"n{a}", f"n{b}", Fraction(10**9)) for a, b in pairs)
     topology = Topology(tuple(Node(f"n{i}") for i in range(n)), links)
-    instance = Instance("all-to-all", topology, Demand(CollectiveKind.ALL_TO_ALL, SIZE))
+    instance = Instance("all-to-all", topology, Demand(Collective.ALL_TO_ALL, SIZE))
     source, target = np.array(pairs, dtype=np.int64).T
     count = len(pairs)
     no, index = np.zeros(count, dtype=np.bool_), np.arange(count)
@@ -60,7 +60,7 @@ def torus_ring(count: int) -> tuple[Instance, Answer]:
     link_of = {ends: i for i, ends in enumerate(topology.link_ends)}
     after = np.roll(cycle, -1)
     links = np.array([link_of[int(a), int(b)] for a, b in zip(cycle, after, strict=True)])
-    instance = Instance("torus-ring", topology, Demand(CollectiveKind.ALL_REDUCE, SIZE))
+    instance = Instance("torus-ring", topology, Demand(Collective.ALL_REDUCE, SIZE))
     one_chunk = np.arange(2 * n - 2)
     chunk, step = np.repeat(np.arange(count), 2 * n - 2), np.tile(one_chunk, count)
     place = (chunk + 1 + step) % n
@@ -88,7 +88,7 @@ def forest(n: int = 1024) -> tuple[Instance, Answer]:
     nodes = tuple(Node(f"n{i}") for i in range(n))
     pairs = [(i, (i + 1) % n) for i in range(n)] + [((i + 1) % n, i) for i in range(n)]
     topology = Topology(nodes, tuple(Link(f"n{a}", f"n{b}", Fraction(10**9)) for a, b in pairs))
-    instance = Instance("forest", topology, Demand(CollectiveKind.ALL_GATHER, SIZE))
+    instance = Instance("forest", topology, Demand(Collective.ALL_GATHER, SIZE))
     root, hop = np.repeat(np.arange(n), n - 1), np.tile(np.arange(n - 1), n)
     way = np.where(root % 2 == 0, 1, -1)
     parent, child = (root + way * hop) % n, (root + way * (hop + 1)) % n
@@ -116,7 +116,7 @@ def leaf_spine(n: int = 1024, leaves: int = 32) -> tuple[Instance, Answer]:
     nodes = [Node(f"n{i}", NodeKind.COMPUTE if i < n else NodeKind.SWITCH) for i in range(n + leaves + 1)]
     rates = [Fraction(10**9)] * (2 * n) + [Fraction(n // leaves * 10**9)] * (2 * leaves)
     links = tuple(Link(f"n{a}", f"n{b}", rate) for (a, b), rate in zip(pairs, rates, strict=True))
-    instance = Instance("leaf-spine", Topology(tuple(nodes), links), Demand(CollectiveKind.ALL_GATHER, SIZE))
+    instance = Instance("leaf-spine", Topology(tuple(nodes), links), Demand(Collective.ALL_GATHER, SIZE))
     root, index = np.repeat(np.arange(n), n - 1), np.tile(np.arange(n - 1), n)
     parent, child = (root + index // 8) % n, (root + index + 1) % n
     apart = parent % leaves != child % leaves

@@ -1,21 +1,21 @@
-"""``cwb compare``: every run of a suite, one record each, made once whatever happens."""
+"""``cwb compare``: run every cell of a suite in a process of its own; one record each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import ExitStatus, located
-from ..core.units import UnitKind, parse
+from ..core.choices import RETRIES
+from ..core.errors import ExitStatus
 from . import completion
 from .compare_progress import comparison_on_stderr
 from .edits import network_edits
-from .options import parse_duration, plugged
-from .streams import echo
+from .options import Command, parse_duration, parse_options, plugin_option
+from .streams import echo, notice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,36 +30,36 @@ _NOT_RUN = ("error", "unsupported")
 _REASONS = 5
 
 
-@click.command()
-@click.argument("suite", required=False, shell_complete=completion.of(completion.suites, files=True))
+@click.command(cls=Command)
+@click.argument("suite", required=False, shell_complete=completion.complete_names(completion.suites, files=True))
 @click.option(
     "--models",
-    shell_complete=completion.of(completion.models, listed=True),
+    shell_complete=completion.complete_names(completion.models, listed=True),
     metavar="NAMES",
-    help="In place of a suite: methods, such as ring,tacos,forestcoll.",
+    help="Instead of a suite: methods, such as ring,tacos,forestcoll.",
 )
 @click.option(
     "--instances",
-    shell_complete=completion.of(completion.instances, files=True, listed=True),
+    shell_complete=completion.complete_names(completion.instances, files=True, listed=True),
     metavar="NAMES",
     help="Instances of --models, such as 'torus(4,4),my.json'.",
 )
 @click.option(
     "--collectives",
-    shell_complete=completion.of(completion.collectives, listed=True),
+    shell_complete=completion.complete_names(completion.collectives, listed=True),
     metavar="NAMES",
-    help="Of --instances.  [default: their own, else all_reduce]",
+    help="Collectives for --instances.  [default: their own, else all_reduce]",
 )
 @click.option(
     "--sizes",
     metavar="SIZES",
-    help="Of --collectives: '1MiB,1GiB'; 1KiB..1GiB is every fourth, 1KiB..1GiB*2 every second.",
+    help="Sizes for --collectives: '1MiB,1GiB'; 1KiB..1GiB multiplies by 4, 1KiB..1GiB*2 by 2.",
 )
 @click.option(
     "--solvers",
-    shell_complete=completion.of(completion.solvers, listed=True),
+    shell_complete=completion.complete_names(completion.solvers, listed=True),
     metavar="NAMES",
-    help="Solvers of those --models that call one.  [default: highs]",
+    help="Solvers for those --models that use one.  [default: highs]",
 )
 @click.option(
     "--option",
@@ -67,6 +67,7 @@ _REASONS = 5
     "options",
     multiple=True,
     metavar="NAME=VALUE",
+    callback=lambda ctx, param, pairs: parse_options(pairs or ()),
     help="Option of the --models; the values of a list are tried in turn.",
 )
 @click.option(
@@ -77,12 +78,12 @@ _REASONS = 5
     show_default=True,
     help="Folder of records.jsonl, to which records are appended.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the plan, with what is recorded already, and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and the existing records, and run nothing.")
 @click.option(
     "--retry",
     multiple=True,
-    type=click.Choice(["failed", "limit", "all"]),
-    help="Run again what is recorded: errors and rejected answers, runs that a limit ended, or everything.",
+    type=click.Choice(RETRIES),
+    help="Rerun recorded runs: errors and rejected answers, runs that hit a limit, or all.",
 )
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), help="Number of seeds of every run, from 0, instead of the suite's."
@@ -91,9 +92,9 @@ _REASONS = 5
     "--jobs",
     "-j",
     type=click.IntRange(1, 10_000),
-    help="Threads of all runs in progress.  [default: the number of cores]",
+    help="Total threads of all concurrent runs.  [default: the number of cores]",
 )
-@click.option("--time-limit", metavar="TIME", help="Limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
+@click.option("--time-limit", metavar="TIME", help="Time limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
 @click.option(
     "--grace", metavar="TIME", default="10 s", show_default=True, help="Time after the limit at which a run is killed."
 )
@@ -107,7 +108,7 @@ _REASONS = 5
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @network_edits
-@plugged
+@plugin_option
 def compare(
     suite: str | None,
     models: str | None,
@@ -115,7 +116,7 @@ def compare(
     collectives: str | None,
     sizes: str | None,
     solvers: str | None,
-    options: tuple[str, ...],
+    options: dict[str, Any],
     output: Path,
     dry_run: bool,
     retry: tuple[str, ...],
@@ -131,7 +132,7 @@ def compare(
     """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
 
     A suite is a grid of instances, methods, solvers, options and seeds. Every run has a process of its own and leaves a
-    record, also if it fails. Runs that have a record are not repeated: a comparison that was interrupted resumes when
+    record, even if it fails. Runs that have a record are not repeated: a comparison that was interrupted resumes when
     it is started again.
 
     \b
@@ -143,16 +144,13 @@ def compare(
     from ..harness.plan import cells
     from ..harness.suite import Settings, plan_of, run_cells
     from ..harness.suite_file import load_suite, with_seeds
-    from ..harness.task import Limits
-    from .grid import Asked, suite_of
+    from ..studies.grid import Asked, limits_of, suite_of
 
-    limits = Limits(
-        parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
-    )
+    limits = limits_of(parse_duration(time_limit, "--time-limit"), parse_duration(grace, "--grace") or 0.0, memory)
     settings = Settings(limits, retry, executor, jobs)
     asked = Asked(models, instances, collectives, sizes, solvers, options)
     with asked.located():
-        chosen = load_suite(suite) if suite is not None and not asked.given else suite_of(suite, asked)
+        chosen = load_suite(suite) if suite is not None and not asked.given else suite_of(suite, asked, notice)
         planned, ledger = cells(with_seeds(chosen, seeds)), output / "records.jsonl"
     plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
     if dry_run:
@@ -163,15 +161,11 @@ def compare(
     return exit_status(comparison)
 
 
-def _memory(text: str | None) -> int | None:
-    if text is None:
-        return None
-    with located(source="--memory"):
-        return int(parse(text, UnitKind.SIZE, allow_zero=False))
-
-
 def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
-    """Print a line for each run; what is recorded, wrong or not supported is marked. Exit status 2 if anything is wrong."""
+    """Print a line for each run, marked if recorded, wrong or unsupported.
+
+    The exit status is 2 if anything is wrong.
+    """
     keys = {task.key for task in due}
     counts: Counter[str] = Counter()
     for task in everything:
@@ -179,8 +173,8 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
         if mark:
             counts["recorded"] += 1
         elif task.record is not None:
-            mark = f"{task.record['status']}: {task.record['message']}"
-            counts["wrong" if task.record["status"] == "error" else task.record["status"]] += 1
+            mark = f"{task.record.status}: {task.record.message}"
+            counts["wrong" if task.record.status == "error" else task.record.status] += 1
         elif not task.known["instance_sha256"]:
             mark = "not loaded"
         echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
@@ -190,7 +184,7 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
 
 
 def summary(comparison: SuiteResult, ledger: Path) -> str:
-    """Return how many runs ended how, why some failed, and where the records are."""
+    """Return the number of runs by status, reasons for failures, and the path of the records."""
     records = comparison.records
     statuses = Counter(sorted(record.shown_status for record in records))
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common()) or "none"
@@ -217,7 +211,7 @@ def summary(comparison: SuiteResult, ledger: Path) -> str:
 
 
 def exit_status(comparison: SuiteResult) -> int:
-    """Exit status: 0 unless nothing could be run: then the status that all runs share, or 1; 130 after Ctrl-C."""
+    """Return 0 if any run was possible, else the status that all runs share, or 1; 130 after Ctrl-C."""
     if comparison.interrupted:
         return 130
     records = comparison.records

@@ -1,4 +1,4 @@
-"""The progress of a comparison on stderr: bars on a terminal, plain lines elsewhere."""
+"""Progress of a comparison on stderr: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..core.budget import Progress, silent
+from ..core.budget import Progress, ignore
 from .streams import console, echo
 
 if TYPE_CHECKING:
-    from ..harness.suite import Tally
+    from ..harness.suite import ComparisonProgress
 
-Watch = Callable[["Tally"], None]
+Watch = Callable[["ComparisonProgress"], None]
 
 
 @contextmanager
 def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
-    """A display of a line for each record, and what shows where the comparison is."""
+    """Yield a function that prints a line per record and one that displays the tally."""
     if quiet:
-        yield silent, lambda _: None
+        yield ignore, lambda _: None
     elif sys.stderr.isatty():
         with _on_terminal() as shown:
             yield shown
@@ -29,21 +29,21 @@ def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
 
 
 def _plain_lines() -> tuple[Progress, Watch]:
-    """Lines with the tally at their end, since there is no other place for it."""
-    latest: list[Tally] = []
+    """Return functions that print plain lines, each ending with the tally."""
+    latest: list[ComparisonProgress] = []
 
-    def watch(tally: Tally) -> None:
+    def watch(tally: ComparisonProgress) -> None:
         latest[:] = [tally]
 
     def progress(line: str) -> None:
-        echo(f"{line} [{told(latest[0])}]" if latest else line, err=True)
+        echo(f"{line} [{progress_text(latest[0])}]" if latest else line, err=True)
 
     return progress, watch
 
 
 @contextmanager
 def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
-    """Show a bar under the lines."""
+    """Yield functions that print lines above a progress bar."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
@@ -58,14 +58,14 @@ def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
     ) as bars:
         bar = bars.add_task("starting")
 
-        def watch(tally: Tally) -> None:
-            bars.update(bar, total=tally.total, completed=tally.done + tally.others, description=told(tally))
+        def watch(tally: ComparisonProgress) -> None:
+            bars.update(bar, total=tally.total, completed=tally.done + tally.others, description=progress_text(tally))
 
         yield printed.print, watch
 
 
-def told(tally: Tally) -> str:
-    """Return what is at work, what has failed, and how long the rest may take."""
+def progress_text(tally: ComparisonProgress) -> str:
+    """Return the numbers of runs in progress, failed and done elsewhere, and the estimated time left."""
     parts = [f"{tally.running} running"]
     if tally.failed:
         parts.append(f"{tally.failed} failed")
@@ -77,7 +77,7 @@ def told(tally: Tally) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a number of seconds as people do."""
+    """Format a duration in seconds, minutes or hours."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,6 +1,6 @@
-"""What a shell offers at the tab key: names of methods, instances, options, tables and all else that has a list.
+"""Shell completion of the names of methods, instances, options, tables and everything else that has a list.
 
-Functions take what click gives, the context, the parameter and the word so far, and give the words that fit.
+Completers receive click's context, the parameter and the partial word, and return the matching words.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from click.shell_completion import CompletionItem
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def of(names: Callable[[], Iterable[str]], *, files: bool = False, listed: bool = False) -> Completer:
-    """Complete by names.
+def complete_names(names: Callable[[], Iterable[str]], *, files: bool = False, listed: bool = False) -> Completer:
+    """Return a completer for names.
 
     Parameters
     ----------
     names : callable
-        Gives them; called at the tab key alone.
+        Returns the names; called only when the user presses tab.
     files : bool
-        Whether a file may stand there too.
+        True if the argument may also be a file.
     listed : bool
-        Whether several names stand between commas, of which the last is completed.
+        True if the argument is a comma-separated list; its last name is completed.
     """
 
     def complete(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
@@ -38,69 +38,69 @@ def of(names: Callable[[], Iterable[str]], *, files: bool = False, listed: bool 
 
 
 def models() -> Sequence[str]:
-    """Methods."""
+    """List the names of all methods."""
     from ..harness import registry
 
     return registry.names()
 
 
 def formulations() -> Sequence[str]:
-    """Declared models."""
+    """List the names of all declared models."""
     from ..harness import registry
 
     return registry.formulation_names()
 
 
 def solvers() -> Sequence[str]:
-    """Solvers."""
+    """List the names of all solvers."""
     from ..harness import registry
 
     return registry.solver_names()
 
 
 def collectives() -> Sequence[str]:
-    """Collectives."""
-    from ..core.collective import CollectiveKind
+    """List the names of all collectives."""
+    from ..core.collective import collective_names
 
-    return [kind.value for kind in CollectiveKind]
+    return collective_names()
 
 
 def instances() -> Sequence[str]:
-    """Shipped instances, and generators of networks."""
+    """List the shipped instances and the generators of networks."""
     from ..instances import generators
-    from ..instances.loader import shipped
+    from ..instances.loader import shipped_instances
 
-    return [*shipped(), *generators.names()]
+    return [*shipped_instances(), *generators.names()]
 
 
 def suites() -> Sequence[str]:
-    """Suites."""
+    """List the names of all suites."""
     from ..harness.suite_file import shipped_suites
 
     return shipped_suites()
 
 
 def tables() -> Sequence[str]:
-    """Tables."""
+    """List the names of all tables."""
     from ..reports.tables import TABLES
 
     return list(TABLES)
 
 
 def plots() -> Sequence[str]:
-    """Plots."""
+    """List the names of all plots."""
     from ..reports.plots import PLOTS
 
     return list(PLOTS)
 
 
 def everything() -> Sequence[str]:
-    """All that ``cwb show`` shows."""
+    """List all arguments of ``cwb show``."""
     return [*models(), *formulations(), *instances()]
 
 
 def method_options(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
-    """Complete ``-O NAME=VALUE`` by the options of the method that is named before, and their values where they are few."""
+    """Complete ``-O NAME=VALUE`` by the options of the method named before, and by values if they are few."""
     del param
     from ..harness import registry
 
@@ -120,7 +120,7 @@ def method_options(context: click.Context, param: click.Parameter, word: str) ->
 
 
 def _choices(kind: Any) -> list[str]:
-    """Values of a type that names them."""
+    """Return the values of an enumerated type."""
     if kind is bool:
         return ["true", "false"]
     if isinstance(kind, type) and issubclass(kind, Enum):

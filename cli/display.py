@@ -1,4 +1,4 @@
-"""A record as tables for people."""
+"""Tables of a record for the terminal."""
 
 from __future__ import annotations
 
@@ -22,32 +22,30 @@ _PERCENT = 1e-4
 
 
 def show_record(instance: Instance | None, record: RunRecord, size: str | None = None) -> None:
-    """Print a record: the answer, its measures, and what is proved. The reason for no answer goes to stderr.
+    """Print the answer of a record, its measures and its bound.
 
     Parameters
     ----------
     instance : Instance or None
-        What was asked; None where it was not loaded in time.
-    record : RunRecord
-        What came of it.
+        The instance; None if it was not loaded in time.
     size : str, optional
-        The size of the collective as it was written.
+        Size of the collective as the user wrote it.
     """
     printed = console()
     network = None if instance is None else instance.network
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
         printed.print(allocation_table(network, record))
-    printed.print(summary_table(record, asked_of(instance, size)))
+    printed.print(summary_table(record, collective_text(instance, size)))
     if record.pool:
         printed.print(pool_table(record))
 
 
-def asked_of(instance: Instance | None, size: str | None = None) -> str:
-    """The collective with its size, as it was written or in the unit of which it is a whole number."""
+def collective_text(instance: Instance | None, size: str | None = None) -> str:
+    """Return the collective with its size, as written or in the largest unit that gives a whole number."""
     if instance is None or (demand := instance.demand) is None:
         return ""
     chunks = f", {demand.chunks:,} chunks" if demand.chunks > 1 else ""
-    return f"{demand.collective.value} of {size or _size(demand.size_bytes)}{chunks}"
+    return f"{demand.collective.name} of {size or _size(demand.size_bytes)}{chunks}"
 
 
 def _size(size_bytes: Fraction) -> str:
@@ -59,7 +57,7 @@ def _size(size_bytes: Fraction) -> str:
 
 
 def pool_table(record: RunRecord) -> Table:
-    """The best different answers, each as the model and as the verifier has it."""
+    """Tabulate the best distinct answers with the model's and the verifier's objective."""
     table = Table(title="pool", title_justify="left")
     for heading in ("rank", "model's objective", f"objective ({record.objective_unit})", "verified", "answer"):
         table.add_column(heading, justify="left" if heading == "answer" else "right")
@@ -73,7 +71,7 @@ def pool_table(record: RunRecord) -> Table:
 
 
 def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
-    """Bandwidth of every dimension beside EqualBW's."""
+    """Tabulate the bandwidth of every dimension beside EqualBW's."""
     table = Table(title=f"{record.instance}: bandwidth per NPU of {fabric}, {fabric.npus:,} NPUs", title_justify="left")
     for heading in ("dimension", "block", "tier"):
         table.add_column(heading)
@@ -121,7 +119,7 @@ ROWS = (
 
 
 def summary_table(record: RunRecord, collective: str = "") -> Table:
-    """What has been found and proved, and what it took."""
+    """Tabulate status, measures, objective, bound and seconds of a record."""
     title = f"{record.model} on {record.solver}" if record.solver else record.model
     table = Table(show_header=False, title=title, title_justify="left")
     table.add_column()
@@ -152,17 +150,17 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
 
 
 def number(value: Any) -> str:
-    """Show a number, or n/a."""
+    """Format a number with three decimals; ``n/a`` if None."""
     return "n/a" if value is None else f"{value:.3f}"
 
 
 def _gap(gap: float) -> str:
-    """A relative gap: in percent where that is a number to read."""
+    """Format a relative gap, in percent unless it is tiny."""
     return f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
 
 
 def _with_unit(value: Any, unit: str, form: str) -> str:
-    """A number with its unit; times in the unit in which they are at least 1."""
+    """Format a number with its unit; times in the unit in which they are at least 1."""
     if value is None:
         return "n/a"
     if unit == "s" and value > 0:

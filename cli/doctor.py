@@ -1,4 +1,4 @@
-"""``cwb doctor``: whether this installation can solve, and what is missing if not."""
+"""``cwb doctor``: check that this installation can solve, and name what is missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def doctor(as_json: bool) -> int:
     from .. import solvers
     from ..harness import registry
 
-    found = [Patient(name, *examine(name)) for name in (*registry.solver_names(), *solvers.driven())]
+    found = [SolverReport(name, *examine(name)) for name in (*registry.solver_names(), *solvers.pyomo_solver_names())]
     works = any(one.name == solvers.DEFAULT and one.test_model == _SOLVED for one in found)
     if as_json:
         told = {"versions": versions(), "default_solver": solvers.DEFAULT, "works": works}
@@ -45,8 +45,8 @@ def doctor(as_json: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Patient:
-    """What was found of a solver: its version, a remark on its licence, and its result on the test model."""
+class SolverReport:
+    """A solver with its version, a remark on its licence, and its result on the test model."""
 
     name: str
     version: str
@@ -55,7 +55,7 @@ class Patient:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what every run needs."""
+    """Return the versions of the software that every run needs."""
     return {
         "cwb": metadata.version("cwb"),
         "Python": f"{platform.python_version()} on {platform.platform(terse=True)}",
@@ -63,7 +63,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _show(found: Sequence[Patient], default: str) -> None:
+def _show(found: Sequence[SolverReport], default: str) -> None:
     from rich.table import Table
 
     programs = Table("program", "version", title="versions", title_justify="left")
@@ -81,7 +81,7 @@ def _show(found: Sequence[Patient], default: str) -> None:
 
 
 def examine(name: str) -> tuple[str, str, str]:
-    """A solver's version, a remark on its licence, and its result on the test model."""
+    """Return a solver's version, a remark on its licence, and its result on the test model."""
     from ..core.budget import Budget
     from ..harness import registry
 
@@ -105,7 +105,7 @@ def examine(name: str) -> tuple[str, str, str]:
 
 
 def small_model() -> Any:
-    """A linear program whose smallest value is 9, at (3, 1)."""
+    """Build a linear program whose optimum is 9, at (3, 1)."""
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()

@@ -1,4 +1,4 @@
-"""Changes of a network on the command line, for every command alike: ``--ranks``, ``--without-link`` and others."""
+"""Options of all commands that change a network: ``--ranks``, ``--without-link`` and others."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ if TYPE_CHECKING:
 
 
 def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets them as ``edits``, texts of pairs of an option and its value."""
+    """Add the options; the command receives ``edits``, pairs of an option and its value."""
 
     @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
     @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
-    @click.option("--without-rank", "lost", multiple=True, metavar="NODE", help="Another name of --without-node.")
+    @click.option("--without-rank", "lost", multiple=True, metavar="NODE", help="Same as --without-node.")
     @click.option(
         "--without-node",
         "nodes",
         multiple=True,
         metavar="NODE",
-        help="Take a rank, switch or NIC away with its links; the collective is that of the other ranks.",
+        help="Remove a rank, switch or NIC with its links; the collective is that of the other ranks.",
     )
     @click.option(
         "--link",
         "links",
         multiple=True,
         metavar="A:B=RATE",
-        help="Set the bandwidth of the links between two nodes (a:b=25GB/s), and latency (a:b=25GB/s,1us), or add them.",
+        help="Set the bandwidth of the links between two nodes (a:b=25GB/s, or a:b=50% of what each has), and latency"
+        " (a:b=25GB/s,1us), or add them.",
     )
     @wraps(command)
     def with_edits(
@@ -50,15 +51,23 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_edits
 
 
+def keywords_of(edits: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Return the edits as keyword arguments of the Python verbs."""
+    found: dict[str, Any] = {}
+    for option, text in edits:
+        found.setdefault(option.removeprefix("--").replace("-", "_"), []).append(text)
+    return found
+
+
 def load_edited(what: str, edits: tuple[tuple[str, str], ...]) -> Instance:
     """Load an instance and change its network.
 
     Raises
     ------
     InputError
-        If there is none, or a change names nothing of its network.
+        If the instance does not exist or a change names nothing in its network.
     """
     from ..instances import load
-    from ..instances.edits import Edit, edited
+    from ..instances.edits import Edit, edit_instance
 
-    return edited(load(what), [Edit(*edit) for edit in edits])
+    return edit_instance(load(what), [Edit(*edit) for edit in edits])

@@ -1,17 +1,43 @@
-"""``cwb export``: what cwb knows, for other programs."""
+"""``cwb export``: schedules and file formats for other programs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .chakra import export_astra, export_chakra
-from .goal import export_goal
-from .msccl import export_msccl
-from .mscclpp import export_mscclpp
-from .options import OUTPUT_FILE
+from ..core.choices import DIALECTS, PLACEMENTS, PROTOCOLS
+from .options import OUTPUT_FILE, PATH, Command, combined
 from .streams import echo
+
+if TYPE_CHECKING:
+    from ..studies.exports import Exported
+
+_schedule = click.argument("schedule", type=PATH, metavar="SCHEDULE")
+
+_copies = click.option(
+    "--instances",
+    type=click.IntRange(1, 128),
+    default=1,
+    show_default=True,
+    help="Parallel copies, each with its own channels and share of the data.",
+)
+
+_sizes = combined(
+    click.option(
+        "--min-bytes",
+        metavar="SIZE",
+        default="0 B",
+        show_default=True,
+        help="Smallest size for which the file is used.",
+    ),
+    click.option(
+        "--max-bytes",
+        metavar="SIZE",
+        help="Largest size for which the file is used.  [default: 1 GiB, or the schedule's]",
+    ),
+)
 
 
 @click.group(no_args_is_help=False)
@@ -19,27 +45,144 @@ def export() -> None:
     """Write schedules and formats for other programs."""
 
 
-@export.command()
-@click.option("--of", "name", type=click.Choice(["instance", "workload"]), default="instance", show_default=True)
+@export.command(cls=Command)
+@click.option("--of", type=click.Choice(["instance", "workload"]), default="instance", show_default=True)
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write to this file.")
-def schema(name: str, output: Path | None) -> None:
+def schema(of: str, output: Path | None) -> None:
     """Print the JSON Schema of a file format, for editors and other programs.
 
     \b
     cwb export schema -o instance.schema.json
     """
-    from ..core.files import write_whole
-    from ..instances.schema_export import schema_text
+    from ..studies.exports import export_schema
 
-    text = schema_text(name)
+    text = export_schema(of, output=output)
     if output is None:
         echo(text, nl=False)
-        return
-    write_whole(output, text.encode())
 
 
-export.add_command(export_msccl)
-export.add_command(export_mscclpp)
-export.add_command(export_goal)
-export.add_command(export_chakra)
-export.add_command(export_astra)
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="XML", help="Output file.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
+@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True)
+@_copies
+@click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default="out",
+    show_default=True,
+    help="Out-of-place, in-place, or both.",
+)
+@_sizes
+@click.option("--fused/--no-fused", default=None, help="Allow fused steps.  [default: the runtime's]")
+@click.option("--name", help="Name of the algorithm; by default the file's.")
+def msccl(schedule: Path, output: Path, **given: Any) -> None:
+    """Write the schedule in SCHEDULE as an MSCCL algorithm (XML).
+
+    \b
+    cwb export msccl s.json -o a.xml
+    cwb export msccl s.json -o a.xml --dialect rccl --placement both --instances 2
+
+    The schedule is verified first, and the program is executed symbolically before it is written. A schedule that
+    exceeds a limit of the runtime is rejected with that limit.
+    """
+    from ..studies.exports import export_msccl
+
+    _tell(output, export_msccl(schedule, output=output, **given))
+
+
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
+@click.option("--protocol", type=click.Choice(["Simple", "LL"]), default="Simple", show_default=True)
+@click.option(
+    "--channel",
+    type=click.Choice(["memory", "port"]),
+    default="memory",
+    show_default=True,
+    help="Channels between GPUs: mapped memory, or a proxy that copies.",
+)
+@click.option("--box", type=click.IntRange(1), metavar="GPUS", help="GPUs of a box; channels between boxes are ports.")
+@_copies
+@click.option("--inplace", is_flag=True, help="In-place, for calls whose input and output share memory.")
+@_sizes
+@click.option("--name", help="Name of the plan; by default the file's.")
+def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
+    """Write the schedule in SCHEDULE as an MSCCL++ execution plan (JSON).
+
+    \b
+    cwb export mscclpp s.json -o plan.json
+    cwb export mscclpp s.json -o plan.json --protocol LL --inplace
+
+    The schedule is verified first, and the plan is executed symbolically before it is written. A schedule that exceeds
+    a limit of the executor is rejected with that limit.
+    """
+    from ..studies.exports import export_mscclpp
+
+    _tell(output, export_mscclpp(schedule, output=output, **given))
+
+
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, help="Output file.")
+@click.option(
+    "--reduce-rate",
+    metavar="RATE",
+    help="Rate at which a rank adds, such as '1 TB/s'; by default additions take no time.",
+)
+def goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
+    """Write the schedule in SCHEDULE as GOAL text: sends, receives and their dependences.
+
+    \b
+    cwb export goal s.json -o s.goal
+
+    The schedule is verified first.
+    """
+    from ..studies.exports import export_goal
+
+    _tell(output, export_goal(schedule, output=output, reduce_rate=reduce_rate))
+
+
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Output folder.")
+@click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
+def chakra(schedule: Path, output: Path, name: str | None) -> None:
+    """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
+
+    \b
+    cwb export chakra s.json -o traces/
+    cwb check traces/ --topology "torus(4,4)"
+
+    The schedule is verified first, and the trace is run before it is written. Needs protobuf, cwb[chakra].
+    """
+    from ..studies.exports import export_chakra
+
+    _tell(output, export_chakra(schedule, output=output, name=name))
+
+
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
+@click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
+def astra(schedule: Path, output: Path, name: str | None) -> None:
+    """Write the schedule in SCHEDULE as input files of ASTRA-sim: traces, workload, network, system, memory.
+
+    \b
+    cwb export astra s.json -o run/
+    cwb check run/traces --topology "torus(4,4)"
+
+    The network has to be one of rings, switches and fully connected dimensions. The schedule is verified first, and the
+    trace is run before it is written. Needs protobuf, cwb[chakra].
+    """
+    from ..studies.exports import export_astra
+
+    _tell(output, export_astra(schedule, output=output, name=name))
+
+
+def _tell(output: Path, made: Exported) -> None:
+    """Print a summary of the written file."""
+    echo(f"{output}: {made.about}", err=True)
+    if made.rounded:
+        echo("sizes of messages are rounded up to whole bytes", err=True)

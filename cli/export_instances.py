@@ -1,4 +1,4 @@
-"""``cwb export-instances``: the models that methods hand to their solvers, as files."""
+"""``cwb export-instances``: the models that methods pass to their solvers, as files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import click
 
 from ..core.errors import ExitStatus
 from . import completion
-from .options import libraries_on_stderr, progress_on_stderr
+from .options import Command, quiet_flag, working_on_stderr
 from .streams import echo
 
 
-@click.command("export-instances")
-@click.argument("suite", default="library", shell_complete=completion.of(completion.suites, files=True))
+@click.command("export-instances", cls=Command)
+@click.argument("suite", default="library", shell_complete=completion.complete_names(completion.suites, files=True))
 @click.option(
     "--output",
     "-o",
@@ -22,7 +22,7 @@ from .streams import echo
     show_default=True,
     help="Folder for the files and index.json.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@quiet_flag
 def export_instances(suite: str, output: Path, quiet: bool) -> int:
     """Write the models of a SUITE's runs as MPS and LP files, for developers of solvers.
 
@@ -33,14 +33,11 @@ def export_instances(suite: str, output: Path, quiet: bool) -> int:
     cwb export-instances -o library/
     cwb export-instances my-suite.toml -o library/
     """
-    from ..harness.library import export_instances as export
-    from ..harness.plan import cells
-    from ..harness.suite_file import load_suite
+    from ..studies.exports import export_instances as export
 
-    plan = cells(load_suite(suite))
-    with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
-        models, failures = export(plan, output, progress)
+    with working_on_stderr(quiet=quiet) as progress:
+        runs, models, failures = export(suite, output=output, progress=progress)
     for failure in failures:
         echo(f"not exported: {failure}", err=True)
-    echo(f"{len(models)} models of {len(plan)} runs: {output}")
+    echo(f"{len(models)} models of {runs} runs: {output}")
     return ExitStatus.OK if models else ExitStatus.FAILURE

@@ -1,4 +1,4 @@
-"""``cwb formulate``: a declared model of an instance, as a file, as text, or its size."""
+"""``cwb formulate``: a declared model of an instance as a file or text, or its size."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from ..core.errors import InputError, located
+from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from . import completion
 from .edits import load_edited, network_edits
-from .options import OUTPUT_FILE, limited, parse_options, plugged
+from .options import OUTPUT_FILE, parse_options, plugin_option, time_limit_option
 from .streams import echo
 
 #: Rows and columns up to which a model is printed.
@@ -19,8 +19,8 @@ MAX_PRINTED = 2000
 
 
 @click.command()
-@click.argument("formulation", shell_complete=completion.of(completion.formulations))
-@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
+@click.argument("formulation", shell_complete=completion.complete_names(completion.formulations))
+@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
 @click.option(
     "--option",
     "-O",
@@ -32,19 +32,19 @@ MAX_PRINTED = 2000
 )
 @click.option(
     "--collective",
-    shell_complete=completion.of(completion.collectives),
+    shell_complete=completion.complete_names(completion.collectives),
     metavar="NAME",
-    help="Such as all_reduce; replaces the instance's.",
+    help="Collective such as all_reduce, instead of the instance's.",
 )
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
-@click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
+@click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
-@click.option("--names", "named", is_flag=True, help="Use the model's names in it, not x1, x2 and so on.")
+@click.option("--names", "named", is_flag=True, help="Use the model's names instead of x1, x2, ….")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
 @network_edits
-@limited
-@plugged
+@time_limit_option
+@plugin_option
 def formulate(
     formulation: str,
     instance: str,
@@ -68,16 +68,17 @@ def formulate(
     """
     from ..exchange.models import FORMATS, write_model
     from ..harness import registry
-    from ..harness.demand import with_demand
+    from ..instances.demand import with_demand
     from ..solvers.matrix import compile_matrix
 
     if output is not None and output.suffix not in FORMATS:
         raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
     declared = registry.formulation(formulation)
-    with located(source=instance):
+    with locate_errors(source=instance):
         posed = with_demand(load_edited(instance, edits), collective, data, chunks)
         model = declared.build(posed, **parse_options(options))
-    size = compile_matrix(model).size
+    matrix = compile_matrix(model)
+    size = matrix.size
     if printed:
         if max(size.variables, size.constraints) > MAX_PRINTED:
             raise InputError(
@@ -90,6 +91,8 @@ def formulate(
     if output is not None:
         write_whole(output, write_model(model, output.suffix, named=named))
     about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
+    if matrix.row_by_row:
+        about["row_by_row"] = matrix.row_by_row
     if as_json:
         echo(json.dumps(about))
         return
@@ -97,3 +100,5 @@ def formulate(
         f"{declared.name}: {declared.model_class}, {size.variables:,} variables ({size.integers:,} integer), "
         f"{size.constraints:,} constraints, {size.nonzeros:,} nonzeros" + (f"; {output}" if output else "")
     )
+    for name, reason in matrix.row_by_row.items():
+        echo(f"{name} is written row by row: {reason}")

@@ -1,4 +1,4 @@
-"""``cwb list``: everything that has a name; imports no modelling and no solver library."""
+"""``cwb list``: everything that has a name; imports neither modelling nor solver libraries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib.resources import files
 
 import click
 
-from ..core.collective import CollectiveKind
+from ..core import collective as core
 from ..core.errors import InputError
 from ..core.solver import Capability
 from . import completion
-from .options import plugged
+from .options import plugin_option
 from .streams import echo
 
 #: One line of a listing; the keys are the headings.
@@ -20,29 +20,29 @@ Row = dict[str, str]
 
 
 def models() -> Iterator[Row]:
-    """Methods by family: what their objective is worth, and what they take."""
-    from ..harness.takers import methods
+    """Yield methods by family with the type of their objective and the supported problems."""
+    from ..studies.support_matrix import methods
 
     yield from methods()
 
 
 def models_for(spec: str, collective: str | None) -> Iterator[Row]:
-    """Methods that take an instance, then those that do not, with the reason."""
-    from ..core.errors import located
-    from ..harness.demand import with_demand
-    from ..harness.takers import methods_for
+    """Yield the methods that support an instance, then the others with the reason."""
+    from ..core.errors import locate_errors
     from ..instances import load
+    from ..instances.demand import with_demand
+    from ..studies.support_matrix import methods_for
 
     instance = load(spec)
-    with located(source=spec):
+    with locate_errors(source=spec):
         instance = with_demand(instance, collective, None, None)
-    if instance.asks_nothing:
+    if instance.is_network_only:
         echo(f"cwb: {spec} asks for no collective; name one with --collective", err=True)
     yield from methods_for(instance)
 
 
 def formulations() -> Iterator[Row]:
-    """Declared models: their class, the method that has the same optimum, and where they come from."""
+    """Yield declared models with class, method of equal optimum, and source."""
     from ..harness import registry
 
     for name in registry.formulation_names():
@@ -57,28 +57,28 @@ def formulations() -> Iterator[Row]:
 
 
 def instances() -> Iterator[Row]:
-    """Instances that come with cwb."""
-    from ..instances.loader import shipped
+    """Yield the instances shipped with cwb."""
+    from ..instances.loader import shipped_instances
 
-    yield from _described(shipped(), "")
+    yield from _describe_files(shipped_instances(), "")
 
 
 def workloads() -> Iterator[Row]:
-    """Workloads that instances can use by name."""
+    """Yield the workloads that instances can refer to by name."""
     from ..instances.loader import shipped_workloads
 
-    yield from _described(shipped_workloads(), "workloads/")
+    yield from _describe_files(shipped_workloads(), "workloads/")
 
 
-def _described(names: tuple[str, ...], folder: str) -> Iterator[Row]:
-    """Description in every file of a folder of the instances."""
+def _describe_files(names: tuple[str, ...], folder: str) -> Iterator[Row]:
+    """Yield the description in every file of a folder of instances."""
     for name in names:
         data = json.loads(files("cwb.instances").joinpath(f"{folder}{name}.json").read_bytes())
         yield {"name": name, "summary": data.get("description", "").partition(". ")[0].rstrip(".")}
 
 
 def solvers() -> Iterator[Row]:
-    """Solvers, whether they are installed, and what they can do."""
+    """Yield solvers with their capabilities and their state of installation."""
     from .. import solvers as adapters
     from ..harness import registry
 
@@ -88,20 +88,20 @@ def solvers() -> Iterator[Row]:
         version = (found.version or "unknown version") if found.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
     # Their versions are known to the programs only, and to ask one takes too long here.
-    from ..solvers.pyomo_driven import CAPABILITIES
+    from ..solvers.pyomo_solvers import CAPABILITIES
 
-    there = ", ".join(name.removeprefix("pyomo:") for name in adapters.driven())
+    there = ", ".join(name.removeprefix("pyomo:") for name in adapters.pyomo_solver_names())
     version = f"found: {there}" if there else "none found"
     yield {"name": "pyomo:NAME", "version": version, "capabilities": _words(CAPABILITIES)}
 
 
 def _words(capabilities: Capability) -> str:
-    """Capabilities as they are called on the page about solvers."""
+    """Return capabilities in the words of the page on solvers."""
     return ", ".join(c.name.lower().replace("_", "-") for c in capabilities if c.name)
 
 
 def topologies() -> Iterator[Row]:
-    """Generators of named networks."""
+    """Yield generators of named networks."""
     from ..instances import generators
 
     for name in generators.names():
@@ -110,36 +110,21 @@ def topologies() -> Iterator[Row]:
 
 
 def suites() -> Iterator[Row]:
-    """Suites of ``cwb compare``."""
+    """Yield the suites of ``cwb compare``."""
     from ..harness.suite_file import load_suite, shipped_suites
 
     for name in shipped_suites():
         yield {"name": name, "summary": load_suite(name).file.description.partition(". ")[0].rstrip(".")}
 
 
-#: What holds when a collective is done.
-_COLLECTIVES = {
-    CollectiveKind.ALL_GATHER: "every rank has the parts of all",
-    CollectiveKind.REDUCE_SCATTER: "every rank has its part of the sum of all buffers",
-    CollectiveKind.ALL_REDUCE: "every rank has the sum of all buffers",
-    CollectiveKind.LATE_ALL_REDUCE: "every rank has the sum of all buffers, of which all but the first had one part of theirs",
-    CollectiveKind.ALL_TO_ALL: "every rank has the part that each other one had for it",
-    CollectiveKind.BROADCAST: "every rank has the buffer of the first",
-    CollectiveKind.REDUCE: "the first rank has the sum of all buffers",
-    CollectiveKind.GATHER: "the first rank has the parts of all",
-    CollectiveKind.SCATTER: "every rank has its part of the buffer of the first",
-    CollectiveKind.POINT_TO_POINT: "the second of two ranks has the buffer of the first",
-}
-
-
 def collectives() -> Iterator[Row]:
-    """Collectives, by what holds when they are done."""
-    for kind, summary in _COLLECTIVES.items():
-        yield {"name": kind.value, "summary": summary}
+    """Yield collectives with their final condition."""
+    for each in core.collectives():
+        yield {"name": each.name, "summary": each.summary}
 
 
 def tables() -> Iterator[Row]:
-    """Tables of ``cwb table``, and what they are made from."""
+    """Yield the tables of ``cwb table`` with the records that they use."""
     from ..reports.tables import TABLES, get
 
     for name in TABLES:
@@ -148,7 +133,7 @@ def tables() -> Iterator[Row]:
 
 
 def plots() -> Iterator[Row]:
-    """Plots of ``cwb plot``."""
+    """Yield the plots of ``cwb plot``."""
     from ..reports.plots import PLOTS, summary
 
     for name in PLOTS:
@@ -174,18 +159,18 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 @click.option(
     "--for",
     "instance",
-    shell_complete=completion.of(completion.instances, files=True),
+    shell_complete=completion.complete_names(completion.instances, files=True),
     metavar="INSTANCE",
-    help="With models: those that take this instance, and why others do not.",
+    help="With models: those that support this instance, and the reasons why others do not.",
 )
 @click.option(
     "--collective",
-    shell_complete=completion.of(completion.collectives),
+    shell_complete=completion.complete_names(completion.collectives),
     metavar="NAME",
-    help="With --for: this collective instead of the instance's.",
+    help="With --for: collective, instead of the instance's.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
-@plugged
+@plugin_option
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:
     """List everything of one kind.
 
@@ -199,7 +184,7 @@ def listing(what: str, instance: str | None, collective: str | None, as_json: bo
     if what != "models" and instance is not None:
         raise InputError(f"only for models, not for {what}", source="--for")
     if instance is None and collective is not None:
-        raise InputError("expected --for INSTANCE beside it", source="--collective")
+        raise InputError("expected together with --for INSTANCE", source="--collective")
     rows = list(LISTINGS[what]() if instance is None else models_for(instance, collective))
     if as_json:
         echo(json.dumps(rows))
@@ -210,7 +195,7 @@ def listing(what: str, instance: str | None, collective: str | None, as_json: bo
 
 
 def columns(rows: Sequence[Row]) -> Iterator[str]:
-    """Lines of a heading and of rows; the last key of each row needs no width."""
+    """Yield aligned lines of a heading and rows; the last column is not padded."""
     first, last = list(rows[0])[:-1], {list(row)[-1]: None for row in rows}
     width = {key: max(len(key), *(len(row[key]) for row in rows)) for key in first}
     heading = {key: key for key in first}

@@ -1,6 +1,6 @@
-"""The entry point.
+"""Entry point of the command line.
 
-Commands are imported when they are called; errors become one line and the documented exit status.
+Commands are imported when called; an error becomes one line and the documented exit status.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import click
 
 from ..core.errors import CwbError, ExitStatus
 from ..core.text import one_of
-from .signals import INTERRUPTED, stopped_by_signals
-from .streams import StdoutError, echo, give_up, open_closed
-from .usage import told
+from .signals import INTERRUPTED, stop_on_signals
+from .streams import StdoutError, discard_stdout, echo, open_closed
+from .usage import usage_text
 
 #: Command name to module and attribute.
 COMMANDS = {
@@ -48,22 +48,22 @@ COMMANDS = {
 }
 
 
-class _Ended(Exception):
-    """An interrupt or a failed stream, carried past click, which would print something of its own."""
+class _CarriedException(Exception):
+    """An interrupt or a failed stream on its way past click, which would print a message of its own."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own."""
+    """Group of commands, each imported from its own module when called."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, OSError) as error:
-            raise _Ended(error) from None
+            raise _CarriedException(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order of a user's work."""
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show a traceback where an error would be one line.")
+@click.option("--debug", is_flag=True, help="Show tracebacks instead of one-line errors.")
 @click.version_option(package_name="cwb")
 @click.pass_context
 def cwb(ctx: click.Context, debug: bool) -> None:
@@ -100,17 +100,17 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with the documented status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     open_closed()
-    with stopped_by_signals() as received:
-        status = _status(arguments)
+    with stop_on_signals() as received:
+        status = _run_command(arguments)
     if received and status == INTERRUPTED:
         status = 128 + received[-1]
-    give_up()
+    discard_stdout()
     gc.freeze()  # nobody waits until a large model has been looked through for garbage
     sys.exit(status)
 
 
-def _status(arguments: list[str]) -> int:
-    """Run a command, tell in one line what went wrong, and give the exit status."""
+def _run_command(arguments: list[str]) -> int:
+    """Run a command, report an error in one line, and return the exit status."""
     debug = "--debug" in arguments
     try:
         result: Any = cwb.main(args=arguments, prog_name="cwb", standalone_mode=False)
@@ -119,38 +119,38 @@ def _status(arguments: list[str]) -> int:
         echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        _say(told(error), error.ctx if isinstance(error, click.UsageError) else None)
+        _print_error(usage_text(error), error.ctx if isinstance(error, click.UsageError) else None)
         return error.exit_code
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        return _failed(error, debug=False)
-    except _Ended as ended:
-        return _failed(ended.error, debug=debug)
+        return _report_failure(error, debug=False)
+    except _CarriedException as ended:
+        return _report_failure(ended.error, debug=debug)
     except Exception as error:
-        return _failed(error, debug=debug)
+        return _report_failure(error, debug=debug)
 
 
-def _failed(error: BaseException, *, debug: bool) -> int:
-    """Report an error, and give its exit status."""
+def _report_failure(error: BaseException, *, debug: bool) -> int:
+    """Report an error and return its exit status."""
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
-        _say("interrupted")
+        _print_error("interrupted")
         return INTERRUPTED
     if debug:
         raise error
     if isinstance(error, StdoutError) and error.seen_enough:
         return int(error.exit_status)
     if isinstance(error, CwbError):
-        _say(str(error))
+        _print_error(str(error))
         return int(error.exit_status)
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
-        _say(f"{where}{(error.strerror or str(error)).lower()}")
+        _print_error(f"{where}{(error.strerror or str(error)).lower()}")
         return int(ExitStatus.FAILURE)
-    _say(f"internal error: {type(error).__name__}: {error} (--debug shows where)")
+    _print_error(f"internal error: {type(error).__name__}: {error} (--debug shows where)")
     return int(ExitStatus.FAILURE)
 
 
-def _say(message: str, ctx: click.Context | None = None) -> None:
-    """Print one error line, and for a wrong use how to find the right one."""
+def _print_error(message: str, ctx: click.Context | None = None) -> None:
+    """Print an error in one line, and for wrong usage a hint at the help."""
     line = " ".join(message.split())
     hint = f" (see '{ctx.command_path} --help')" if ctx is not None and "--help" not in line else ""
     echo(f"cwb: error: {line}{hint}", err=True)

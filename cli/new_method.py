@@ -1,4 +1,4 @@
-"""``cwb new-method``: a folder with a method of one's own, to begin with."""
+"""``cwb new-method``: a folder with a template of a method."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def new_method(name: str, folder: Path | None) -> None:
     _check_name(name)
     folder = Path(name) if folder is None else folder
     if folder.exists():
-        raise InputError("it exists already; expected the name of a new folder", source=str(folder))
+        raise InputError("it already exists; expected the name of a new folder", source=str(folder))
     if not folder.parent.is_dir():
         raise InputError("its folder does not exist", source=str(folder))
     write_template(name, folder)
@@ -48,7 +48,7 @@ def new_method(name: str, folder: Path | None) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Reject a name that is none for a method, or none for the module that declares it."""
+    """Reject a name that is invalid for a method or for the module that declares it."""
     from ..harness import registry
 
     module = name.replace("-", "_")
@@ -62,12 +62,12 @@ def _check_name(name: str) -> None:
 
 
 def write_template(name: str, folder: Path) -> None:
-    """Copy the template under another name, whole or not at all.
+    """Copy the template under another name, completely or not at all.
 
     Raises
     ------
     InputError
-        If the folder cannot be written; nothing is left behind.
+        If the folder cannot be written.
     """
     renamed = {TEMPLATE: name, TEMPLATE.replace("-", "_"): name.replace("-", "_")}
     template = files("cwb").joinpath("examples", TEMPLATE.replace("-", "_"))
@@ -77,14 +77,13 @@ def write_template(name: str, folder: Path) -> None:
             written.mkdir()
             for file in FILES:
                 text = template.joinpath(file).read_text(encoding="utf-8")
-                (written / _with(renamed, file)).write_text(_with(renamed, text), encoding="utf-8")
+                (written / _replace_names(renamed, file)).write_text(_replace_names(renamed, text), encoding="utf-8")
             written.rename(folder)
     except OSError as error:
         raise InputError((error.strerror or "cannot be written").lower(), source=str(folder)) from None
 
 
-def _with(renamed: dict[str, str], text: str) -> str:
-    """A text with other names in it."""
+def _replace_names(renamed: dict[str, str], text: str) -> str:
     for old, new in renamed.items():
         text = text.replace(old, new)
     return text

@@ -1,66 +1,127 @@
-"""What several commands share: reading ``-O``, durations, and progress on stderr."""
+"""Options shared by commands: ``-O``, durations, and progress on stderr."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from fractions import Fraction
 from functools import wraps
 from math import isnan
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from ..core.budget import Progress, silent
-from ..core.errors import InputError, located, shown
+from ..core.budget import Progress, ignore
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.option_names import WrongUse, option_names
 from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
 from ..core.text import printable
 from ..core.units import UnitKind, parse
 from .streams import console, echo
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 #: Keys of an object in the value of an option.
 MAX_KEYS = 1000
 
-#: Exact numbers of few digits: what ``Fraction`` makes of ``1e999999999`` fills the memory.
-_NUMBER = re.compile(
-    r"(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?(e[+-]?[0-9]{1,3})?|[0-9]{1,20}/[0-9]{1,20}", re.IGNORECASE | re.ASCII
-)
-
 
 class OutputFile(click.Path):
-    """A file to be written: rejected before anything is computed if it is a folder, or its folder does not exist."""
+    """Path of an output file.
+
+    A folder, or a file in a folder that does not exist, is rejected before any computation.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
         self.name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read and check a path."""
+        """Convert and check a path."""
         path: Any = super().convert(value, param, ctx)
-        if path.is_dir():
+        try:
+            is_folder, has_folder = path.is_dir(), path.parent.is_dir()
+        except OSError as error:  # such as a name that is too long
+            raise InputError((error.strerror or "cannot be written").lower(), source=show_value(str(path))) from None
+        if is_folder:
             raise InputError("is a directory", source=str(path))
-        if not path.parent.is_dir():
+        if not has_folder:
             raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
         return path
 
 
-PATH, OUTPUT_FILE = click.Path(path_type=Path), OutputFile()
+class Duration(click.ParamType[float]):
+    """Duration such as ``60`` or ``5 min``, converted to seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert a duration to seconds."""
+        del ctx
+        option = max(param.opts, key=len) if param is not None else ""
+        return parse_duration(value, option) if isinstance(value, str) else value
+
+
+class Command(click.Command):
+    """Command whose error messages name options, also in errors of the Python verbs that it calls."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with option_names():
+            try:
+                return super().invoke(ctx)
+            except WrongUse as error:
+                raise click.UsageError(str(error), ctx) from None
+
+
+PATH, OUTPUT_FILE, DURATION = click.Path(path_type=Path), OutputFile(), Duration()
+
+time_limit = click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=DURATION,
+    metavar="DURATION",
+    help="Time limit such as 60 (seconds) or '5 min'.",
+)
+
+quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+
+
+def combined(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Combine options into one decorator; help lists them in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def json_flag(what: str) -> Callable[[_Command], _Command]:
+    """Add ``--json``; ``what`` names its output in the help."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what}.")
+
+
+def options_of(method: str, *names: str, **more: Any) -> Callable[[_Command], _Command]:
+    """Add ``-O`` for options of a method, which the command receives as a mapping."""
+    return click.option(
+        *names,
+        "-O",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=lambda ctx, param, pairs: parse_options(pairs or ()),
+        help=f"An option of {method}.",
+        **more,
+    )
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
-    """Read ``name=value`` pairs; a value that begins like a JSON list is one, everything else is text.
-
-    Raises
-    ------
-    InputError
-        If a pair has no name or value, or a name is given twice.
-    """
+    """Parse ``name=value`` pairs; a value that begins like a JSON list is parsed as one, others are text."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -71,33 +132,17 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"option {name!r} is given twice; expected once", source="-O")
         value: Any = text.strip()
         if value.startswith("["):
-            with located(name, source="-O"):
+            with locate_errors(name, source="-O"):
                 try:
                     value = parse_json(value.encode(errors="surrogatepass"), MAX_KEYS)
                 except InputError as error:
-                    raise InputError(f"{shown(value)} is not a JSON list: {error}") from None
+                    raise InputError(f"{show_value(value)} is not a JSON list: {error}") from None
         options[name] = value
     return options
 
 
-def exact_number(text: str) -> Fraction | None:
-    """Read an exact number of at least 0 such as ``0.3``, ``1e-3`` or ``1/3``; None if it is none."""
-    if not _NUMBER.fullmatch(text := text.strip()):
-        return None
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        return None
-
-
 def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
-    """Read ``name=value`` pairs of the solver's own options; the solver reads the values.
-
-    Raises
-    ------
-    InputError
-        If a pair has no name, or a name is given twice.
-    """
+    """Parse ``name=value`` pairs of the solver's own options; the solver interprets the values."""
     options: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
@@ -110,44 +155,41 @@ def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def not_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Reject NaN, which is in no range and out of none."""
+    """Reject NaN, which click's range check does not."""
     if value is not None and isnan(value):
-        raise click.BadParameter("nan is wrong; expected a number", ctx=ctx, param=param)
+        raise click.BadParameter("nan is invalid; expected a number", ctx=ctx, param=param)
     return value
 
 
 def parse_duration(text: str | None, option: str) -> float | None:
-    """Read a duration such as ``60``, ``60 s`` or ``5 min``; a bare number is in seconds.
-
-    Raises
-    ------
-    InputError
-        If it is not a positive duration.
-    """
+    """Convert a duration such as ``60``, ``60 s`` or ``5 min`` to seconds; a bare number is in seconds."""
     if text is None:
         return None
-    seconds = re.fullmatch(r"\s*[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*", text) is not None
-    try:
-        return float(parse(f"{text} s" if seconds else text, UnitKind.TIME, allow_zero=False))
-    except InputError as error:
-        problem = error.problem.replace(shown(f"{text} s"), shown(text)) if seconds else error.problem
-        wrong = problem.partition("; ")[0]
-        raise InputError(f"{wrong}; expected a time such as 60 (seconds), '60 s' or '5 min'", source=option) from None
+    expected = "a time such as 60 (seconds), '60 s' or '5 min'"
+    with locate_errors(source=option):
+        return float(parse(text, UnitKind.TIME, allow_zero=False, bare_unit="s", expected=expected))
+
+
+@contextmanager
+def working_on_stderr(*, quiet: bool) -> Iterator[Progress]:
+    """Show progress and the output of libraries on stderr; see :func:`progress_on_stderr`."""
+    with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
+        yield progress
 
 
 def libraries_on_stderr() -> AbstractContextManager[None]:
-    """Send to stderr what libraries print on stdout, also from C, so that stdout has the result alone."""
+    """Redirect stdout of libraries, including C code, to stderr, so that stdout has only the result."""
     return stdout_to(2)
 
 
 @contextmanager
 def log_of_solver(path: str | None) -> Iterator[str | None]:
-    """Where the solver writes its log: a file; for ``-`` a pipe whose text goes to stderr.
+    """Yield the path of the solver's log; for ``-``, of a pipe that is copied to stderr.
 
     Raises
     ------
     InputError
-        If there is no name for a pipe on this system.
+        If this system has no named pipes.
     """
     if path != "-":
         yield path
@@ -174,7 +216,7 @@ def log_of_solver(path: str | None) -> Iterator[str | None]:
 def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
     """Show progress: a status line on a terminal, plain lines elsewhere, nothing if quiet."""
     if quiet:
-        yield silent
+        yield ignore
         return
     if not sys.stderr.isatty():
         yield lambda message: echo(message, err=True)
@@ -186,39 +228,39 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
 
 
 @contextmanager
-def telling_on_stderr() -> Iterator[None]:
-    """Show on stderr how far the loading of an instance is, where it takes long and nothing else is shown."""
+def loading_progress_on_stderr() -> Iterator[None]:
+    """Show on stderr the progress of loading an instance, if it is slow and nothing else is shown."""
     from ..core.budget import Budget
-    from ..core.watch import watched
+    from ..core.limits import limited_by
 
-    with progress_on_stderr(quiet=False) as progress, watched(Budget(progress=progress)):
+    with progress_on_stderr(quiet=False) as progress, limited_by(Budget(progress=progress)):
         yield
 
 
-def limited(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--time-limit``, after which a command that leaves nothing half done is given up."""
+def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--time-limit`` to a command that leaves nothing unfinished when it is stopped."""
 
     @wraps(command)
     def timed(*arguments: Any, time_limit: str | None, **given: Any) -> Any:
         from ..harness.clock import WallClock
-        from ..harness.interrupt import within
+        from ..harness.interrupt import command_limits
 
-        with within(WallClock(parse_duration(time_limit, "--time-limit"))):
+        with command_limits(WallClock(parse_duration(time_limit, "--time-limit"))):
             return command(*arguments, **given)
 
     return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(timed)
 
 
-def plugged(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--plugin``, which makes known what Python files of the user's own declare, before anything else is read."""
+def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--plugin``: Python files of the user whose declarations are registered before anything else is read."""
 
     def plug(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> None:
         del ctx, param
         if paths:
-            from ..harness.plugins import plug_in
+            from ..harness.plugins import load_plugin
 
             for path in paths:
-                plug_in(path)
+                load_plugin(path)
 
     return click.option(
         "--plugin",
@@ -227,5 +269,5 @@ def plugged(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=plug,
         is_eager=True,
         expose_value=False,
-        help="Python file with methods, formulations or solvers of your own.",
+        help="Python file with methods, formulations, solvers or collectives of your own.",
     )(command)

@@ -1,4 +1,4 @@
-"""``cwb repair``: links or nodes of a network have failed or changed; keep most of a plan or of a schedule."""
+"""``cwb repair``: adapt a plan or schedule to failed or changed links and nodes; keep most of it."""
 
 from __future__ import annotations
 
@@ -8,43 +8,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import ExitStatus, InputError, located
-from .edits import network_edits
-from .options import OUTPUT_FILE, PATH, libraries_on_stderr, parse_duration, parse_options, progress_on_stderr
-from .streams import echo
+from ..core.errors import ExitStatus
+from .edits import keywords_of, network_edits
+from .options import (
+    OUTPUT_FILE,
+    PATH,
+    Command,
+    json_flag,
+    options_of,
+    quiet_flag,
+    time_limit,
+    working_on_stderr,
+)
+from .streams import echo, notice
 
 if TYPE_CHECKING:
-    from ..harness.rerouting import Repaired
+    from ..studies.repair import RepairedSchedule
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("plan", type=PATH)
 @click.option(
-    "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
+    "--change", "-c", "change", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
 @click.option(
     "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
 )
-@click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of mtree-repair.")
-@click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
+@options_of("mtree-repair", "--option")
+@time_limit
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the new plan to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@json_flag("the record as one JSON object on stdout")
+@quiet_flag
 @network_edits
-def repair(
-    plan: Path,
-    changes: tuple[str, ...],
-    solver: str,
-    options: tuple[str, ...],
-    time_limit: str | None,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-    quiet: bool,
-    edits: tuple[tuple[str, str], ...],
-) -> int:
-    """Repair PLAN, a plan or a schedule that 'cwb solve ... -o PLAN' has written, after changes of its network.
+def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any) -> int:
+    """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
 
     \b
     cwb repair plan.json -c 3-7=0 -c 0-1=0.5
@@ -55,101 +53,37 @@ def repair(
 
     With -c, PLAN has the trees of mtree over a wide-area network: trees that still work are kept, and few are added.
 
-    With --without-link, --without-node or --link, PLAN is any schedule. Sends over a link that is gone take another path
-    between the same two nodes. Ranks beside a lost node take over what it did, and all other sends stay. The command
-    prints what the old schedule still brings, the new time, the nodes that have to be updated, and a bound on every
+    With --without-link, --without-node or --link, PLAN is any schedule. Sends over a lost link are rerouted between the
+    same two nodes. Neighbours take over the sends of a lost node, and all other sends stay. The command prints the
+    share of the data still delivered by the old schedule, the new time, the nodes to update, and a bound on every
     schedule of the changed network.
     """
-    from ..algorithms.trees.network import pose
-    from ..core.record import RunRecord
-    from ..core.trees import TreePacking
-    from ..harness import Request
-    from ..harness import run as run_method
-    from ..harness.clock import WallClock
-    from ..harness.interrupt import within
-    from ..models.mtree.repair_input import described
-    from ..schedules.files import read_schedule
+    from ..api.repair import repair as mend
+    from ..api.runs import Run
+    from ..studies.answer_files import shown_answer
     from .display import show_record
-    from .solve import shown_answer, write_answer
-
-    if edits:
-        if changes or options:
-            raise click.UsageError("-c and -O are of plans of mtree; expected them without changes of links and nodes")
-        return reroute(plan, edits, parse_duration(time_limit, "--time-limit"), output, as_json=as_json)
-    clock = WallClock(parse_duration(time_limit, "--time-limit"))
-    with within(clock):
-        read = read_schedule(plan)
-        if not isinstance(read.answer, TreePacking):
-            raise InputError("it has no trees; expected a plan of mtree", source=str(plan))
-        with located(source=str(plan)):
-            previous = described(pose(read.instance), read.answer)
-    given = parse_options(options)
-    for name in {"previous", "changes"} & set(given):
-        raise InputError("comes from PLAN and --change", source="-O", place=name)
-    asked = {**given, "previous": [tree.model_dump() for tree in previous], "changes": list(changes)}
-    request = Request("mtree-repair", solver, asked, seed, 1, clock.limit_s)
-    with located(source=str(plan)), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
-        done = run_method(read.instance, request, progress, clock=clock)
-    record: RunRecord = done.record
-    if output is not None and done.instance is not None and done.answer is not None:
-        write_answer(output, done.instance, done)
-    if as_json:
-        echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
-    else:
-        show_record(read.instance, record)
-    if record.exit_status != ExitStatus.OK:
-        reason = "; ".join(record.violations) or record.message or record.status
-        echo(f"cwb: {record.status}: {reason}", err=True)
-    return record.exit_status
-
-
-def reroute(
-    plan: Path, edits: tuple[tuple[str, str], ...], limit_s: float | None, output: Path | None, *, as_json: bool
-) -> int:
-    """Repair a schedule on a changed network, and print what that costs."""
-    from ..harness.clock import WallClock
-    from ..harness.interrupt import within
-    from ..harness.rerouting import repaired
-    from ..instances.edits import Edit, edited
-    from ..schedules.files import read_schedule, write_schedule
 
     if any(option == "--ranks" for option, _ in edits):
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
-    with within(WallClock(limit_s)), located(source=str(plan)):
-        read = read_schedule(plan)
-        found = repaired(
-            read.instance, read.answer, edited(read.instance, [Edit(*edit) for edit in edits]), read.pieces
-        )
-    if found.report.ok and output is not None:
-        extra = {**read.extra, "bound_s": float(found.bound_s)}
-        write_schedule(output, found.instance, found.answer, found.certificate, extra, read.pieces)
+    with working_on_stderr(quiet=quiet) as progress:
+        found = mend(plan, progress=progress, notice=notice, **keywords_of(edits), **given)
+    if not isinstance(found, Run):
+        if as_json:
+            echo(json.dumps(found.to_json(), allow_nan=False))
+        else:
+            show(found)
+        return int(ExitStatus.OK)
     if as_json:
-        echo(json.dumps(plain(found), allow_nan=False))
+        echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished)}, allow_nan=False))
     else:
-        show(found)
-    for violation in found.report.violations:
-        echo(f"cwb: wrong: {violation}", err=True)
-    return int(ExitStatus.OK if found.report.ok else ExitStatus.VERIFICATION_FAILED)
+        show_record(found.problem, found)
+    if found.exit_status != ExitStatus.OK:
+        reason = "; ".join(found.violations) or found.message or found.status
+        notice(f"{found.status}: {reason}")
+    return found.exit_status
 
 
-def plain(found: Repaired) -> dict[str, Any]:
-    """A repair as JSON."""
-    return {
-        "instance": found.instance.name,
-        "transfers": found.transfers,
-        "lost": found.lost,
-        "lost_part": found.lost_part,
-        "served": found.served,
-        "nodes": list(found.nodes),
-        "before_s": found.before_s,
-        "after_s": found.after_s,
-        "bound_s": float(found.bound_s),
-        "certificate": found.certificate.to_json(),
-        "verified": found.report.ok,
-    }
-
-
-def show(found: Repaired) -> None:
+def show(found: RepairedSchedule) -> None:
     """Print a repair."""
     from rich.table import Table
 

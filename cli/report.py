@@ -1,4 +1,4 @@
-"""``cwb report``: everything that records say, as one page."""
+"""``cwb report``: all results of records on one page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from pathlib import Path
 
 import click
 
-from ..core.errors import InputError
-from ..core.files import write_whole
-from .options import OUTPUT_FILE, PATH
+from .options import OUTPUT_FILE, PATH, Command
 from .streams import echo
-from .table import RECORDS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("records", nargs=-1, type=PATH)
 @click.option(
     "--output",
@@ -33,10 +30,6 @@ def report(records: tuple[Path, ...], output: Path, title: str) -> None:
     \b
     cwb report results/ -o report.html
     """
-    from ..reports.records import load_records
-    from ..reports.report import report as make
+    from ..studies.record_files import report as make
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError("a report is a page; expected a name that ends in .html", source=str(output))
-    write_whole(output, make(load_records(records or RECORDS), title).encode())
-    echo(str(output))
+    echo(str(make(*records, output=output, title=title)))

@@ -1,4 +1,4 @@
-"""``cwb show``: what an instance asks for, what a method or a generator of networks takes, what a formulation is."""
+"""``cwb show``: descriptions of instances, methods, generators of networks, and formulations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from . import completion
 from .edits import load_edited, network_edits
-from .options import limited
+from .options import plugin_option, time_limit_option
 from .streams import console
 
 if TYPE_CHECKING:
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", shell_complete=completion.of(completion.everything, files=True))
+@click.argument("what", shell_complete=completion.complete_names(completion.everything, files=True))
 @network_edits
-@limited
+@plugin_option
+@time_limit_option
 def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
     """Show an instance, a model, a formulation or a named topology.
 
-    WHAT is an instance as 'cwb solve' takes it, or a name from 'cwb list models', 'cwb list formulations' or
+    WHAT is an instance as for 'cwb solve', or a name from 'cwb list models', 'cwb list formulations' or
     'cwb list topologies'.
 
     \b
@@ -40,7 +41,7 @@ def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
 
 
 def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType]:
-    """Find out what is meant, and give what there is to print."""
+    """Resolve a name and return its description."""
     from ..harness import registry
 
     if what in registry.names() and not edits:
@@ -48,17 +49,17 @@ def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType
     if what in registry.formulation_names() and not edits:
         return describe_formulation(registry.formulation(what))
     from ..instances import generators
-    from ..instances.loader import shipped
-    from .options import telling_on_stderr
+    from ..instances.loader import shipped_instances
+    from .options import loading_progress_on_stderr
     from .show_instance import describe_instance
     from .show_network import describe_network
 
     made = generators.describe(what) if what in generators.names() else None
     described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
     if (
-        made is None or edits or what in shipped()
+        made is None or edits or what in shipped_instances()
     ):  # a name may be both: the instance first, then how its network is made
-        with telling_on_stderr():
+        with loading_progress_on_stderr():
             instance = load_edited(what, edits)
             measured = describe_network(instance)
             return [*describe_instance(instance), *([] if measured is None else [measured]), *described]
@@ -66,7 +67,7 @@ def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType
 
 
 def describe_method(method: Any) -> list[RenderableType]:
-    """Description of a method and of its options."""
+    """Describe a method and its options."""
     solver = "needs a solver" if method.needs_solver else "needs no solver"
     return [
         f"{method.name}: {method.summary}",
@@ -77,7 +78,7 @@ def describe_method(method: Any) -> list[RenderableType]:
 
 
 def describe_formulation(declared: Formulation) -> list[RenderableType]:
-    """Description of a declared model, of its options, and of where it is."""
+    """Describe a declared model, its options and its source."""
     answers = "an answer" if declared.answers else "no answer"
     bounds = "a bound" if declared.bounds else "no bound"
     lines: list[RenderableType] = [
@@ -93,10 +94,10 @@ def describe_formulation(declared: Formulation) -> list[RenderableType]:
 
 
 def options_table(options: type[BaseModel]) -> RenderableType:
-    """Options with their defaults."""
+    """Tabulate options with their defaults."""
     from rich.table import Table
 
-    from ..core.described import default_in_words
+    from ..core.option_descriptions import default_in_words
 
     table = Table("option", "default", "what it does", title="options (-O NAME=VALUE)", title_justify="left")
     for name, field in options.model_fields.items():

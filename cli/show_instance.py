@@ -1,4 +1,4 @@
-"""An instance as tables for people."""
+"""Tables of an instance for the terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gra
 
 
 def describe_instance(instance: Instance) -> list[RenderableType]:
-    """Tables of an instance: the network, then the demand."""
+    """Describe the network of an instance, then its demand."""
     parts: list[RenderableType] = [f"{instance.name}: {instance.description}".rstrip(": ")]
     if instance.source:
         parts.append(f"source: {instance.source}")
@@ -56,7 +56,7 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
 
 
 def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
-    """Dimensions, innermost first, with the price that an NPU pays for bandwidth in each."""
+    """Tabulate dimensions, innermost first, with the price that an NPU pays for bandwidth in each."""
     table = _table("dimensions, innermost first", "dimension", "block", "tier", "in-network reduction")
     prices = None if model is None else model.price_per_Bps(fabric)
     if prices is not None:
@@ -69,7 +69,7 @@ def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
 
 
 def topology_table(topology: Topology) -> Table:
-    """Links by their bandwidth and latency."""
+    """Tabulate links by bandwidth and latency."""
     table = _table("links", "number", "bandwidth", "latency")
     # By identity first: a fraction is slow to hash, and most links share theirs.
     same = Counter((id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links)
@@ -83,14 +83,14 @@ def topology_table(topology: Topology) -> Table:
 
 
 def demand_line(demand: Demand) -> str:
-    """The collective in one line."""
+    """Describe the collective in one line."""
     ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
     size = amount(demand.size_bytes, SIZES)
-    return f"collective: {demand.collective.value} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
+    return f"collective: {demand.collective.name} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
 
 
 def experts_line(experts: Experts) -> str:
-    """Experts with their loads, and the slots for their replicas, in one line."""
+    """Describe experts, their loads and the slots for replicas in one line."""
     loads = [load for layer in experts.loads for load in layer]
     layers = "" if len(experts.loads) == 1 else f" in each of {len(experts.loads):,} layers"
     bound = "" if experts.nodes == 1 else f"; {experts.groups:,} groups, each on one of {experts.nodes:,} nodes"
@@ -101,7 +101,7 @@ def experts_line(experts: Experts) -> str:
 
 
 def transformer_line(transformer: Transformer) -> str:
-    """The numbers that a transformer is described by, in one line."""
+    """Describe the parameters of a transformer in one line."""
     t = transformer
     return (
         f"{t.name}: transformer of {t.layers:,} layers, hidden size {t.hidden:,}, sequences of {t.sequence:,}, "
@@ -111,7 +111,7 @@ def transformer_line(transformer: Transformer) -> str:
 
 
 def groups_table(workload: Workload, fabric: Fabric) -> Table:
-    """NPUs that every group spans in each dimension."""
+    """Tabulate the NPUs that every group spans in each dimension."""
     headings = [f"{i}: {dimension}" for i, dimension in enumerate(fabric.dimensions, start=1)]
     table = _table(f"{workload.name}: groups (NPUs per dimension)", "group", *headings)
     for name, span in workload.groups.items():
@@ -120,7 +120,7 @@ def groups_table(workload: Workload, fabric: Fabric) -> Table:
 
 
 def phases_table(workload: Workload) -> Table:
-    """Computation and bytes of all layers, phase by phase."""
+    """Tabulate computation and bytes of all layers by phase."""
     count = sum(layer.repeat for layer in workload.layers)
     title = f"{workload.name}: layers {count:,}, loop {workload.loop.value}, weight {float(workload.weight):g}"
     table = _table(title, "phase", "computation", "collective", "group", "times", "bytes")
@@ -133,12 +133,12 @@ def phases_table(workload: Workload) -> Table:
 
 
 def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, str, str, str]]:
-    """Add up the collectives of a phase by kind and group."""
+    """Yield the collectives of a phase, summed by kind and group."""
     times: dict[tuple[str, str], int] = defaultdict(int)
     size: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
     for layer in layers:
         for communication in getattr(layer, phase).communication:
-            key = communication.collective.value, communication.group
+            key = communication.collective.name, communication.group
             times[key] += layer.repeat
             size[key] += communication.size_bytes * layer.repeat
     for key, number in times.items():
@@ -146,7 +146,7 @@ def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, s
 
 
 def prices_table(model: CostModel) -> Table:
-    """Price of every component in every tier."""
+    """Tabulate the price of every component in every tier."""
     components = sorted({component for needed in COMPONENTS.values() for component in needed})
     table = _table(f"prices in {_PRICE}", "tier", *components)
     for tier, prices in model.prices.items():
@@ -155,7 +155,7 @@ def prices_table(model: CostModel) -> Table:
 
 
 def design_table(design: Design) -> Table:
-    """Objective, budgets and constraints."""
+    """Tabulate objective, budgets and constraints."""
     table = Table(show_header=False, title="design", title_justify="left")
     table.add_row("objective", design.objective.value)
     if design.total_Bps is not None:
@@ -171,12 +171,11 @@ def design_table(design: Design) -> Table:
 
 
 def _price(value: Fraction) -> str:
-    """Write a price, whose unit is in the heading, with the digits that tell LIBRA's published prices apart."""
+    """Format a price with enough digits to distinguish LIBRA's published ones; the heading has the unit."""
     return f"{float(value / UnitKind.PRICE.units[_PRICE]):.9g}"
 
 
 def _table(title: str, *headings: str) -> Table:
-    """Make a table with its title at the left."""
     table = Table(title=title, title_justify="left")
     for heading in headings:
         table.add_column(heading, overflow="fold")

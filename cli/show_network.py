@@ -1,4 +1,4 @@
-"""What a network is like, and which methods take it, as a table for people."""
+"""Measures of a network and the methods that support it, as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from fractions import Fraction
 
 from rich.table import Table
 
-from ..core.collective import CollectiveKind
+from ..core.collective import Collective
 from ..core.fabric import Fabric, expanded_size
 from ..core.instance import Instance
 from ..core.network_views import fabric_of, links_of
 from ..core.topology import Topology
 from ..core.units import show
-from ..harness.takers import answers
-from ..instances.measures import Bisection, Measures, measured
+from ..instances.measures import Bisection, Measures, measure_network
+from ..studies.support_matrix import method_refusals
 
 #: Larger networks are not measured, and of more ranks no method is asked, since some look at every pair of them.
 MAX_LINKS, MAX_RANKS = 200_000, 512
 
 #: Collectives that methods are asked for where an instance has none.
-_ASKED = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL)
+_ASKED = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
 
 
 def describe_network(instance: Instance) -> Table | None:
-    """Measures of the network of an instance, and the methods that take it; none for designs and large networks."""
+    """Tabulate measures of a network and the methods that support it; None for designs and large networks."""
     network = instance.network
-    if instance.asks_more:
+    if instance.is_beyond_collectives:
         return None
     if (expanded_size(network)[1] if isinstance(network, Fabric) else len(network.links)) > MAX_LINKS:
         return None
@@ -37,9 +37,9 @@ def describe_network(instance: Instance) -> Table | None:
     elif (fabric := fabric_of(network)) is not None:
         rates = ", ".join(show(rate, "GB/s") for rate in fabric.bandwidth_Bps)
         table.add_row("dimensions", f"{fabric}, per NPU {rates}")
-    for name, text in measures(measured(topology), topology):
+    for name, text in measures(measure_network(topology), topology):
         table.add_row(name, text)
-    for kind, names in takers(instance).items() if len(topology.ranks) <= MAX_RANKS else ():
+    for kind, names in support_matrix(instance).items() if len(topology.ranks) <= MAX_RANKS else ():
         table.add_row(f"methods for {kind}", f"{len(names)}: {', '.join(names)}")
     if len(topology.ranks) > MAX_RANKS:
         table.add_row("methods", f"not asked, since there are more than {MAX_RANKS} ranks; see 'cwb list models --for'")
@@ -47,7 +47,7 @@ def describe_network(instance: Instance) -> Table | None:
 
 
 def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
-    """Name and text of each measure."""
+    """Return name and text of each measure."""
     links = (
         "no path between some ranks"
         if found.diameter is None
@@ -55,22 +55,22 @@ def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
     )
     sampled = "" if found.all_sources or found.diameter is None else ", at least: not from all ranks"
     rows = [("diameter", links + sampled), ("bisection", _bisection(found.bisection))]
-    rows.append(("degree", f"{_counted(found.degrees, 'rank')} links out"))
+    rows.append(("degree", f"{_count_text(found.degrees, 'rank')} links out"))
     if found.radixes:
-        rows.append(("switches", f"{_counted(found.radixes, 'switch')} links out"))
+        rows.append(("switches", f"{_count_text(found.radixes, 'switch')} links out"))
     rates = Counter({show(rate, "GB/s"): count for rate, count in found.rates_Bps.items()})
-    rows.append(("out of a rank", _counted(rates, "rank")))
+    rows.append(("out of a rank", _count_text(rates, "rank")))
     rows.append(("asymmetric", _asymmetric(found, topology)))
     return rows
 
 
-def takers(instance: Instance) -> dict[str, list[str]]:
-    """Methods that take an instance, by its collective, or by several where it has none."""
-    from ..harness.demand import with_demand
+def support_matrix(instance: Instance) -> dict[str, list[str]]:
+    """Return the methods that support an instance by collective; by several collectives if it has none."""
+    from ..instances.demand import with_demand
 
-    posed = [instance] if instance.demand is not None else [with_demand(instance, k.value, None, None) for k in _ASKED]
+    posed = [instance] if instance.demand is not None else [with_demand(instance, k.name, None, None) for k in _ASKED]
     return {
-        each.demand.collective.value: [method.name for method, reason in answers(each) if reason is None]
+        each.demand.collective.name: [method.name for method, reason in method_refusals(each) if reason is None]
         for each in posed
         if each.demand is not None
     }
@@ -87,8 +87,8 @@ def _bisection(found: Bisection | None) -> str:
     return f"between {show(found.low_Bps, 'GB/s')}, a bound, and {high}, {found.how}"
 
 
-def _counted(found: Counter[int] | Counter[str], what: str) -> str:
-    """Values with how many have them, unless all have the same; of many values the ends."""
+def _count_text(found: Counter[int] | Counter[str], what: str) -> str:
+    """Format values with their counts; a single value without, more than four as a range."""
     shares = sorted(found.items(), key=lambda share: Fraction(str(share[0]).split()[0]))
     if len(shares) == 1:
         return str(shares[0][0])

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: what runs is stopped, and claims and temporary folders are removed."""
+"""Handling of SIGTERM and SIGHUP as of Ctrl-C: stop runs, remove claims and temporary folders."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SIGNALS = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in si
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[list[int]]:
-    """Let what is done at Ctrl-C also be done at SIGTERM and SIGHUP, unless somebody has them ignored or handled.
+def stop_on_signals() -> Iterator[list[int]]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored or already handled.
 
     Yields
     ------
     list of int
-        The signals that were received, as they come.
+        Signals received so far, in order.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():

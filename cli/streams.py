@@ -1,7 +1,7 @@
-"""stdout and stderr: everything that is printed goes through here.
+"""All output to stdout and stderr.
 
-What comes from files cannot tell a terminal to do anything, since it is printed escaped; and a stream that is closed or
-full neither loses a file nor ends in an internal error.
+Text is printed escaped, so that text from files cannot send control codes to the terminal. A closed or full stream
+neither loses a file nor causes an internal error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+#: Letters of a line where the output is no terminal.
+WIDTH = 160
+
+
 class StdoutError(CwbError):
-    """What was to be printed on stdout was not taken."""
+    """Failed write to stdout."""
 
     exit_status = ExitStatus.FAILURE
 
@@ -36,10 +40,9 @@ class StdoutError(CwbError):
 
 
 def open_closed() -> None:
-    """Let no file that is opened later take the number of a standard stream that was closed.
+    """Reopen standard streams that were closed, so that no file opened later gets their descriptors.
 
-    In the place of stdout is then something that cannot be written to, and is told as such; what goes to a closed
-    stderr is lost.
+    Writing to a closed stdout then fails and is reported; output to a closed stderr is lost.
     """
     for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -58,25 +61,26 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
     Parameters
     ----------
-    text : object
-        One or more lines.
     err : bool
-        Whether on stderr, where nothing that fails matters.
-    nl : bool
-        Whether a newline follows.
+        True for stderr, where failures are ignored.
 
     Raises
     ------
     StdoutError
-        If stdout does not take it.
+        If stdout cannot be written.
     """
-    with _taken(err=err):
+    with _report_stdout_errors(err=err):
         click.echo(printable(str(text), lines=True), err=err, nl=nl)
 
 
+def notice(text: object) -> None:
+    """Print a notice to the user on stderr."""
+    echo(f"cwb: {text}", err=True)
+
+
 @contextmanager
-def _taken(*, err: bool) -> Iterator[None]:
-    """Report that stdout has not taken what the block prints; of stderr nobody can be told."""
+def _report_stdout_errors(*, err: bool) -> Iterator[None]:
+    """Raise StdoutError if printing to stdout fails; ignore failures of stderr."""
     try:
         yield
     except OSError as error:
@@ -85,19 +89,27 @@ def _taken(*, err: bool) -> Iterator[None]:
 
 
 def console(*, err: bool = False) -> Console:
-    """A console for tables, which takes no text for markup and prints everything escaped."""
+    """Return a console for tables that interprets no markup and escapes everything."""
     from rich.console import Console
 
     class Escaping(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            with _taken(err=err):
-                super().print(*map(_Escaped, objects), **options)
+            with _report_stdout_errors(err=err):
+                super().print(*map(_EscapedRenderable, objects), **options)
 
     return Escaping(stderr=err, highlight=False, markup=False, emoji=False)
 
 
-class _Escaped:
-    """What a console prints, with the text in it escaped; a console's own control codes stay."""
+def table_console(width: int = WIDTH) -> Console:
+    """Return a console for wide tables; if it is no terminal, lines have at least ``width`` characters."""
+    printed = console()
+    if not printed.is_terminal:
+        printed.width = max(printed.width, width)
+    return printed
+
+
+class _EscapedRenderable:
+    """Stream of a console with text escaped and the console's own control codes kept."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -110,8 +122,8 @@ class _Escaped:
             yield segment if safe else Segment(printable(segment.text, lines=True), segment.style)
 
 
-def give_up() -> None:
-    """Throw away what a stream has not taken, so that the end of the program does not stumble over it."""
+def discard_stdout() -> None:
+    """Discard unwritten output of a stream, so that the interpreter does not fail on it at exit."""
     for descriptor, stream, standard in ((1, sys.stdout, sys.__stdout__), (2, sys.stderr, sys.__stderr__)):
         try:
             stream.flush()

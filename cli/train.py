@@ -1,4 +1,4 @@
-"""``cwb train``: a simulated training iteration on a network, its collectives timed by any method."""
+"""``cwb train``: a simulated training iteration on a network, with collectives timed by any method."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import InputError, located
-from ..core.files import write_whole
+from ..core.errors import InputError, locate_errors
 from ..core.units import SIZES, TIMES, UnitKind, amount, parse
 from . import completion
 from .edits import load_edited, network_edits
-from .options import OUTPUT_FILE, parse_duration, parse_options, plugged, progress_on_stderr
+from .options import (
+    OUTPUT_FILE,
+    Command,
+    json_flag,
+    parse_duration,
+    parse_options,
+    plugin_option,
+    progress_on_stderr,
+    quiet_flag,
+)
 from .streams import console, echo
 
 if TYPE_CHECKING:
-    from ..harness.training import Training, TrainingRequest
+    from ..studies.training import TrainingRequest
 
 #: Collectives that are listed; the JSON has all.
 _LISTED = 20
 
 
-@click.command()
-@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
+@click.command(cls=Command)
+@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
 @click.option("--workload", "-w", metavar="WORKLOAD", help="Name or file.  [default: the instance's only one]")
 @click.option(
     "--group",
@@ -64,28 +72,28 @@ _LISTED = 20
     "buckets",
     multiple=True,
     metavar="SIZE",
-    help="Size of buckets of gradients; of several the best is taken.",
+    help="Size of gradient buckets; if several are given, the best is used.",
 )
 @click.option(
     "--streams",
     type=click.Choice(["one", "group", "unlimited"]),
     default="one",
     show_default=True,
-    help="Collectives at a time: one, one of each group, or all.",
+    help="Concurrent collectives: one, one per group, or all.",
 )
 @click.option("--microbatches", type=click.IntRange(1, 10_000), default=1, show_default=True)
 @click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--time-limit", metavar="DURATION", help="Limit of each run of a method, such as '60 s'.")
+@click.option("--time-limit", metavar="DURATION", help="Time limit of each run of a method, such as '60 s'.")
 @click.option(
     "--timeline",
     type=OUTPUT_FILE,
-    help="Draw the tasks over time into this file, .svg, .pdf or .png.",
+    help="Draw the tasks over time to this file, .svg, .pdf or .png.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@json_flag("one JSON object on stdout")
+@quiet_flag
 @network_edits
-@plugged
+@plugin_option
 def train(
     instance: str, timeline: Path | None, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any
 ) -> int:
@@ -96,18 +104,19 @@ def train(
     cwb train "torus(4,4)" -w resnet-50 -m bfb --bucket 1MB --bucket 25MiB
     cwb train "torus(8,8)" -w gpt-3 -g tp=16 -g dp=4 -m "100 us + 40 GB/s"
     """
-    from ..harness.training import measures
-    from ..harness.training import train as simulated
     from ..reports.plots import plot_format
+    from ..studies.training import draw_timeline, measures
+    from ..studies.training import train as simulated
 
-    form = None if timeline is None else plot_format(timeline)
+    if timeline is not None:
+        plot_format(timeline)
     request = request_of(**given)
     with progress_on_stderr(quiet=quiet) as progress:
         loaded = load_edited(instance, edits)
-        with located(source=instance):
+        with locate_errors(source=instance):
             made = simulated(loaded, request, progress)
-    if timeline is not None and form is not None:
-        write_whole(timeline, _drawn_timeline(made, form))
+    if timeline is not None:
+        draw_timeline(timeline, made)
     found = measures(made)
     if as_json:
         echo(json.dumps(found, allow_nan=False))
@@ -133,15 +142,15 @@ def request_of(
     seed: int,
     time_limit: str | None,
 ) -> TrainingRequest:
-    """Read what is asked for.
+    """Convert the options to a request.
 
     Raises
     ------
     InputError
-        If a text is wrong, or buckets are given in a loop without them.
+        If a value is wrong, or buckets are given with a loop that has none.
     """
-    from ..harness.training import TrainingRequest
     from ..schedules.iteration import Loop, Pipeline, Plan, Streams
+    from ..studies.training import TrainingRequest
 
     if buckets and loop not in (None, Loop.DDP.value):
         raise InputError(f"given in the loop {loop}; expected --loop ddp", source="--bucket")
@@ -164,7 +173,7 @@ def request_of(
 
 
 def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: bool = False) -> list[Fraction]:
-    with located(source=source):
+    with locate_errors(source=source):
         return [parse(text, kind, allow_zero=not positive) for text in texts]
 
 
@@ -194,24 +203,8 @@ def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {method: parse_options(pairs) for method, pairs in found.items()}
 
 
-def _drawn_timeline(made: Training, form: str) -> bytes:
-    from ..reports.plots.iteration_timeline import Bar, draw
-    from ..reports.plots.look import look, to_bytes
-
-    iteration = made.iteration
-    rows = sorted(range(len(iteration.tasks)), key=lambda i: (iteration.tasks[i].stage, i))
-    bars: list[Bar] = []
-    for index in rows:
-        task = iteration.tasks[index]
-        stage = f"stage {task.stage + 1}: " if iteration.stages > 1 else ""
-        row = f"{stage}{task.stream or task.what}"
-        bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
-    with look():
-        return to_bytes(draw(f"{made.workload.name} on {made.instance.name}", bars), form)
-
-
 def show(found: dict[str, Any]) -> None:
-    """Print what was found as tables."""
+    """Print the results as tables."""
     from rich.table import Table
 
     total = found["iteration_s"]

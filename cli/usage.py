@@ -1,4 +1,4 @@
-"""What is wrong with the words of a command, in the form of all errors: place, value, and what was expected."""
+"""Messages for wrong usage in the form of all errors: place, value, and expectation."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _EXPECTED = {
 }
 
 
-def told(error: click.ClickException) -> str:
-    """Return in one line what click found wrong."""
+def usage_text(error: click.ClickException) -> str:
+    """Return click's error as one line."""
     match error:
         case click.MissingParameter(param=click.Parameter() as param):
-            return f"{_place(param)}: missing; expected {_expected(param)}"
+            return f"{_place(param)}: missing; expected {_expected_text(param)}"
         case click.BadParameter(param=click.Parameter() as param):
-            return f"{_place(param)}: {_wrong(error.message, param)}"
+            return f"{_place(param)}: {_wrong_value_text(error.message, param)}"
         case click.NoSuchOption(option_name=name):
             return f"{name}: no such option; expected one of {_help(error)}{_nearest(error)}"
         case click.UsageError():
-            return _of_words(error)
+            return _unknown_word_text(error)
         case _:
             return error.format_message()
 
 
 def _place(param: click.Parameter) -> str:
-    """An option by its longest name, an argument as help calls it."""
+    """Return an option's longest name, or an argument's name in the help."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name
 
 
-def _expected(param: click.Parameter) -> str:
-    """What may stand in a place."""
+def _expected_text(param: click.Parameter) -> str:
+    """Describe the accepted values of a parameter."""
     match param.type:
         case click.Choice(choices=choices):
             return f"one of {', '.join(map(str, choices))}"
@@ -69,7 +69,7 @@ def _expected(param: click.Parameter) -> str:
 
 
 def _limits(kind: click.IntRange | click.FloatRange) -> str:
-    """A range in words."""
+    """Describe a range in words."""
     what = "a whole number" if isinstance(kind, click.IntRange) else "a number"
     least = "" if kind.min is None else f"{'above' if kind.min_open else 'of at least'} {kind.min:,}"
     most = "" if kind.max is None else f"{'below' if kind.max_open else 'at most'} {kind.max:,}"
@@ -80,10 +80,10 @@ def _first(text: str) -> str:
     return text.partition(". ")[0].rstrip(".")
 
 
-def _wrong(message: str, param: click.Parameter) -> str:
-    """The value and what was expected, where click's message has them."""
+def _wrong_value_text(message: str, param: click.Parameter) -> str:
+    """Return the value and the expectation, if click's message has them."""
     if found := _RANGE.match(message) or _TYPE.match(message):
-        return f"{found['value']} is wrong; expected {_expected(param)}"
+        return f"{found['value']} is wrong; expected {_expected_text(param)}"
     if (found := _CHOICE.match(message)) and isinstance(param.type, click.Choice):
         choices = [str(choice) for choice in param.type.choices]
         return f"{found['value']} is unknown{one_of(found['value'], choices)}"
@@ -99,8 +99,8 @@ def _nearest(error: click.NoSuchOption) -> str:
     return did_you_mean(error.option_name, [name for name in known if name.startswith("--")])
 
 
-def _of_words(error: click.UsageError) -> str:
-    """Commands and words that there are not."""
+def _unknown_word_text(error: click.UsageError) -> str:
+    """Describe an error about unknown or missing commands and extra arguments."""
     if (found := _EXTRA.match(error.message)) and error.ctx is not None:
         names = [param.human_readable_name for param in error.ctx.command.params if isinstance(param, click.Argument)]
         after = f"nothing after {names[-1]}" if names else "options alone"

@@ -1,4 +1,4 @@
-"""``cwb warm``: compile ahead what methods compile at their first use."""
+"""``cwb warm``: compile in advance the code that methods compile at first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .streams import console, echo
 
 
 @click.command()
-@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Processes; as many as cores unless given.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Number of processes; by default the number of cores.")
 def warm(jobs: int | None) -> int:
-    """Compile the loops of all methods ahead, which otherwise happens when each is first used.
+    """Compile the loops of all methods now instead of at their first use.
 
-    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and made again when
+    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and recompiled when
     the source changes. Exits with 1 if it cannot be kept, or if a method fails.
     """
     from rich.progress import track

@@ -1,4 +1,4 @@
-"""The vocabulary of cwb: what an instance, an answer, a bound, a method, a solver and a record are.
+"""Basic types of cwb: instances, answers, bounds, methods, solvers and records.
 
-No Pyomo, no solver and no file format lives here, and nothing here imports another package of cwb.
+Nothing here imports Pyomo, a solver or another package of cwb, or knows a file format.
 """

@@ -1,6 +1,6 @@
-"""Where indices are in the order of their sets, which rules that are called once for all rows look up.
+"""Positions of indices in their sets, looked up by rules that are evaluated for all rows at once.
 
-Indices that are no integers, and members that differ in their number of parts, raise :class:`NotByArrays`.
+Indices that are not integers, and members with different numbers of parts, raise :class:`NotVectorizable`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,16 @@ Array: TypeAlias = NDArray[Any]
 _LARGEST_TABLE = 1 << 22
 
 
-class NotByArrays(BaseException):
-    """A rule does something that cannot be evaluated for all rows at once.
+class NotVectorizable(BaseException):
+    """Signal that a rule cannot be evaluated for all rows at once.
 
-    No ``Exception``, so that a rule with ``except Exception`` does not go on with something else.
+    No ``Exception``, so that an ``except Exception`` in the rule does not swallow it.
     """
 
 
 @dataclass(eq=False)
 class Places:
-    """Where each index is in the order of its set, or of a product of sets, whose members are integers.
-
-    Parameters
-    ----------
-    sets : list of array, shape (members, dimensions)
-        The factors of the product.
-    """
+    """Position of each index in a set of integers, or in a product of such sets."""
 
     sets: list[Array]
     _factors: list[tuple[Array, Array, Array | None, Array]] = field(init=False)
@@ -45,9 +39,9 @@ class Places:
 
     @staticmethod
     def _factor(members: Array) -> tuple[Array, Array, Array | None, Array]:
-        """Smallest member, extent, and a table of places; or the codes in order and their places."""
+        """Return smallest member, extent and table of places, or the sorted codes and their places."""
         if not members.size:
-            raise NotByArrays
+            raise NotVectorizable
         low = members.min(axis=0)
         extent = members.max(axis=0) - low + 1
         box = int(np.prod(extent.astype(object)))
@@ -57,19 +51,19 @@ class Places:
             table[code] = np.arange(len(members), dtype=np.int32)
             return low, extent, None, table
         if box >= 2**62:
-            raise NotByArrays
+            raise NotVectorizable
         order = np.argsort(code)
         return low, extent, code[order], order
 
     @property
     def count(self) -> int:
-        """Members of the product."""
+        """Number of members of the product."""
         return prod(len(members) for members in self.sets)
 
     def find(self, columns: Sequence[Any], size: int) -> Array:
-        """Places of indices, given part by part as arrays or numbers; -1 for those that are not members."""
+        """Find the places of indices, given part by part as arrays or numbers; -1 for non-members."""
         if sum(members.shape[1] for members in self.sets) != len(columns):
-            raise NotByArrays
+            raise NotVectorizable
         place: Any = 0
         missing: Any = False
         at = 0
@@ -78,7 +72,7 @@ class Places:
             for k in range(members.shape[1]):
                 column = columns[at + k]
                 if not isinstance(column, int) and not (isinstance(column, np.ndarray) and column.dtype.kind == "i"):
-                    raise NotByArrays
+                    raise NotVectorizable
                 offset = column - low[k]
                 outside = (offset < 0) | (offset >= extent[k])
                 missing = missing | outside
@@ -103,19 +97,19 @@ def _code(parts: Sequence[Any], extent: Array) -> Any:
 
 
 def plain_array(values: list[Any]) -> Array:
-    """Numbers, or tuples of as many integers."""
+    """Convert numbers, or integer tuples of one length, to an array."""
     array = np.array(values) if values else np.zeros(0, dtype=np.int64)
     if array.dtype.kind not in "if":
-        raise NotByArrays
+        raise NotVectorizable
     return array
 
 
 def key_array(keys: list[Any]) -> Array:
-    """Indices, each a number or a tuple, as an array of integers (members, dimensions)."""
+    """Convert indices, each a number or a tuple, to an integer array of shape (members, dimensions)."""
     flat = chain.from_iterable(keys) if keys and isinstance(keys[0], tuple) else keys
     array = np.array(list(flat))
     if array.dtype.kind != "i" or not keys or (isinstance(keys[0], tuple) and len(set(map(len, keys))) > 1):
-        raise NotByArrays
+        raise NotVectorizable
     return array.reshape(len(keys), -1)
 
 
@@ -123,27 +117,27 @@ _known: WeakKeyDictionary[Any, tuple[Places, list[Any]]] = WeakKeyDictionary()
 
 
 def places_of(component: Any) -> Places:
-    """Where the members of an indexed component are in its order."""
+    """Return the positions of an indexed component's members."""
     if component not in _known:
         index = component.index_set()
         factors = list(index.subsets()) if hasattr(index, "subsets") else [index]
         if len(component) != len(index):
-            raise NotByArrays
+            raise NotVectorizable
         _known[component] = Places([key_array(list(factor)) for factor in factors]), members(component)
     places = _known[component][0]
     if places.count != len(component):
         # It has others by now.
-        raise NotByArrays
+        raise NotVectorizable
     return places
 
 
 def variables_of(component: Any) -> list[Any]:
-    """The members of a component whose places are known, in their order."""
+    """Return a component's members in order, provided that their places are known."""
     return _known[component][1]
 
 
 def members(component: Any) -> list[Any]:
-    """What ``list(component.values())`` is, of variables or constraints, in half the time."""
+    """Return ``list(component.values())`` of variables or constraints, in half the time."""
     data = component._data
     if data.__class__ is not dict:
         return list(component.values())

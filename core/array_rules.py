@@ -1,13 +1,14 @@
-"""What the rule of a constraint is called with when it is called once for all rows: arrays that look like indices.
+"""Symbolic indices for evaluating a constraint rule once for all rows.
 
-A rule is ordinary Python: ``sum(m.flow[s, e] for e in leaving[u]) <= room[s]``. Here ``s`` and ``u`` are arrays with an
-entry for every row (:class:`Number`). The loop over ``leaving[u]`` runs once and gives an array with an entry for every
-element in every row, in a *scope* of its own (:class:`Scope`); ``m.flow[s, e]`` is a :class:`Linear` expression with an
-entry for each of these, and belongs to the rows when the loop is over, as a sum.
+A rule is ordinary Python: ``sum(m.flow[s, e] for e in leaving[u]) <= room[s]``. Here ``s`` and ``u`` are arrays
+with an entry for every row (:class:`Number`). The loop over ``leaving[u]`` runs once, in a *scope* of its own
+(:class:`Scope`), and yields an array with an entry for every element in every row; ``m.flow[s, e]`` is a
+:class:`Linear` expression with an entry for each of these, which after the loop is summed by row.
 
-Whatever such arrays cannot express raises :class:`NotByArrays`, or another exception: conditions on an index, ranges,
-lengths, texts, plain dictionaries, numbers out of range. The rule is then called row by row. What counts the elements of
-a loop goes unnoticed here, so rows of every length are compared with the rule (:meth:`Reading.telling`).
+Anything that such arrays cannot express raises :class:`NotVectorizable` or another exception: conditions on an index,
+ranges, lengths, strings, plain dictionaries, numbers out of range. The rule is then called row by row. Code that
+counts the elements of a loop goes unnoticed, so rows of every length are compared with the rule
+(:meth:`Reading.sample_rows`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_places import Array, NotByArrays, Places, key_array, plain_array
+from .array_places import Array, NotVectorizable, Places, key_array, plain_array
 from .ragged import ranges
 
 _LARGEST_WHOLE = 2.0**53
@@ -29,33 +30,29 @@ _PLAIN = (int, float, np.integer)
 
 
 def refuse(self: Any, *_: Any) -> Any:
-    """Reject what would need to know one row."""
-    raise NotByArrays
+    """Reject an operation that needs the value in a single row."""
+    raise NotVectorizable
 
 
 @dataclass(eq=False)
 class Scope:
-    """What a rule is evaluated over: the rows, or in a loop of the rule the elements of all rows.
+    """Domain over which a rule is evaluated: the rows, or the elements of a loop in all rows.
 
     Parameters
     ----------
-    size : int
-        Entries.
     outer : Scope or None
         The scope around the loop; None for that of the rows.
     up : array or None
-        The entry of the outer scope that each entry belongs to.
-    reading : Reading
-        The call of the rule.
+        Entry of the outer scope that each entry belongs to.
     """
 
     size: int
     outer: Scope | None
     up: Array | None
-    reading: Reading
+    reading: RuleEvaluation
 
     def within(self, inner: Scope) -> Array | None:
-        """Entry of this scope for every entry of an inner one; None if it is not around it."""
+        """Map every entry of an inner scope to one of this; None if this scope does not enclose it."""
         path: Array | None = None
         scope: Scope | None = inner
         while scope is not None and scope is not self:
@@ -64,14 +61,8 @@ class Scope:
         return path if scope is self else None
 
 
-class Reading:
-    """One call of a rule with arrays.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the constraint.
-    """
+class RuleEvaluation:
+    """One evaluation of a rule with arrays."""
 
     def __init__(self, rows: int) -> None:
         self.scope = Scope(rows, None, None, self)
@@ -80,18 +71,18 @@ class Reading:
         self._rows, self._loops = self.scope, list[Scope]()
 
     def loop(self, up: Array, values: Array) -> Iterator[Any]:
-        """Return one element that stands for all, with its scope open."""
+        """Yield one element that stands for all, with its scope open."""
         outer = self.scope
         scope = self.scope = Scope(up.size, outer, up, self)
         columns = [Number(column, scope) for column in values.T] if values.ndim > 1 else [Number(values, scope)]
         yield columns[0] if values.ndim == 1 else tuple(columns)
         if self.scope is not scope:
-            raise NotByArrays
+            raise NotVectorizable
         self.scope = outer
         self._loops.append(scope)
 
-    def telling(self) -> set[int]:
-        """Rows that are compared with the rule: some at the ends and between, and one for each length of its loops."""
+    def sample_rows(self) -> set[int]:
+        """Choose rows to compare with the rule: first, last, some between, and one per loop length."""
         size = self._rows.size
         found = {0, size // 2, size - 1}
         for scope in self._loops:
@@ -103,8 +94,8 @@ class Reading:
             found.update(first[np.linspace(0, len(first) - 1, min(_MOST_LENGTHS, len(first))).astype(int)].tolist())
         return found
 
-    def aligned(self, number: Any) -> Any:
-        """Values of a number in the scope that is open: a plain number, or an array."""
+    def align(self, number: Any) -> Any:
+        """Return the values of a number in the open scope: a plain number or an array."""
         if not isinstance(number, Number):
             return number
         if number.scope is self.scope:
@@ -113,20 +104,20 @@ class Reading:
         if path is not None:
             return number.values[path]
         if not number.is_sum:
-            raise NotByArrays
+            raise NotVectorizable
         values, scope = number.values, number.scope
         while scope is not self.scope:
             if scope.outer is None or scope.up is None:
-                raise NotByArrays
+                raise NotVectorizable
             values, scope = np.bincount(scope.up, values, scope.outer.size), scope.outer
         return values
 
     def columns(self, key: Any) -> list[Any]:
-        """The parts of an index in the scope that is open."""
-        return [self.aligned(part) for part in (key if isinstance(key, tuple) else (key,))]
+        """Return the parts of an index in the open scope."""
+        return [self.align(part) for part in (key if isinstance(key, tuple) else (key,))]
 
     def table(self, data: dict[Any, Any]) -> tuple[Places, Array, Array]:
-        """A dictionary of lists or numbers as arrays: where a key is, where its values end, and all values."""
+        """Convert a dictionary of lists or numbers to arrays: places of keys, ends of their values, all values."""
         if id(data) not in self._tables:
             # Kept, so that no other one gets its id.
             self._seen.append(data)
@@ -140,7 +131,7 @@ class Reading:
 
 
 class Number:
-    """An index, or a number that depends on it: one value for every entry of a scope."""
+    """Index, or a number that depends on it, with one value for every entry of a scope."""
 
     __array_ufunc__ = None
 
@@ -151,12 +142,12 @@ class Number:
         if not isinstance(other, (Number, *_PLAIN)):
             return NotImplemented
         reading = self.scope.reading
-        left, right = reading.aligned(self), reading.aligned(other)
+        left, right = reading.align(self), reading.align(other)
         if is_reflected:
             left, right = right, left
         result = np.broadcast_to(operation(left, right), reading.scope.size)
         if result.dtype.kind != "f" and not (np.abs(operation(1.0 * left, right)) < _LARGEST_WHOLE).all():
-            raise NotByArrays
+            raise NotVectorizable
         return Number(result, reading.scope)
 
     def __add__(self, other: Any) -> Any:
@@ -201,18 +192,18 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Variables of one component times numbers.
+    """Products of coefficients and variables of one component.
 
     Parameters
     ----------
-    component : pyomo.environ.Var
     places : array of int
-        Which of its variables.
+        Position in the component of every term's variable.
     factors : array of float
+        Coefficient of every term's variable.
     at : array of int or None
-        The entry of the scope that each term belongs to; None where that is its own place in the arrays.
+        Entry of the scope that each term belongs to; None if that is its own position in the arrays.
     variables : list
-        Those that the component had when it was read.
+        Variables of the component at the time of reading.
     """
 
     component: Any
@@ -223,70 +214,70 @@ class Terms:
 
     @property
     def entries(self) -> Array:
-        """The entry of every term."""
+        """Entry of the scope that each term belongs to."""
         return np.arange(self.places.size) if self.at is None else self.at
 
     def scaled(self, factor: Any) -> Terms:
-        """Times a number, or one for each entry."""
+        """Return the terms multiplied by a number, or by one number per entry."""
         by_entry = factor[self.at] if isinstance(factor, np.ndarray) and self.at is not None else factor
         return replace(self, factors=self.factors * by_entry)
 
     def moved(self, up: Array) -> Terms:
-        """The same terms in the scope around."""
+        """Return the same terms in the outer scope."""
         return replace(self, at=up if self.at is None else up[self.at])
 
 
 class Linear:
-    """A linear expression in every entry of a scope: terms and a constant."""
+    """Linear expression in every entry of a scope: terms and a constant."""
 
     __array_ufunc__ = None
 
     def __init__(self, terms: list[Terms], constant: Any, scope: Scope, *, is_sum: bool = False) -> None:
         self.terms, self.constant, self.scope, self.is_sum = terms, constant, scope, is_sum
 
-    def here(self) -> Linear:
-        """The expression in the scope that is open: the sum of a loop that is over."""
+    def close_loops(self) -> Linear:
+        """Convert to the open scope, summing over the loops that have ended."""
         open_scope, here = self.scope.reading.scope, self
         while here.scope is not open_scope:
             outer, up = here.scope.outer, here.scope.up
             if outer is None or up is None or not self.is_sum:
                 # Of a scope around: it would be added once for every entry.
-                raise NotByArrays
+                raise NotVectorizable
             constant: Any = np.bincount(up, np.broadcast_to(here.constant, up.size).astype(float), outer.size)
             if not constant.any():
                 constant = 0.0
             here = Linear([terms.moved(up) for terms in here.terms], constant, outer)
         return here
 
-    def _added(self, other: Any, sign: float) -> Any:
+    def _add(self, other: Any, sign: float) -> Any:
         if isinstance(other, (Number, *_PLAIN)):
-            here = self.here()
-            return Linear(here.terms, here.constant + sign * here.scope.reading.aligned(other), here.scope)
+            here = self.close_loops()
+            return Linear(here.terms, here.constant + sign * here.scope.reading.align(other), here.scope)
         if not isinstance(other, Linear):
             return NotImplemented
-        left, right = self.here(), other.here()
+        left, right = self.close_loops(), other.close_loops()
         added = right.terms if sign == 1.0 else [terms.scaled(sign) for terms in right.terms]
         return Linear([*left.terms, *added], left.constant + sign * right.constant, left.scope)
 
     def __add__(self, other: Any) -> Any:
-        return self._added(other, 1.0)
+        return self._add(other, 1.0)
 
     def __radd__(self, other: Any) -> Any:
         if isinstance(other, int) and other == 0:
             return Linear(self.terms, self.constant, self.scope, is_sum=True)
-        return self._added(other, 1.0)
+        return self._add(other, 1.0)
 
     def __sub__(self, other: Any) -> Any:
-        return self._added(other, -1.0)
+        return self._add(other, -1.0)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self)._added(other, 1.0)
+        return (-self)._add(other, 1.0)
 
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, (Number, *_PLAIN)):
             return NotImplemented
-        here = self.here()
-        factor = here.scope.reading.aligned(other)
+        here = self.close_loops()
+        factor = here.scope.reading.align(other)
         return Linear([terms.scaled(factor) for terms in here.terms], here.constant * factor, here.scope)
 
     __rmul__ = __mul__
@@ -312,7 +303,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """``left <= right``, or ``left == right``."""
+    """Constraint ``left <= right`` or ``left == right``."""
 
     left: Any
     right: Any
@@ -321,10 +312,10 @@ class Relation:
     __bool__ = refuse
 
 
-class Each:
-    """Something to loop over whose elements differ between rows."""
+class LoopItems:
+    """Iterable whose elements differ between rows."""
 
-    def __init__(self, reading: Reading, up: Array, values: Array) -> None:
+    def __init__(self, reading: RuleEvaluation, up: Array, values: Array) -> None:
         self._reading, self._up, self._values = reading, up, values
 
     def __iter__(self) -> Iterator[Any]:
@@ -334,9 +325,9 @@ class Each:
 
 
 class Lists(dict[Any, Any]):
-    """Lists by index, such as the links that leave each node; an index that has none gets an empty one.
+    """Lists by index, such as the links that leave each node; a missing index has an empty list.
 
-    Like ``defaultdict(list)``, and rules that are read by arrays can use it.
+    Like ``defaultdict(list)``, but usable in rules that are read by arrays.
     """
 
     def __missing__(self, key: Any) -> list[Any]:
@@ -347,29 +338,29 @@ class Lists(dict[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         try:
             return super().__getitem__(key)
-        except (TypeError, NotByArrays):
-            return _looked_up(self, key)
+        except (TypeError, NotVectorizable):
+            return _look_up(self, key)
 
 
 class Table(dict[Any, float]):
-    """Numbers by index, such as the bandwidth of each link, that rules can use which are read by arrays."""
+    """Numbers by index, such as link bandwidths, for rules that are read by arrays."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The number of an index, or another one where there is none."""
+        """Return the number at an index, or the default if there is none."""
         try:
             return super().get(key, default)
-        except (TypeError, NotByArrays):
-            return _looked_up(self, key, default)
+        except (TypeError, NotVectorizable):
+            return _look_up(self, key, default)
 
     def __getitem__(self, key: Any) -> Any:
         try:
             return super().__getitem__(key)
-        except (TypeError, NotByArrays):
-            return _looked_up(self, key)
+        except (TypeError, NotVectorizable):
+            return _look_up(self, key)
 
 
-def _looked_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
-    """What a dictionary has for an index: something to loop over, or a number."""
+def _look_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
+    """Return the entry of a dictionary at an index: an iterable or a number."""
     parts = key if isinstance(key, tuple) else (key,)
     reading = next((part.scope.reading for part in parts if isinstance(part, Number)), None)
     if reading is None:
@@ -377,21 +368,25 @@ def _looked_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
     if not data:
         none = np.zeros(0, dtype=np.int64)
         return (
-            Each(reading, none, none) if isinstance(data, Lists) else default if default is not None else refuse(data)
+            LoopItems(reading, none, none)
+            if isinstance(data, Lists)
+            else default
+            if default is not None
+            else refuse(data)
         )
     places, ends, values = reading.table(data)
     found = places.find(reading.columns(key), reading.scope.size)
     if not isinstance(data, Lists):
         if (found < 0).any():
             if not isinstance(default, _PLAIN):
-                raise NotByArrays
+                raise NotVectorizable
             return Number(np.where(found < 0, default, values[found]), reading.scope)
         return Number(values[found], reading.scope)
     lengths = np.where(found < 0, 0, np.append(np.diff(ends), 0)[found])
     up = np.repeat(np.arange(found.size), lengths)
-    return Each(reading, up, values[ranges(np.append(ends[:-1], 0)[found], lengths)])
+    return LoopItems(reading, up, values[ranges(np.append(ends[:-1], 0)[found], lengths)])
 
 
-def row_indices(keys: list[Any], reading: Reading) -> list[Number]:
-    """The index of every row, part by part."""
+def row_indices(keys: list[Any], reading: RuleEvaluation) -> list[Number]:
+    """Return the index of every row, part by part."""
     return [Number(column, reading.scope) for column in key_array(keys).T]

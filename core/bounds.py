@@ -6,44 +6,44 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .display import Shown
+from .display import DisplayMixin
 from .instance import plain
 
 
 @dataclass(frozen=True, repr=False)
-class SolverBound(Shown):
-    """A bound that a solver reports and nobody has recomputed."""
+class SolverBound(DisplayMixin):
+    """Bound reported by a solver and recomputed by nobody."""
 
     solver: str
     version: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "solver", "solver": self.solver, "version": self.version}
 
 
 @dataclass(frozen=True, repr=False)
-class SupportingLine(Shown):
+class SupportingLine(DisplayMixin):
     """Multipliers that prove ``time_weight * T(B) + cost_weight * C(B) >= value`` for every allowed B.
 
     A maximum is at least any average of its arguments. With shares of every collective over the dimensions, and of
     every overlapping stage over its two branches, the iteration time is at least ``K + sum_d a_d / B_d``; with
     multipliers of the linear constraints ``g_i . B <= h_i`` the Lagrangian has the closed minimum
-    ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where ``c = cost_weight * price + sum_i u_i g_i``. Everything can be
-    recomputed from the instance with this and a pocket calculator.
+    ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where ``c = cost_weight * price + sum_i u_i g_i``. All of it can
+    be recomputed by hand from the instance and these numbers.
 
     Parameters
     ----------
     time_weight, cost_weight : float
         Weights of seconds and of dollars.
     shares : tuple of tuple
-        ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases are
-        0 forward, 1 input gradient, 2 weight gradient. A communication that is not listed has no share.
+        ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases
+        are 0 forward, 1 input gradient, 2 weight gradient. A communication that is not listed has no share.
     overlaps : tuple of tuple
-        ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the rest is the DP branch's.
+        ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the DP branch has the rest.
     multipliers : tuple of float
-        One for each linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free
-        for ``=``.
+        One per linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free for
+        ``=``.
     """
 
     time_weight: float
@@ -54,36 +54,36 @@ class SupportingLine(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class LagrangianCertificate(Shown):
+class LagrangianCertificate(DisplayMixin):
     """Supporting lines of the attainable (time, cost) pairs; together they bound the objective from below.
 
-    Time alone is bounded by a line of weights (1, 0). Time times cost is bounded by the smallest product over the
+    A line of weights (1, 0) bounds the time alone. Time times cost is at least the smallest product over the
     polygon that the lines leave; for an instance without computation and ``scale_free`` lines (multipliers with
-    ``u . h <= 0``), by ``V^2 / (4 w)`` where V is the Lagrangian's minimum at weights (1, w).
+    ``u . h <= 0``), it is at least ``V^2 / (4 w)`` where V is the Lagrangian's minimum at weights (1, w).
     """
 
     lines: tuple[SupportingLine, ...]
     scale_free: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "lagrangian", **plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
-class SweepCertificate(Shown):
-    """Certificates for every parallelization tried: the smallest of their bounds holds for all of them.
+class SweepCertificate(DisplayMixin):
+    """Certificates for every parallelization tried; the smallest of their bounds holds for all.
 
     Parameters
     ----------
     parts : tuple of tuple
-        ``((TP, DP), certificate)``.
+        Pairs ``((TP, DP), certificate)``, one per parallelization.
     """
 
     parts: tuple[tuple[tuple[int, int], SolverBound | LagrangianCertificate], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {
             "certificate": "sweep",
             "parts": [{"parallelism": list(hp), **certificate.to_json()} for hp, certificate in self.parts],
@@ -91,56 +91,49 @@ class SweepCertificate(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class CutCertificate(Shown):
-    """A set of nodes whose outgoing links must carry the data that the others need from it.
+class CutCertificate(DisplayMixin):
+    """Set of nodes whose outgoing links must carry the data that the others need from it.
 
-    The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or
-    sums that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its
-    egress; all nodes but one bound the ingress of that one.
+    The time is at least the bytes that ranks outside need and only ranks inside can supply (data that only they
+    have, or sums that need their contributions), over the bandwidth of the links that leave the set. A single node
+    bounds its egress; all nodes but one bound the ingress of that one.
 
-    With ``latency`` it speaks of when the last byte has arrived: in a time T a link of bandwidth b and latency a brings
-    at most ``b max(0, T - a)`` bytes across, and T is at least so long that these add up to the bytes that must leave.
+    With ``latency`` the bound is on the arrival of the last byte: in a time T a link of bandwidth b and latency a
+    delivers at most ``b max(0, T - a)`` bytes, and T is at least as long as these need to add up to the bytes that
+    must leave.
 
     Parameters
     ----------
-    nodes : tuple of int
-        Positions of the nodes in the topology.
     latency : bool
-        Whether the latency of the links counts; not in the flow model, which leaves it out.
+        If the latency of the links counts; the flow model omits it.
     """
 
     nodes: tuple[int, ...]
     latency: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "late-cut" if self.latency else "cut", "nodes": list(self.nodes)}
 
 
 @dataclass(frozen=True, repr=False)
-class DistanceCertificate(Shown):
-    """A pair of ranks between which data must travel: the time is at least the latency of the fastest path.
-
-    Parameters
-    ----------
-    source, target : int
-        The ranks.
-    """
+class DistanceCertificate(DisplayMixin):
+    """Pair of ranks between which data must travel: the time is at least the smallest path latency."""
 
     source: int
     target: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "distance", "source": self.source, "target": self.target}
 
 
 @dataclass(frozen=True, repr=False)
-class DimensionWeights(Shown):
+class DimensionWeights(DisplayMixin):
     """Weights of the dimensions of a fabric that bound a multi-rail collective.
 
-    The busiest dimension works at least as long as any weighted average of all dimensions does, and that is at least
-    the weighted average of the best single order for all data. With at most a few dimensions, all orders can be tried.
+    The busiest dimension is busy at least as long as any weighted average over the dimensions, and this is at least
+    the weighted average of the best single order for all data. With few dimensions, all orders can be tried.
 
     Parameters
     ----------
@@ -151,23 +144,24 @@ class DimensionWeights(Shown):
     weights: tuple[Fraction, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "dimension-weights", **plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
-class PartitionCertificate(Shown):
+class PartitionCertificate(DisplayMixin):
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
-    Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before
-    the first of them has a full sum, each of the others must send a contribution out, and no two of these arrive as one
-    if nothing outside the sets can add; from then on, each of the others must receive. Where a switch outside the sets
-    reduces, or can store and so may add, contributions can be merged on the way: then it is p times only, once for
-    every set. So the time is at least this number times the size over the bandwidth of the links that enter the sets.
+    Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times:
+    before the first of them has a full sum, each of the others must send a contribution out, and no two of these
+    arrive as one if nothing outside the sets can add; after that, each of the others must receive. If a switch
+    outside the sets reduces, or can store and so may add, contributions can be merged on the way, and the number is
+    only p, once for every set. So the time is at least this number times the size over the bandwidth of the links
+    that enter the sets.
 
-    Every byte also leaves sets at least ``2 (p - 1)`` times where no switch outside them can copy, and p times where
-    one can: backwards in time an all-reduce is one, in which what was added is copied and what was copied is added. So
-    the same holds of the links that leave the sets, and the larger time counts.
+    Every byte also leaves sets at least ``2 (p - 1)`` times if no switch outside them can copy, and p times if one
+    can: an all-reduce reversed in time is an all-reduce, with additions and copies exchanged. So the same holds for
+    the links that leave the sets, and the larger time is the bound.
 
     Parameters
     ----------
@@ -178,53 +172,53 @@ class PartitionCertificate(Shown):
     parts: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "partition", "parts": [list(part) for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
-class TreePrices(Shown):
-    """Prices of links, and of a tree, that bound an all-reduce along trees: dual values of their packing.
+class TreePrices(DisplayMixin):
+    """Prices of links and of a tree that bound an all-reduce along trees: dual values of their packing.
 
-    It speaks of trees, each with a rate r_T, that reduce to a root and broadcast from it: at most ``trees`` of them,
-    none with a rate below ``min_rate_Bps``, and none in which a way between root and leaf, there or back, is longer
-    than the height. Of other schedules it says nothing.
+    The bound holds for schedules of trees, each with a rate r_T, that reduce to a root and broadcast from it: at
+    most ``trees`` of them, each with a rate of at least ``min_rate_Bps`` and with paths between root and leaf, in
+    both directions, no longer than the height. It does not bound other schedules.
 
     Let w(T) be the prices of a tree's links, those of the reduction and those of the broadcast. Loads fit, so that
-    ``sum_T r_T w(T) <= sum_e b_e w_e = B``. A rate is at most the least bandwidth c_T of the tree's links, so that with
-    N trees ``sum_T r_T p / c_T <= N p``. If no tree costs less than m, ``w(T) + p / c_T >= m``, the rates sum to R with
-    ``R m <= B + N p``. N is at most ``trees``, and at most R over the smallest rate, so that
+    ``sum_T r_T w(T) <= sum_e b_e w_e = B``. A rate is at most the least bandwidth c_T of the tree's links, so that
+    with N trees ``sum_T r_T p / c_T <= N p``. If no tree costs less than m, ``w(T) + p / c_T >= m``, the rates sum
+    to R with ``R m <= B + N p``. N is at most ``trees``, and at most R over the smallest rate, so that
     ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
 
-    With N known, let C be the largest bandwidth of a link and c that of the widest tree. If no link is used twice, each
-    tree can have the least bandwidth of its own links: N trees carry at most D_N, the largest sum of N bandwidths of at
-    most c that no set of links excludes, and a multiple of the unit of all bandwidths. A set S excludes bandwidths if its
-    links are too few for such trees: where links of at least c_T outside of S leave g parts, both ways of a tree T have
-    ``2 (g - 1)`` links of S. If two trees share a link, they carry at most C (and 2 c) together, and if a tree passes one
-    there and back, it carries at most C / 2 (and c); the others carry no more than so many trees do. So
-    ``S_N = max(C + R_{N - 2}, C / 2 + R_{N - 1})`` with ``R_k = max(D_k, S_k)``, and R is at most the larger one of S_N
-    and D_N, the latter rounded down with R itself.
+    With N known, let C be the largest bandwidth of a link and c that of the widest tree. If no link is used twice,
+    each tree can have the least bandwidth of its own links: N trees carry at most D_N, the largest sum of N
+    bandwidths of at most c that no set of links excludes, and a multiple of the unit of all bandwidths. A set S
+    excludes bandwidths if its links are too few for such trees: if links of at least c_T outside of S leave g
+    parts, both directions of a tree T together use ``2 (g - 1)`` links of S. If two trees share a link, they carry
+    at most C (and 2 c) together, and if a tree uses one in both directions, it carries at most C / 2 (and c); the
+    others carry at most what that many trees can. So ``S_N = max(C + R_{N - 2}, C / 2 + R_{N - 1})`` with
+    ``R_k = max(D_k, S_k)``, and R is at most the larger one of S_N and D_N, the latter rounded down with R itself.
 
-    What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways
-    join all ranks, so that they cost at least twice the cheapest spanning tree, directions left aside. With a height H,
-    let r be the root: a link (u, v) of the broadcast ends at most H away from it, ``d(r, u) + L_uv <= H`` with the
-    least distance d, and one of the reduction begins so. So the two ways cost at least as much as the cheapest
-    arborescence from r over such links, and the one into r.
+    The least cost of a tree is computed for each bandwidth c that c_T may be, over links of at least c. Both of its
+    directions connect all ranks, so that they cost at least twice the cheapest undirected spanning tree. With a
+    height H, let r be the root: a link (u, v) of the broadcast ends at most H away from it, ``d(r, u) + L_uv <= H``
+    with the least distance d, and likewise a link of the reduction begins at most H away. So the two directions
+    cost at least as much as the cheapest arborescence from r over such links, and the one into r.
 
     Parameters
     ----------
     prices : tuple of int
         w_e, one for every link of the topology, at least 0.
     tree_price_Bps : Fraction
-        p, at least 0.
+        p in bytes per second, at least 0.
     trees : int or None
-        Most trees; None is any number.
+        Largest number of trees; None is any number.
     height, height_unit : int and str, or None
         H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
     min_rate_Bps : Fraction
         Smallest rate of a tree; 0 is any.
     link_sets : tuple of tuple of int
-        Sets of links.
+        Sets S of links that exclude bandwidths.
     """
 
     prices: tuple[int, ...]
@@ -236,7 +230,7 @@ class TreePrices(Shown):
     link_sets: tuple[tuple[int, ...], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {
             "certificate": "tree-prices",
             "prices": list(self.prices),
@@ -250,11 +244,12 @@ class TreePrices(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class LengthCertificate(Shown):
+class LengthCertificate(DisplayMixin):
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
-    A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link passes at
-    most bandwidth times T bytes: ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
+    A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link
+    carries at most bandwidth times T bytes:
+    ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
 
     Parameters
     ----------
@@ -265,79 +260,70 @@ class LengthCertificate(Shown):
     lengths: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "lengths", "lengths": list(self.lengths)}
 
 
 @dataclass(frozen=True, repr=False)
-class WholeChunks(Shown):
-    """A rank whose data many need in whole chunks, which leave it one after the other before the last one is copied.
+class WholeChunks(DisplayMixin):
+    """Rank whose data many others need in whole chunks, sent one after the other.
 
-    It speaks of schedules whose chunks of the rank's data have at least c = ``chunk_bytes``, on networks whose switches
-    do not copy. Of finer chunks it says nothing.
+    The bound holds for schedules whose chunks of the rank's data have at least c = ``chunk_bytes``, on networks
+    whose switches do not copy. It does not hold for finer chunks.
 
-    Let D be the bytes that the rank has, or contributes to a sum, and that others need, and B its bandwidth outwards.
-    The last of their chunks to leave it has not left before ``D / B``; only then a second rank has it. Every rank that
-    has it needs at least ``c / M`` for each further copy, with M the largest bandwidth out of a rank, so that the
-    number of those that have it at most doubles in that time. If n ranks must have every chunk in the end, the time is
-    at least ``D / B + (ceil(log2 n) - 1) c / M``.
+    Let D be the bytes that the rank has, or contributes to a sum, and that others need, and B its bandwidth
+    outwards. The last of their chunks to leave it has not left before ``D / B``; only then a second rank has it.
+    Every rank that has it needs at least ``c / M`` for each further copy, with M the largest bandwidth out of a
+    rank, so that the number of those that have it at most doubles in that time. If n ranks must have every chunk in
+    the end, the time is at least ``D / B + (ceil(log2 n) - 1) c / M``.
 
     Parameters
     ----------
-    rank : int
-        Whose data it is.
     chunk_bytes : Fraction
-        Size of the smallest chunk that it speaks of.
+        Smallest chunk size for which the bound holds.
     """
 
     rank: int
     chunk_bytes: Fraction
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "whole-chunks", "rank": self.rank, "chunk_bytes": str(self.chunk_bytes)}
 
 
 @dataclass(frozen=True, repr=False)
-class EpochDistance(Shown):
-    """A pair of nodes between which a chunk must travel, on a grid of epochs.
+class EpochDistance(DisplayMixin):
+    """Pair of nodes between which a chunk must travel, on a grid of epochs.
 
     A schedule takes at least the delays of the fastest path.
-
-    Parameters
-    ----------
-    source, target : int
-        Positions of the nodes.
     """
 
     source: int
     target: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "epoch-distance", "source": self.source, "target": self.target}
 
 
 @dataclass(frozen=True, repr=False)
-class EpochCut(Shown):
-    """A set of nodes that many chunks must enter, on a grid of epochs.
+class EpochCut(DisplayMixin):
+    """Set of nodes that many chunks must enter, on a grid of epochs.
 
-    Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source is
-    at least ``threshold`` epochs away from it. On its way to the first node that needs it, each of them starts at least
-    once over a link (i, j) that enters the set: the n-th start there is not before the n-th smallest distance of these
-    sources to i, the windows of the link hold, and from j the chunk has still to reach the sink (or the nearest node
-    that needs one of them) by the end. If the links that enter cannot start that many chunks in K epochs, K is too few.
-    In a fluid problem a link carries its rate in every epoch instead, from the smallest of the distances on, and a
-    chunk enters once for every node inside that needs it, since nothing is copied.
+    Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source
+    is at least ``threshold`` epochs away from it. On its way to the first node that needs it, each of them starts
+    at least once over a link (i, j) that enters the set: the n-th start there is not before the n-th smallest
+    distance of these sources to i, the windows of the link hold, and from j the chunk must still reach the sink (or
+    the nearest node that needs one of them) by the end. If the entering links cannot start that many chunks in K
+    epochs, K is too few. In a fluid problem a link carries its rate in every epoch instead, from the smallest of
+    the distances on, and a chunk enters once for every node inside that needs it, since nothing is copied.
 
     Parameters
     ----------
-    nodes : tuple of int
-        Positions of the nodes of the set.
     sink : int or None
         The node inside that all these chunks must reach; None counts the needs of all nodes inside.
     threshold : int
-        With a sink, sources that are nearer to it are left out.
+        With a sink, nearer sources are left out.
     """
 
     nodes: tuple[int, ...]
@@ -345,7 +331,7 @@ class EpochCut(Shown):
     threshold: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {
             "certificate": "epoch-cut",
             "nodes": list(self.nodes),
@@ -355,67 +341,57 @@ class EpochCut(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class EpochChain(Shown):
-    """A set of nodes with a sink inside: chunks that enter the set late must still pass the links of the sink.
+class EpochChain(DisplayMixin):
+    """Set of nodes with a sink inside: chunks that enter late must still pass the sink's links.
 
-    Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some
-    index t(m), by their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them come
-    into the set at t(m) or later, and each arrives over a link of the sink: one from inside starts not before t(m) and
-    the distance to it from where chunks enter, one from outside arrives not before t(m). This holds for every m; the
-    bound is the largest.
-
-    Parameters
-    ----------
-    nodes : tuple of int
-        Positions of the nodes of the set.
-    sink : int
-        One of them.
+    Of the n chunks from outside that the sink needs, the links that enter the set cannot have delivered m before
+    some index t(m), by their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them
+    enter the set at t(m) or later, and each arrives over a link of the sink: one from inside starts no earlier than
+    t(m) plus the distance to it from where chunks enter, one from outside arrives no earlier than t(m). This holds
+    for every m; the bound is the largest.
     """
 
     nodes: tuple[int, ...]
     sink: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "epoch-chain", "nodes": list(self.nodes), "sink": self.sink}
 
 
 @dataclass(frozen=True, repr=False)
-class EpochFlow(Shown):
-    """A sink that one epoch less is too few for, by a maximum flow in the network over time.
+class EpochFlow(DisplayMixin):
+    """Sink that a maximum flow over time cannot serve in one epoch less.
 
-    The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold
-    over, and so do the ends of links with a window, where chunks may come too early by their count; the others do not.
-    In any schedule of K epochs the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of
-    a link with a window of w epochs, starts are counted in blocks of w epochs from the first possible one on, at most
-    ``capacity`` in each, all of them as if they had started with the block. If the maximum flow is less than the number
-    of chunks, K is too few.
+    The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices. Chunks can wait at
+    nodes that store, and at the ends of links with a window, where the counting may let them arrive too early; not
+    elsewhere. In any schedule of K epochs the paths of these chunks, traced back from the sink, are such a flow of
+    whole chunks. On a link with a window of w epochs, starts are counted in blocks of w epochs from the first
+    possible one on, at most ``capacity`` in each, all of them as if they had started with the block. If the maximum
+    flow is less than the number of chunks, K is too few.
 
     Parameters
     ----------
-    sink : int
-        Position of the node.
     epochs : int
-        What is proved: one epoch less is too few.
+        Proved bound: one epoch less is too few.
     """
 
     sink: int
     epochs: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "epoch-flow", "sink": self.sink, "epochs": self.epochs}
 
 
 @dataclass(frozen=True, repr=False)
-class EpochPrices(Shown):
+class EpochPrices(DisplayMixin):
     """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split.
 
-    Dual values of the flow over time.
-
-    In a schedule of K epochs every chunk pays, for each of its targets, at least the cheapest way from (source, 0) to
-    (target, K) over nodes at indices, and all chunks together pay at most what all links cost, filled to their rates in
-    every epoch. If the cheapest ways cost more than that, K epochs are too few.
+    They are dual values of the flow over time. In a schedule of K epochs every chunk pays, for each of its targets,
+    at least the cheapest path from (source, 0) to (target, K) over nodes at indices, and all chunks together pay at
+    most the price of all links, filled to their rates in every epoch. If the cheapest paths cost more than that, K
+    epochs are too few.
 
     Parameters
     ----------
@@ -429,24 +405,24 @@ class EpochPrices(Shown):
     prices: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
 
 
 @dataclass(frozen=True, repr=False)
-class EpochWindowPrices(Shown):
-    """Prices of windows of links that refute a number of epochs where chunks are whole and copied.
+class EpochWindowPrices(DisplayMixin):
+    """Prices of windows of links that refute a number of epochs for whole, copied chunks.
 
-    In a schedule, any ``window`` epochs in a row take at most ``capacity`` starts on a link. A window that has a price
-    is paid for by every start in it. In a schedule of K epochs, each chunk that some sinks need starts over the links
-    of a tree over time from (source, 0) to these sinks at K, and pays at least for the cheapest such tree; all chunks
-    together pay at most, for every window, its capacity times its price. If the cheapest trees cost more than that, K
-    epochs are too few.
+    In a schedule, at most ``capacity`` starts on a link fall in any ``window`` consecutive epochs. Every start in a
+    window pays the window's price. In a schedule of K epochs, each chunk that some sinks need starts over the links
+    of a tree over time from (source, 0) to these sinks at K, and pays at least for the cheapest such tree; all
+    chunks together pay at most, for every window, its capacity times its price. If the cheapest trees cost more
+    than that, K epochs are too few.
 
     Parameters
     ----------
     epochs : int
-        What is proved: K is one epoch less.
+        Proved bound; K is one epoch less.
     sinks : tuple of int
         Positions of one to three nodes.
     links, starts, prices : tuple of int
@@ -460,7 +436,7 @@ class EpochWindowPrices(Shown):
     prices: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {
             "certificate": "epoch-window-prices",
             "epochs": self.epochs,
@@ -472,14 +448,12 @@ class EpochWindowPrices(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class EpochPartition(Shown):
+class EpochPartition(DisplayMixin):
     """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice.
 
-    On a grid of epochs, without switches.
-
-    Let p be the number of sets with a rank of the group. Every chunk enters sets at least ``2 (p - 1)`` times, see
-    :class:`PartitionCertificate`. If the links that enter the sets cannot start so many chunks in time, in K epochs, K
-    is too few.
+    It applies to grids of epochs without switches. Let p be the number of sets with a rank of the group. Every
+    chunk enters sets at least ``2 (p - 1)`` times, see :class:`PartitionCertificate`. If the links that enter the
+    sets cannot start that many chunks in K epochs, K is too few.
 
     Parameters
     ----------
@@ -490,23 +464,21 @@ class EpochPartition(Shown):
     parts: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"certificate": "epoch-partition", "parts": [list(part) for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
-class PairPrices(Shown):
-    """What replicas count for in two slots of a GPU that has less than a load T.
+class PairPrices(DisplayMixin):
+    """Weights of replicas in the two slots of a GPU that has less than a load T.
 
-    For any v of at most T / 2, let a replica of T - v or more count 1, of less than v nothing, and of loads between
-    1/2. Two on a GPU count 1 at most, and so they do by an average over several v. So all replicas count for as many as
-    there are GPUs at most. With a price for every replica, and so for every slot, each expert has numbers of replicas
-    that cost the least; if all of them cost more than GPUs and slots, no GPU can have less than T.
+    For any v of at most T / 2, let a replica of T - v or more count 1, one of less than v nothing, and one of a
+    load between 1/2. Two on a GPU count at most 1, also in an average over several v. So all replicas together
+    count at most the number of GPUs. With a price for every replica, and so for every slot, each expert has numbers
+    of replicas that cost the least; if all of them cost more than GPUs and slots, no GPU can have less than T.
 
     Parameters
     ----------
-    replica : Fraction
-        The price.
     light : tuple of tuple of Fraction
         Every v and its weight in the average; weights add up to 1.
     """
@@ -515,18 +487,18 @@ class PairPrices(Shown):
     light: tuple[tuple[Fraction, Fraction], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {"replica": str(self.replica), "light": [[str(v), str(weight)] for v, weight in self.light]}
 
 
 @dataclass(frozen=True, repr=False)
-class LeastLoads(Shown):
-    """For every layer a load that some GPU has or more, however the experts are placed.
+class LeastLoads(DisplayMixin):
+    """Per layer, a load that some GPU reaches or exceeds for every placement of the experts.
 
-    It is no more than the average of the GPUs, or the least largest load of a replica that the slots allow; of groups
-    on nodes, than that of one of the nodes, however the groups are divided. Where few experts have further replicas,
-    all numbers of replicas and all ways to put them into slots are tried, and each has a GPU with so much. For two
-    slots on a GPU there are prices (:class:`PairPrices`).
+    It is no more than the average over the GPUs, or the smallest possible largest load of a replica within the
+    slots; for groups on nodes, that of one of the nodes, however the groups are divided. If few experts have
+    further replicas, all numbers of replicas and all ways to put them into slots are enumerated, and each has a GPU
+    with this load. For two slots on a GPU there are prices (:class:`PairPrices`).
 
     Parameters
     ----------
@@ -540,7 +512,7 @@ class LeastLoads(Shown):
     prices: tuple[PairPrices | None, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         prices = [None if each is None else each.to_json() for each in self.prices]
         return {"certificate": "least-loads", "loads": [str(load) for load in self.loads], "prices": prices}
 

@@ -1,40 +1,109 @@
-"""Collectives and the demand for one: which operation, how large, among which ranks."""
+"""Collectives, each declared once, and demands for them: operation, size and ranks."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
+from typing import Any, ClassVar
+
+from .errors import InputError, show_value
+from .text import one_of
 
 
-class CollectiveKind(Enum):
-    """The collective operations that cwb knows by name.
+@dataclass(frozen=True)
+class Pieces:
+    """Columns of the equally large pieces of data that a collective moves.
 
-    The size of a collective is that of the full buffer: what every rank holds at the end of an
-    all_gather, at the start of a reduce_scatter, and before and after an all_reduce; for an all_to_all what one
-    rank sends in all, its own part included; for the others the message. A late_all_reduce is what is left of an
-    all_reduce once all ranks but the first have reduced and scattered their data: each of them has one part of their
-    sum, and the first rank, which is late, has its own contribution to all parts.
+    Parameters
+    ----------
+    held, needed : sequence of int
+        Per piece, indices in ``groups`` of its holders before, or contributors to its sum, and of its receivers.
     """
 
-    ALL_GATHER = "all_gather"
-    REDUCE_SCATTER = "reduce_scatter"
-    ALL_REDUCE = "all_reduce"
-    LATE_ALL_REDUCE = "late_all_reduce"
-    ALL_TO_ALL = "all_to_all"
-    BROADCAST = "broadcast"
-    REDUCE = "reduce"
-    GATHER = "gather"
-    SCATTER = "scatter"
-    POINT_TO_POINT = "point_to_point"
+    groups: tuple[tuple[int, ...], ...]
+    held: Any
+    needed: Any
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Iterable[int], Iterable[int]]]) -> Pieces:
+        """Collect pairs of holders and receivers."""
+        index: dict[tuple[int, ...], int] = {}
+        columns = [[index.setdefault(tuple(sorted(set(group))), len(index)) for group in pair] for pair in pairs]
+        return cls(tuple(index), [held for held, _ in columns], [needed for _, needed in columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Collective:
+    """Collective operation; compared by identity.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line, in files and in records.
+    pieces : callable
+        From the number of ranks to the pieces of data, as :class:`Pieces` or as pairs of the positions of a piece's
+        holders before (or contributors to its sum) and of its receivers. A piece that nobody lacks is left out.
+    summary : str
+        State of the ranks afterwards, in words.
+    size : str
+        Buffer that the size refers to, in words.
+    parts : callable or None
+        From the number of ranks to the number of pieces in the size; None is one.
+    sums : bool
+        If contributions of several ranks to a piece are summed.
+    rooted : bool
+        If the first rank has a role of its own.
+    alike : bool
+        If all ranks, or all but the root, are interchangeable.
+    busbw : callable or None
+        From the number of ranks to the factor from algbw to busbw, as nccl-tests defines it (its
+        doc/PERFORMANCE.md); None is 1.
+    reverse : str or None
+        Name of the collective that sends the same pieces backwards.
+    """
+
+    name: str
+    pieces: Callable[[int], Pieces | Iterable[tuple[Iterable[int], Iterable[int]]]]
+    summary: str
+    size: str
+    parts: Callable[[int], int] | None = None
+    sums: bool = False
+    rooted: bool = False
+    alike: bool = False
+    busbw: Callable[[int], Fraction] | None = None
+    reverse: str | None = None
+
+    ALL_GATHER: ClassVar[Collective]
+    REDUCE_SCATTER: ClassVar[Collective]
+    ALL_REDUCE: ClassVar[Collective]
+    LATE_ALL_REDUCE: ClassVar[Collective]
+    ALL_TO_ALL: ClassVar[Collective]
+    BROADCAST: ClassVar[Collective]
+    REDUCE: ClassVar[Collective]
+    GATHER: ClassVar[Collective]
+    SCATTER: ClassVar[Collective]
+    POINT_TO_POINT: ClassVar[Collective]
+
+    def __repr__(self) -> str:
+        return f"Collective({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return collective_named, (self.name,)
 
     def busbw_factor(self, ranks: int) -> Fraction:
-        """Factor from algbw to busbw, as nccl-tests defines it (its doc/PERFORMANCE.md)."""
-        if self is CollectiveKind.ALL_REDUCE:
-            return Fraction(2 * (ranks - 1), ranks)
-        if self in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL):
-            return Fraction(ranks - 1, ranks)
-        return Fraction(1)
+        """Return the factor from algbw to busbw, as nccl-tests defines it (its doc/PERFORMANCE.md)."""
+        return self.busbw(ranks) if self.busbw else Fraction(1)
+
+    def pieces_of(self, ranks: int) -> Pieces:
+        """Return the columns of the pieces for a number of ranks."""
+        made = self.pieces(ranks)
+        return made if isinstance(made, Pieces) else Pieces.of(made)
+
+    def parts_of(self, ranks: int) -> int:
+        """Return the number of pieces in the size."""
+        return self.parts(ranks) if self.parts else 1
 
 
 @dataclass(frozen=True)
@@ -43,21 +112,222 @@ class Demand:
 
     Parameters
     ----------
-    collective : CollectiveKind
-        The operation.
     size_bytes : Fraction
-        Size of the full buffer, see :class:`CollectiveKind`.
+        Size of the buffer that the collective's ``size`` names.
     chunks : int
         Number of equal chunks that each rank's part is cut into.
     ranks : tuple of int or None
         The process group; None is all ranks.
     """
 
-    collective: CollectiveKind
+    collective: Collective
     size_bytes: Fraction
     chunks: int = 1
     ranks: tuple[int, ...] | None = None
 
+    def part_bytes(self, npus: int) -> Fraction:
+        """Return the bytes of one piece of the collective's data on a network of ``npus`` ranks."""
+        return self.size_bytes / self.collective.parts_of(npus if self.ranks is None else len(self.ranks))
+
     def is_of_all(self, npus: int) -> bool:
-        """Whether the process group is all of so many ranks."""
+        """Check if the process group has all ranks."""
         return self.ranks is None or sorted(self.ranks) == list(range(npus))
+
+
+#: A name that can be written on the command line and in files.
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+
+_known: dict[str, Collective] = {}
+
+#: Registers what plugin files and installed packages declare, when a name is looked for that is not known yet.
+_loaders: list[Callable[[], object]] = []
+
+
+def register_collective(collective: Collective) -> Collective:
+    """Register a collective by name in this process, and return it.
+
+    Raises
+    ------
+    InputError
+        If the name is used already, or is not a word of lowercase letters, digits and underscores.
+    """
+    if not _WORD.fullmatch(collective.name):
+        text = f"{show_value(collective.name)} is no name of a collective; expected such as ring_shift"
+        raise InputError(text)
+    if _known.setdefault(collective.name, collective) is not collective:
+        raise InputError(f"{collective.name!r} is the name of another collective")
+    return collective
+
+
+def load_collectives_by(loader: Callable[[], object]) -> None:
+    """Set a function that registers external collectives when they are listed or a name is unknown."""
+    _loaders.append(loader)
+
+
+def collectives() -> tuple[Collective, ...]:
+    """Return all collectives, those of the package first."""
+    for loader in _loaders:
+        loader()
+    return tuple(_known.values())
+
+
+def collective_names() -> list[str]:
+    """Return the names of all collectives, those of the package first."""
+    return [collective.name for collective in collectives()]
+
+
+def collective_named(name: str) -> Collective:
+    """Return the collective with a name; raise InputError if there is none."""
+    if not isinstance(name, str) or (name not in _known and name not in collective_names()):
+        raise InputError(f"{show_value(name)} is unknown{one_of(str(name), collective_names())}")
+    return _known[name]
+
+
+def _each_and_all(n: int) -> tuple[tuple[int, ...], ...]:
+    return (*((rank,) for rank in range(n)), tuple(range(n)))
+
+
+def _pairs(n: int) -> Pieces:
+    import numpy as np
+
+    source, target = np.divmod(np.arange(n * n), n)
+    return Pieces(_each_and_all(n), source[source != target], target[source != target])
+
+
+def _message(n: int) -> Pieces:
+    if n != 2:
+        raise InputError("a point-to-point message has two ranks", place="collective.ranks")
+    return Pieces(_each_and_all(n), [0], [1])
+
+
+def _size(n: int) -> int:
+    return n
+
+
+def _others_share(n: int) -> Fraction:
+    return Fraction(n - 1, n)
+
+
+Collective.ALL_GATHER = register_collective(
+    Collective(
+        "all_gather",
+        lambda n: Pieces(_each_and_all(n), range(n), [n] * n),
+        summary="every rank has the parts of all",
+        size="output buffer of a rank",
+        parts=_size,
+        alike=True,
+        busbw=_others_share,
+        reverse="reduce_scatter",
+    )
+)
+Collective.REDUCE_SCATTER = register_collective(
+    Collective(
+        "reduce_scatter",
+        lambda n: Pieces(_each_and_all(n), [n] * n, range(n)),
+        summary="every rank has its part of the sum of all buffers",
+        size="input buffer of a rank",
+        parts=_size,
+        sums=True,
+        alike=True,
+        busbw=_others_share,
+        reverse="all_gather",
+    )
+)
+Collective.ALL_REDUCE = register_collective(
+    Collective(
+        "all_reduce",
+        lambda n: Pieces(_each_and_all(n), [n], [n]),
+        summary="every rank has the sum of all buffers",
+        size="buffer of a rank",
+        sums=True,
+        alike=True,
+        busbw=lambda n: 2 * _others_share(n),
+        reverse="all_reduce",
+    )
+)
+# What is left of an all_reduce once all ranks but the first have reduced and scattered their data: each of them has one
+# part of their sum, and the first rank, which is late, has its own contribution to all parts.
+Collective.LATE_ALL_REDUCE = register_collective(
+    Collective(
+        "late_all_reduce",
+        lambda n: Pieces((*((0, rank) for rank in range(1, n)), tuple(range(n))), range(n - 1), [n - 1] * (n - 1)),
+        summary="every rank has the sum of all buffers, of which all but the first had one part of theirs",
+        size="buffer of a rank",
+        parts=lambda n: n - 1,
+        sums=True,
+        rooted=True,
+        alike=True,
+    )
+)
+Collective.ALL_TO_ALL = register_collective(
+    Collective(
+        "all_to_all",
+        _pairs,
+        summary="every rank has the part that each other one had for it",
+        size="input buffer of a rank",
+        parts=_size,
+        alike=True,
+        busbw=_others_share,
+        reverse="all_to_all",
+    )
+)
+Collective.BROADCAST = register_collective(
+    Collective(
+        "broadcast",
+        lambda n: Pieces(_each_and_all(n), [0], [n]),
+        summary="every rank has the buffer of the first",
+        size="message",
+        rooted=True,
+        alike=True,
+        reverse="reduce",
+    )
+)
+Collective.REDUCE = register_collective(
+    Collective(
+        "reduce",
+        lambda n: Pieces(_each_and_all(n), [n], [0]),
+        summary="the first rank has the sum of all buffers",
+        size="message",
+        sums=True,
+        rooted=True,
+        alike=True,
+        reverse="broadcast",
+    )
+)
+Collective.GATHER = register_collective(
+    Collective(
+        "gather",
+        lambda n: Pieces(_each_and_all(n), range(1, n), [0] * (n - 1)),
+        summary="the first rank has the parts of all",
+        size="output buffer of the root",
+        parts=_size,
+        rooted=True,
+        alike=True,
+        reverse="scatter",
+    )
+)
+Collective.SCATTER = register_collective(
+    Collective(
+        "scatter",
+        lambda n: Pieces(_each_and_all(n), [0] * (n - 1), range(1, n)),
+        summary="every rank has its part of the buffer of the first",
+        size="input buffer of the root",
+        parts=_size,
+        rooted=True,
+        alike=True,
+        reverse="gather",
+    )
+)
+Collective.POINT_TO_POINT = register_collective(
+    Collective(
+        "point_to_point",
+        _message,
+        summary="the second of two ranks has the buffer of the first",
+        size="message",
+        rooted=True,
+        alike=True,
+    )
+)
+
+#: Names of the collectives of the package.
+BUILT_IN = tuple(_known)

@@ -1,4 +1,4 @@
-"""The dollar cost of a network (dissertation, section 4.4.3 and table 4.1)."""
+"""Dollar cost of a network (dissertation, section 4.4.3 and table 4.1)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class CostModel:
     Parameters
     ----------
     prices : mapping of str to mapping of str to Fraction
-        Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth. An
-        absent component cannot be bought in that tier; a price of zero says that it is not needed.
+        Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth.
+        An absent component cannot be bought in that tier; a price of zero means that it is not needed.
     """
 
     prices: Mapping[str, Mapping[str, Fraction]]
 
     def price_per_Bps(self, fabric: Fabric) -> tuple[Fraction, ...]:
-        """Price of one byte per second of bandwidth per NPU in each dimension.
+        """Return the price of one byte per second of bandwidth per NPU in each dimension.
 
         A ring block has 2n half-bandwidth links, a fully connected one n(n-1) links of B/(n-1), a switch n links, n
         NICs and n ports: each is n times the bandwidth per NPU, so that the whole network costs the number of NPUs
@@ -40,7 +40,7 @@ class CostModel:
         Raises
         ------
         InputError
-            If the model has no entry that a dimension needs; names it.
+            If the model lacks an entry that a dimension needs; names it.
         """
         total: list[Fraction] = []
         for index, dimension in enumerate(fabric.dimensions):
@@ -56,5 +56,5 @@ class CostModel:
 
 
 def network_price(fabric: Fabric, model: CostModel) -> tuple[Fraction, ...]:
-    """Dollars that the whole network costs per byte per second of bandwidth in each dimension."""
+    """Return the whole network's dollars per byte per second of bandwidth in each dimension."""
     return tuple(fabric.npus * price for price in model.price_per_Bps(fabric))

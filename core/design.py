@@ -1,4 +1,4 @@
-"""What an architect asks of a network design: the objective, the budgets, and linear constraints between dimensions.
+"""Task of a network design: objective, budgets, and linear constraints between dimensions.
 
 Constraints are written as in the dissertation (section 4.4.4): ``B1 + B2 = 500 GB/s``, ``B1 >= B2 >= B3``,
 ``25 GB/s <= B3 <= 150 GB/s``, where ``Bd`` is the bandwidth per NPU in dimension d, counted from 1.
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from .errors import InputError, shown
+from .errors import InputError, show_value
 from .units import UnitKind, parse, show
 
 
 class Objective(Enum):
-    """What a bandwidth design optimizes (dissertation, section 4.4.5)."""
+    """Objective of a bandwidth design (dissertation, section 4.4.5)."""
 
     PERF = "perf"
     PERF_PER_COST = "perf-per-cost"
 
 
 class PartialUse(Enum):
-    """How much of a fully connected dimension a group can use if it spans only a part of the dimension.
+    """Bandwidth of a fully connected dimension for a group that spans only a part of it.
 
     ``FULL`` gives it the dimension's whole bandwidth, as the original does; ``DIRECT_LINKS`` only that of the links
     between its members, (g - 1) of (n - 1).
@@ -35,7 +35,7 @@ class PartialUse(Enum):
 
 
 class Comparison(Enum):
-    """How the two sides of a constraint compare."""
+    """Relation between the two sides of a constraint."""
 
     AT_MOST = "<="
     AT_LEAST = ">="
@@ -44,14 +44,10 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """``coefficients . B  <comparison>  limit``, with the text of the user.
+    """Constraint ``coefficients . B  <comparison>  limit``, with the user's text.
 
     Parameters
     ----------
-    coefficients : tuple of Fraction
-        One for each dimension.
-    comparison : Comparison
-        The relation.
     limit : Fraction
         Right-hand side in bytes per second; in dollars for a cost budget, whose coefficients are prices.
     label : str
@@ -66,7 +62,7 @@ class LinearConstraint:
 
 @dataclass(frozen=True)
 class Design:
-    """The task of a bandwidth design: objective, budgets and constraints.
+    """Task of a bandwidth design: objective, budgets and constraints.
 
     Parameters
     ----------
@@ -76,12 +72,10 @@ class Design:
         Bandwidth per NPU over all dimensions, to be used exactly.
     max_total_Bps : Fraction or None
         The same as an upper limit.
-    cost_budget_usd : Fraction or None
-        Upper limit on the cost of the network.
     constraints : tuple of str
-        Linear constraints as text; several may be written in one, joined by ``;`` or chained (``B1 >= B2 >= B3``).
+        Linear constraints as text; several may be joined by ``;`` or chained (``B1 >= B2 >= B3``).
     partial_use : PartialUse
-        What a group can use of a fully connected dimension that it spans in part.
+        Share that a group can use of a fully connected dimension that it spans in part.
     """
 
     objective: Objective = Objective.PERF
@@ -94,12 +88,10 @@ class Design:
     def linear_constraints(
         self, dimensions: int, prices: Sequence[Fraction] | None = None
     ) -> tuple[LinearConstraint, ...]:
-        """Every budget and constraint as a linear constraint over the bandwidths.
+        """Return every budget and constraint as a linear constraint over the bandwidths.
 
         Parameters
         ----------
-        dimensions : int
-            Number of dimensions of the network.
         prices : sequence of Fraction or None
             Dollars of the whole network per byte per second in each dimension; needed for a cost budget.
 
@@ -129,10 +121,10 @@ class Design:
         return tuple(budgets)
 
     def equal_bandwidth_Bps(self, dimensions: int, prices: Sequence[Fraction] | None = None) -> Fraction | None:
-        """Bandwidth of every dimension under EqualBW (dissertation, section 4.5.2), the baseline of all speedups.
+        """Return the bandwidth of every dimension under EqualBW, the baseline of all speedups.
 
-        The total is split equally; with a cost budget no more than it buys. Other constraints do not bind the baseline,
-        as in the original. None if the design sets neither a total nor a budget.
+        The total is split equally, limited by a cost budget (dissertation, section 4.5.2). Other constraints do not
+        bind the baseline, as in the original. None if the design sets neither a total nor a budget.
         """
         limits: list[Fraction] = []
         total = self.total_Bps if self.total_Bps is not None else self.max_total_Bps
@@ -162,10 +154,8 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
     Parameters
     ----------
     text : str
-        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a
-        sum has terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
-    dimensions : int
-        Number of dimensions of the network.
+        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``;
+        a sum has terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
 
     Raises
     ------
@@ -184,13 +174,11 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
             (left, left_constant), (right, right_constant) = sums[i], sums[i + 1]
             coefficients = tuple(a - b for a, b in zip(left, right, strict=True))
             if not any(coefficients):
-                raise InputError(
-                    f"constraint {clause!r} names no dimension on one of its sides; expected B1 to B{dimensions}"
-                )
+                raise InputError(f"constraint {clause!r} has a side without a dimension; expected B1 to B{dimensions}")
             label = f"{pieces[2 * i].strip()} {relation} {pieces[2 * i + 2].strip()}"
             found.append(LinearConstraint(coefficients, _COMPARISONS[relation], right_constant - left_constant, label))
     if not found:
-        raise InputError(f"{shown(text)} holds no constraint; expected such as 'B1 >= B2' or 'B3 <= 50 GB/s'")
+        raise InputError(f"{show_value(text)} contains no constraint; expected such as 'B1 >= B2' or 'B3 <= 50 GB/s'")
     return tuple(found)
 
 

@@ -1,17 +1,20 @@
-"""What can go wrong, and the exit status that each kind of failure has."""
+"""Errors, with the exit status of each kind."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import wraps
+from typing import Literal, TypeVar
 
 from .text import printable
 
 
 class ExitStatus(IntEnum):
-    """The documented exit statuses of the command line."""
+    """Documented exit statuses of the command line."""
 
     OK = 0
     FAILURE = 1
@@ -30,33 +33,33 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
 
-def shown(value: object) -> str:
-    """Show a value in an error line, cut to a length that fits in one.
+def show_value(value: object) -> str:
+    """Return a value for an error line, cut to a length that fits in one.
 
-    Cheap for the largest value, safe for the deepest.
+    Fast for the largest value, safe for the deepest.
     """
     text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _cut(source: str) -> str:
-    """A source for an error line: an expression of thousands of characters is cut, a path is not."""
+def _shorten_source(source: str) -> str:
+    """Cut an expression of thousands of characters for an error line, but never a path."""
     return source if len(source) <= _LONGEST_SOURCE else f"{source[: _LONGEST_SOURCE - 3]}..."
 
 
 class CwbError(Exception):
-    """An error that is shown to the user in one line, without a traceback."""
+    """Error that the user sees as one line, without a traceback."""
 
     exit_status: ExitStatus = ExitStatus.FAILURE
 
 
 class InputError(CwbError):
-    """Bad input, reported in one line with the source, the place in it, the value and what was expected.
+    """Bad input, reported in one line with source, place, value and expectation.
 
     Parameters
     ----------
     problem : str
-        What is wrong and what was expected instead.
+        Error, and the input that was expected instead.
     source : str, optional
         File name, option name or expression that the value came from.
     place : str, optional
@@ -72,10 +75,10 @@ class InputError(CwbError):
         self.place = place
 
     def at(self, *, source: str | None = None, place: str | None = None) -> InputError:
-        """A copy that also says where the value came from; what is known already stays.
+        """Return a copy with the value's source and place added; known ones stay.
 
-        An inner place is appended to the outer one: ``at(place="network")`` of an error at
-        ``dimensions[0]`` is an error at ``network.dimensions[0]``. A place in another source is none in this one.
+        An inner place is appended to the outer one: ``at(place="network")`` of an error at ``dimensions[0]`` is an
+        error at ``network.dimensions[0]``. A place in another source is not added.
         """
         places = [p for p in (None if self.source else place, self.place) if p]
         return InputError(
@@ -85,12 +88,12 @@ class InputError(CwbError):
         )
 
     def __str__(self) -> str:
-        source = self.source and _cut(self.source)
+        source = self.source and _shorten_source(self.source)
         return printable(": ".join(part for part in (source, self.place, self.problem) if part))
 
 
 @contextmanager
-def located(place: str | None = None, *, source: str | None = None) -> Iterator[None]:
+def locate_errors(place: str | None = None, *, source: str | None = None) -> Iterator[None]:
     """Add the place or the source to every :class:`InputError` of the block."""
     try:
         yield
@@ -99,18 +102,53 @@ def located(place: str | None = None, *, source: str | None = None) -> Iterator[
 
 
 class OutOfTime(CwbError):
-    """The remaining time or memory of a run is not enough for its next step."""
+    """Too little time or memory left for a run's next step."""
 
     exit_status = ExitStatus.LIMIT
 
 
 class SolverUnavailable(CwbError):
-    """The solver is not installed, has no licence, or its licence is too small for the model."""
+    """Solver that is not installed, has no licence, or a licence too small for the model."""
 
     exit_status = ExitStatus.SOLVER_MISSING
 
 
 class Unsupported(CwbError):
-    """A method does not support the instance, or a solver does not support the model; the message has the reason."""
+    """Instance that a method, or model that a solver, does not support; the message has the reason."""
 
     exit_status = ExitStatus.UNSUPPORTED
+
+
+#: Property of an instance that a method refuses; ``other`` for plug-ins that return a text alone.
+RefusalCode = Literal["network", "collective", "ranks", "data", "timing", "size", "workload", "other"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Reason why a method does not support an instance.
+
+    Parameters
+    ----------
+    text : str
+        For users; no program reads it.
+    """
+
+    code: RefusalCode
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_Instance = TypeVar("_Instance")
+
+
+def to_refusals(supports: Callable[[_Instance], Refusal | str | None]) -> Callable[[_Instance], Refusal | None]:
+    """Wrap a function so that plain texts, as plug-ins may return them, get a refusal code."""
+
+    @wraps(supports)
+    def refusal(instance: _Instance) -> Refusal | None:
+        found = supports(instance)
+        return Refusal("other", found) if isinstance(found, str) else found
+
+    return refusal

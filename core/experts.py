@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
 
 #: More slots in all, over the GPUs of all layers, are a mistake.
@@ -14,28 +14,28 @@ MAX_SLOTS = 10_000_000
 
 
 @dataclass(frozen=True, repr=False)
-class Experts(Shown):
+class Experts(DisplayMixin):
     """Loads of experts, and the slots that are to hold their replicas.
 
-    In every layer each GPU has as many slots, and each slot holds one replica of an expert of that layer. The replicas
-    of an expert share its load equally.
+    In every layer each GPU has the same number of slots, and each slot holds one replica of an expert of that
+    layer. The replicas of an expert share its load equally.
 
     Parameters
     ----------
     loads : tuple of tuple of Fraction
-        For every layer the load of each expert, such as tokens.
+        Load of each expert in every layer, such as tokens.
     gpus, slots : int
-        GPUs, and slots of each in a layer.
+        Number of GPUs, and of slots per GPU and layer.
     groups : int
-        Groups of as many experts each, in their order; all replicas of a group are on one node.
+        Number of equal groups of consecutive experts; all replicas of a group are on one node.
     nodes : int
-        Nodes of as many GPUs each, in their order, each with as many groups; 1 binds no group.
+        Number of nodes with equally many consecutive GPUs and equally many groups; 1 restricts no group.
 
     Raises
     ------
     InputError
-        If layers differ in their experts, a load is negative, the slots do not hold every expert, or the numbers do not
-        divide one another.
+        If layers differ in their number of experts, a load is negative, the slots do not hold every expert, or the
+        numbers do not divide one another.
     """
 
     loads: tuple[tuple[Fraction, ...], ...]
@@ -72,29 +72,29 @@ class Experts(Shown):
 
     @property
     def count(self) -> int:
-        """Experts of a layer."""
+        """Number of experts of a layer."""
         return len(self.loads[0])
 
     @property
     def replicas(self) -> int:
-        """Slots of all GPUs in a layer, each with a replica."""
+        """Number of slots of all GPUs in a layer, each with a replica."""
         return self.gpus * self.slots
 
     @property
     def most(self) -> int:
-        """The most replicas that an expert can have when all others on its node have one."""
+        """Largest number of replicas of an expert when all others on its node have one."""
         return (self.replicas - self.count) // self.nodes + 1
 
     def group(self, expert: int) -> int:
-        """Group of an expert."""
+        """Return the group of an expert."""
         return expert * self.groups // self.count
 
     def node(self, gpu: int) -> int:
-        """Node of a GPU."""
+        """Return the node of a GPU."""
         return gpu * self.nodes // self.gpus
 
     def layer(self, layer: int) -> Experts:
-        """The experts of one layer."""
+        """Return the experts of one layer."""
         return replace(self, loads=(self.loads[layer],))
 
     def _facts(self) -> Mapping[str, object]:

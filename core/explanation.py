@@ -1,4 +1,4 @@
-"""Why a declared model has no solution: a few of its conditions that exclude one another."""
+"""Explanations of infeasible models: a few conditions that exclude one another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Condition:
     Parameters
     ----------
     kind : str
-        ``constraint`` or ``bound``.
+        One of ``constraint`` and ``bound``.
     component : str
         Name of the constraint, or of the variable, without its index.
     index : str
@@ -27,7 +27,7 @@ class Condition:
     algebra : str
         The condition itself, in the model's units.
     equation : str
-        What the constraint is, in the words of the function that declares it; empty of a bound.
+        Meaning of the constraint, from the docstring of the function that declares it; empty for a bound.
     """
 
     kind: str
@@ -37,32 +37,26 @@ class Condition:
     equation: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Conditions of a model that no point meets together.
+    """Conditions of a model that no point satisfies together.
 
     Parameters
     ----------
-    model : str
-        Name of the formulation.
     solver : str
-        Who says that they exclude one another.
+        Solver that proved the conflict.
     conditions : tuple of Condition
-        None where nothing was found; then ``message`` says why.
+        Empty if none were found; ``message`` then has the reason.
     whole : bool
-        Whether the conditions can be met once integer variables may be fractions.
+        If the conflict disappears when integer variables may be fractional.
     irreducible : bool
-        Whether all but any one of the conditions can be met: the rest was solved again without each.
-    by : str
-        How they were found.
-    solves : int
-        Models that were solved on the way.
+        If every proper subset can be satisfied: the rest was solved again without each condition.
     message : str
-        Why there are no conditions.
+        Reason why there are no conditions.
     """
 
     model: str
@@ -75,18 +69,18 @@ class Explanation:
     message: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return {**vars(self), "conditions": [condition.to_json() for condition in self.conditions]}
 
     def text(self) -> str:
-        """Return it as lines."""
+        """Return the explanation as lines of text."""
         if not self.conditions:
             return f"{self.model}: {self.message}"
         count = len(self.conditions)
         what = "this condition cannot be met" if count == 1 else f"these {count} conditions exclude one another"
         lines = [f"{self.model}: {what}{' in whole numbers' if self.whole else ''}"]
         for name in dict.fromkeys((c.kind, c.component) for c in self.conditions):
-            lines += _listed([c for c in self.conditions if (c.kind, c.component) == name])
+            lines += _condition_lines([c for c in self.conditions if (c.kind, c.component) == name])
         if count == 1:
             lines.append(f"  {self.by}")
         elif self.irreducible:
@@ -100,8 +94,8 @@ class Explanation:
         return f"{self.by}, {self.solves} models solved by {self.solver}"
 
 
-def _listed(conditions: Sequence[Condition]) -> list[str]:
-    """Lines of the conditions of one component."""
+def _condition_lines(conditions: Sequence[Condition]) -> list[str]:
+    """Return the lines for the conditions of one component."""
     first = conditions[0]
     heading = f"bounds of {first.component}" if first.kind == "bound" else first.component
     lines = [f"  {heading}: {first.equation}" if first.equation else f"  {heading}"]
@@ -115,15 +109,13 @@ def _listed(conditions: Sequence[Condition]) -> list[str]:
 def network_labels(
     topology: Topology, **ends: Sequence[int] | Sequence[tuple[int, int]]
 ) -> Mapping[str, Callable[[Any], str]]:
-    """Names of what constraints are indexed by, for ``Formulation.labels``.
+    """Return names for the indices of constraints, for ``Formulation.labels``.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     **ends
-        For each argument of the constraints' rules the node, or the two nodes, that its values stand for: of links
-        their ends, of chunks their sources.
+        For each argument of the constraints' rules, the node or pair of nodes of each of its values: the ends of
+        links, the sources of chunks.
     """
 
     def named(places: Sequence[int] | Sequence[tuple[int, int]]) -> Callable[[Any], str]:

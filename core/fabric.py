@@ -14,12 +14,12 @@ from fractions import Fraction
 from math import prod
 
 from .errors import InputError
+from .limits import check_time_rarely
 from .topology import Link, Node, NodeKind, Topology
-from .watch import tick
 
 
 class Block(Enum):
-    """A network building block (dissertation, figure 3.3)."""
+    """Network building block (dissertation, figure 3.3)."""
 
     RING = "RI"
     FULLY_CONNECTED = "FC"
@@ -46,12 +46,10 @@ class Dimension:
     ----------
     block : Block
         Building block that connects the NPUs which differ in this coordinate only.
-    size : int
-        Number of NPUs that one block connects.
     tier : str
         Technology, an entry of the cost model; one of :data:`TIERS` unless the user names another.
     in_network : bool
-        Whether the switches of this dimension reduce all-reduces on the way (section 4.4.2).
+        If the switches of this dimension reduce all-reduces on the way (section 4.4.2).
     """
 
     block: Block
@@ -65,7 +63,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A stack of dimensions, the innermost first."""
+    """Stack of dimensions, innermost first."""
 
     dimensions: tuple[Dimension, ...]
 
@@ -76,14 +74,14 @@ class Fabric:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Size of every dimension, the innermost first."""
+        """Size of every dimension, innermost first."""
         return tuple(d.size for d in self.dimensions)
 
     def __str__(self) -> str:
         return "_".join(str(d) for d in self.dimensions)
 
     def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
-        """The same fabric with in-network reduction in these dimensions (counted from 0)."""
+        """Return this fabric with in-network reduction in these dimensions (counted from 0)."""
         return replace(
             self, dimensions=tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions))
         )
@@ -91,7 +89,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class WiredFabric(Fabric):
-    """A fabric whose bandwidths and latencies are known.
+    """Fabric with known bandwidths and latencies.
 
     Parameters
     ----------
@@ -101,7 +99,7 @@ class WiredFabric(Fabric):
     Raises
     ------
     InputError
-        If there is not one of each for every dimension, or a bandwidth is not positive.
+        If their number differs from that of the dimensions, or a bandwidth is not positive.
     """
 
     bandwidth_Bps: tuple[Fraction, ...]
@@ -116,12 +114,9 @@ class WiredFabric(Fabric):
 
 
 def default_tiers(count: int) -> tuple[str, ...]:
-    """Tiers of a fabric of ``count`` dimensions: the outermost ones, ending in the pod.
+    """Return the tiers of a fabric of ``count`` dimensions: the outermost ones, ending in the pod.
 
-    Raises
-    ------
-    InputError
-        If there are more dimensions than known tiers, so that they must be named.
+    More dimensions than known tiers raise InputError: they must be named.
     """
     if count > len(TIERS):
         raise InputError(f"{count} dimensions: name a tier for each, there are defaults for {len(TIERS)} only")
@@ -165,12 +160,12 @@ def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
 
 
 def looks_like_fabric(text: str) -> bool:
-    """Whether a text is meant as building-block notation: ``_``-separated parts such as RI(4), known or not."""
+    """Check if a text looks like building-block notation: ``_``-separated parts such as RI(4), known or not."""
     return _SHAPE.match(text) is not None
 
 
 def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Coordinates of an NPU, the innermost dimension first."""
+    """Return the coordinates of an NPU, innermost dimension first."""
     found: list[int] = []
     for size in sizes:
         found.append(rank % size)
@@ -179,34 +174,32 @@ def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_size(fabric: Fabric) -> tuple[int, int]:
-    """Numbers of nodes and links of the explicit network of a fabric."""
+    """Return the numbers of nodes and links of a fabric's explicit network."""
     switches = sum(fabric.npus // d.size for d in fabric.dimensions if d.block is Block.SWITCH)
     return fabric.npus + switches, sum(fabric.npus * links_per_npu(d) for d in fabric.dimensions)
 
 
 def links_per_npu(dimension: Dimension) -> int:
-    """Links of a dimension for each NPU; through a switch one there and one back."""
+    """Return the links of a dimension per NPU; two through a switch, there and back."""
     if dimension.block is Block.FULLY_CONNECTED or dimension.size == 2:
         return 2 if dimension.block is Block.SWITCH else dimension.size - 1
     return 2
 
 
 def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequence[Fraction]) -> Topology:
-    """Explicit network of a fabric: NPUs by rank, then one switch for each block of a switch dimension.
+    """Return a fabric's explicit network: NPUs by rank, then one switch per block of a switch dimension.
 
     Parameters
     ----------
-    fabric : Fabric
-        The building blocks.
     bandwidth_Bps, latency_s : sequence of Fraction
         For each dimension, the bandwidth per NPU in each direction and the latency of a link.
 
     Returns
     -------
     Topology
-        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to the
-        only one of a ring of 2), B/(n - 1) to every peer of a fully connected block, B to and from its switch, over two
-        links of half the latency each.
+        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to
+        the only one of a ring of 2), B/(n - 1) to every peer of a fully connected block, B to and from its switch,
+        over two links of half the latency each.
     """
     sizes = fabric.sizes
     stride = [prod(sizes[:d]) for d in range(len(sizes))]
@@ -215,7 +208,7 @@ def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequenc
     for d, dimension in enumerate(fabric.dimensions):
         n, B, latency = dimension.size, bandwidth_Bps[d], latency_s[d]
         for first in range(fabric.npus):
-            tick("links are made")
+            check_time_rarely("links are made")
             if coordinates(first, sizes)[d] != 0:
                 continue
             members = [f"npu{first + i * stride[d]}" for i in range(n)]

@@ -1,15 +1,16 @@
-"""Field types for what users write: quantities as strings with units, and one-line errors out of pydantic's."""
+"""Field types for user input: quantities with units, and one-line errors from pydantic's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Annotated, Any, TypeVar
+from types import new_class
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
-from .errors import InputError, shown
+from .errors import InputError, show_value
 from .text import one_of
 from .units import UnitKind, parse
 
@@ -17,13 +18,36 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """A model that accepts only the fields it names."""
+    """Model that accepts only the fields it names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
+def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any]) -> type[ModelT]:
+    """Return an options class with only the named options, for a formulation that shares its method's.
+
+    The others cannot be set and keep their defaults, so that code and rules for the whole class hold.
+
+    Parameters
+    ----------
+    *names : str
+        Options that stay as they are.
+    **changed : (type, Field)
+        Options of which the formulation has another type, default or description.
+    """
+    chosen = {*names, *changed}
+    fixed = {name: field for name, field in options.model_fields.items() if name not in chosen}
+    types = dict.fromkeys(fixed, ClassVar[Any]) | {name: kind for name, (kind, _) in changed.items()}
+    values = {name: field.get_default(call_default_factory=True) for name, field in fixed.items()}
+    values |= {name: field for name, (_, field) in changed.items()}
+    about = {"__annotations__": types, "__module__": options.__module__, "__doc__": options.__doc__}
+    return cast(
+        type[ModelT], new_class(options.__name__, (options,), exec_body=lambda body: body.update(values | about))
+    )
+
+
 def _quantity(kind: UnitKind, *, positive: bool) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Validator of a quantity and what the JSON schema says of it."""
+    """Return the validator of a quantity and its JSON schema."""
 
     def validate(value: object) -> Fraction:
         if isinstance(value, Fraction):
@@ -46,7 +70,7 @@ Price = Annotated[Fraction, *_quantity(UnitKind.PRICE, positive=False)]
 Speed = Annotated[Fraction, *_quantity(UnitKind.SPEED, positive=True)]
 
 
-def validated(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
+def run_validation(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
     """Run a pydantic validation.
 
     Parameters
@@ -54,24 +78,24 @@ def validated(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
     make : callable
         Builds the model, such as ``lambda: InstanceFile.model_validate(data)``.
     known : iterable of str
-        Fields to suggest for one that is unknown.
+        Fields to suggest in place of an unknown one.
 
     Raises
     ------
     InputError
-        For the first thing that is wrong: its JSON path, the value, and what was expected.
+        For the first error: its JSON path, the value, and the expected input.
     """
     try:
         return make()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = json_path(first["loc"])
-        hint = _expected(place or "", list(known)) if first["type"] == "extra_forbidden" else ""
+        hint = _expected_fields(place or "", list(known)) if first["type"] == "extra_forbidden" else ""
         raise InputError(_problem(first) + hint, place=place) from None
 
 
-def _expected(name: str, known: list[str]) -> str:
-    """Fields that there are, where they are known, and the nearest one."""
+def _expected_fields(name: str, known: list[str]) -> str:
+    """Return the known fields, if any, and the nearest one."""
     return one_of(name, known) if known else ""
 
 
@@ -81,7 +105,7 @@ _ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")
 def json_path(location: tuple[Any, ...]) -> str | None:
     """Write a location as a JSON path: ``("links", 2, "bandwidth")`` is ``links[2].bandwidth``.
 
-    What pydantic says of alternatives is no part of the path: tags, written ``<object>``, and the names of validators.
+    Entries that pydantic adds for alternatives are left out: tags, written ``<object>``, and names of validators.
     """
     path = ""
     for step in location:
@@ -92,8 +116,8 @@ def json_path(location: tuple[Any, ...]) -> str | None:
 
 
 def _problem(error: Any) -> str:
-    """Return what one pydantic error means, with the value."""
-    value = shown(error.get("input"))
+    """Return the meaning of one pydantic error, with the value."""
+    value = show_value(error.get("input"))
     match error["type"]:
         case "value_error":
             return str(error["ctx"]["error"])

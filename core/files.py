@@ -1,9 +1,9 @@
-"""Files that are read whole up to a limit, and written whole or not at all: the one way in which cwb writes for somebody.
+"""Atomic writing of files, and reading of whole files up to a limit.
 
-What is written goes to a new file in the same folder, whose name nobody can guess and which nobody else can have made; it
-is brought to the disk, and renamed. So no reader sees half a file, of several writers one wins as a whole, and nothing
-is written through a link that somebody has put in the way. A link that is there on purpose stays: what it leads to is
-replaced. Devices, pipes and what stdout and stderr go to are written to, since there is nothing to replace.
+Content goes to a new file in the same folder, with a name that cannot be guessed or taken by others; it is flushed
+to disk and renamed. So no reader sees half a file, one of several writers wins as a whole, and nothing is written
+through a link that somebody has put in the way. An intended link stays: its target is replaced. Devices, pipes and
+the targets of stdout and stderr are written to directly, since they cannot be replaced.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:
-    """Read a file, unless it has more than so many bytes.
+    """Read a file, unless it has more than ``most`` bytes.
 
     Parameters
     ----------
-    path : Path or Traversable
-        The file.
     most : int
-        A larger file is rejected before it is read.
+        Largest size in bytes; a larger file is rejected before it is read.
     kind : str
-        What is expected where there is a directory, such as ``a JSON file``.
+        Expected input, for the message if the path is a directory, such as ``a JSON file``.
 
     Raises
     ------
@@ -52,35 +50,44 @@ def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:
     except OSError as error:
         raise InputError((error.strerror or "cannot be read").lower()) from None
     except ValueError:
-        raise InputError("cannot be read: no file has such a name") from None
+        raise InputError("cannot be read: invalid file name") from None
     if len(raw) > most:
         raise InputError(f"more than {most:,} bytes")
     return raw
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file at once; see :func:`written`.
+def read_text(path: Path, max_bytes: int) -> str:
+    """Read a UTF-8 text file.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Largest size; a larger file is rejected before it is read.
 
     Raises
     ------
     InputError
-        If it cannot be written; nothing is left behind.
+        If it cannot be read, is larger, or is not UTF-8 text; the caller names the file.
     """
-    with written(path) as stream:
+    raw = read_whole(path, max_bytes, "a text file")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text at byte {error.start:,}") from None
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file atomically, or raise InputError and leave nothing; see :func:`open_atomic`."""
+    with open_atomic(path) as stream:
         stream.write(content)
 
 
 @contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be written; it is there when the block has ended, and not before.
+def open_atomic(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears only when the block has ended.
 
-    A new file has the permissions that the umask leaves, one that is replaced keeps its own. If the block raises
-    anything, nothing has changed, but for devices and pipes.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
+    A new file has the permissions that the umask leaves, a replaced one keeps its own. If the block raises an
+    exception, nothing has changed, except for devices and pipes.
 
     Raises
     ------
@@ -91,27 +98,30 @@ def written(path: Path) -> Iterator[BinaryIO]:
         there = _status(path)
         if there is not None and stat.S_ISDIR(there.st_mode):
             raise InputError("is a directory", source=str(path))
-        if there is not None and (descriptor := _written_through(path, there)) is not None:
+        if there is not None and (descriptor := _open_in_place(path, there)) is not None:
             with os.fdopen(descriptor, "wb") as stream:
                 yield stream
         else:
-            yield from _replaced(Path(os.path.realpath(path)), there)
+            yield from _open_replacement(Path(os.path.realpath(path)), there)
     except OSError as error:
         raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What is there, links followed; None if nothing is."""
+    """Return the status of the path's target; None if there is none."""
     try:
         return path.stat()
     except FileNotFoundError:
         return None
     except ValueError:  # a null character
-        raise InputError("cannot be written: no file has such a name", source=str(path)) from None
+        raise InputError("cannot be written: invalid file name", source=str(path)) from None
 
 
-def _written_through(path: Path, there: os.stat_result) -> int | None:
-    """Open what is not replaced: a device, a pipe, and the file that stdout or stderr go to; None if it is none."""
+def _open_in_place(path: Path, there: os.stat_result) -> int | None:
+    """Open a target that is written directly: a device, a pipe, or the file of stdout or stderr.
+
+    Return None for any other.
+    """
     if not stat.S_ISREG(there.st_mode):
         return os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     for standard in (1, 2):
@@ -121,8 +131,8 @@ def _written_through(path: Path, there: os.stat_result) -> int | None:
     return None
 
 
-def _replaced(path: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Write a new file, and give it the name when it is complete."""
+def _open_replacement(path: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
+    """Write a new file, and rename it when it is complete."""
     temporary = path.with_name(f".cwb-{token_hex(8)}.partial")
     stream = open(temporary, "xb", opener=_new)  # noqa: SIM115 (Path.open has no opener)
     try:
@@ -139,5 +149,5 @@ def _replaced(path: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
 
 
 def _new(path: str, flags: int) -> int:
-    """Make a file that nobody else has made, not even as a link; the umask is applied."""
+    """Create a file exclusively, without following links; the umask is applied."""
     return os.open(path, flags | os.O_EXCL | NO_LINK, 0o666)

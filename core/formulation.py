@@ -1,6 +1,6 @@
-"""The contract of a formulation: a declared optimization model.
+"""Contract of a formulation: a declared optimization model.
 
-It can be listed, built, written to a file, and solved on any solver that offers what it needs.
+It can be listed, built, written to a file, and solved by any solver with the capabilities that it needs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import CwbError, InputError, Unsupported, located
-from .fields import Strict, validated
+from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, to_refusals
+from .fields import Strict, run_validation
 from .instance import Instance
-from .method import Alternative, Outcome, Status, always, as_it_is, in_seconds, nothing_more
-from .network_views import taken
+from .network_views import NetworkView, supported_view
+from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
 if TYPE_CHECKING:
@@ -55,73 +55,89 @@ _STATUS = {
 }
 
 
-class NoOptions(Strict):
-    """A formulation or method without options."""
+def always(instance: Instance) -> Refusal | None:
+    """Support every instance."""
+    del instance
+    return None
 
 
-def the_instance(instance: Instance, options: Any) -> Instance:
-    """The index of a model that is built from the instance itself."""
+def in_seconds(instance: Instance) -> str:
+    """Return the second as the unit of the objective."""
+    del instance
+    return "s"
+
+
+def as_it_is(instance: Instance, options: Any) -> Instance:
+    """Return the instance unchanged."""
     del options
     return instance
 
 
-def unchanged(index: Any, objective: float) -> float:
-    """Objective of a model that is the objective of the run already."""
+def nothing_more(options: Any) -> str:
+    """Return no restriction of answers beyond the instance."""
+    del options
+    return ""
+
+
+class NoOptions(Strict):
+    """Empty options of a formulation or method."""
+
+
+def instance_as_index(instance: Instance, options: Any) -> Instance:
+    """Return the instance as the index of a model that is built from it directly."""
+    del options
+    return instance
+
+
+def keep_objective(index: Any, objective: float) -> float:
+    """Return a model's objective that already is the objective of the run."""
     del index
     return objective
 
 
-def nothing_named(index: Any) -> Mapping[str, Callable[[Any], str]]:
-    """Return no names to what constraints are indexed by."""
+def no_labels(index: Any) -> Mapping[str, Callable[[Any], str]]:
+    """Return no names for the indices of constraints."""
     del index
     return {}
 
 
 class Formulation:
-    """A declared model: index sets and parameters, the algebra, and how an answer is read out of its solution.
+    """Declared model: index sets, parameters, algebra, and extraction of an answer from its solution.
 
     Parameters
     ----------
     name : str
-        ``family/model``, such as ``mtree/selection``.
+        Name ``family/model``, such as ``mtree/selection``.
     index : callable or str
         ``index(instance, options)``, by default the instance itself: the sets and parameters of the model, typed,
-        without a variable. Here and below a string is the place of a function, ``"package.module:function"``, imported
-        when it is called.
+        without a variable. Here and below a string is the place of a function, ``"package.module:function"``,
+        imported when it is called.
     build : callable or str
-        ``build(index) -> pyomo.environ.ConcreteModel``: one function a constraint.
+        ``build(index) -> pyomo.environ.ConcreteModel``, with one function per constraint.
     extract : callable or str, optional
-        ``extract(model, index) -> Answer or None`` from a solved model; without it the model bounds the objective
-        and nothing else.
+        ``extract(model, index) -> Answer or None`` from a solved model; without it the model only bounds the
+        objective.
     needs : iterable of str
-        What a solver must offer, of :data:`NEEDS`.
-    summary : str
-        One line for ``cwb list formulations``.
-    paper, equations : str
-        Where it comes from, and the numbers of its equations there.
-    options : type of pydantic.BaseModel
-        Its options, each field with a description.
-    supports, pose, objective_unit : callable
-        As of :class:`~cwb.core.method.Method`.
+        Capabilities that a solver must have, of :data:`NEEDS`.
+    supports, networks, pose, objective_unit, restricted_to
+        Same meaning as in :class:`~cwb.core.method.Method`.
     value : callable or str
-        ``value(index, objective) -> float or None``: what the model's objective bounds in the unit of the run, such as
-        seconds of a rate; None where it bounds nothing.
+        ``value(index, objective) -> float or None``: the bound that the model's objective gives in the unit of the
+        run, such as seconds from a rate; None if it bounds nothing.
     agrees_with : str
-        The method whose faster algorithm has the same optimum; empty if there is none.
+        Method whose faster algorithm has the same optimum; empty if there is none.
     bounds : bool, callable or str
-        Whether the model's bound, and that it has no solution, holds for every answer to the instance, or for those
-        that ``restricted_to`` names. If not, the model seeks the best answer of a kind, and nothing is proved of
-        others. ``bounds(index) -> bool`` where that is another matter for each index.
+        If the model's bound, and its infeasibility, hold for every answer to the instance, or for those that
+        ``restricted_to`` names. Otherwise the model seeks the best answer of a kind and proves nothing about
+        others. A function ``bounds(index) -> bool`` if this depends on the index.
     dual : bool
-        Whether the model is a dual: its solutions bound the objective, not what the solver says of better ones.
-    restricted_to : callable
-        As of :class:`~cwb.core.method.Method`.
+        If the model is a dual: its solutions bound the objective, not the solver's bound on better ones.
     rel_gap : float
-        Relative gap at which a search stops unless the run says otherwise.
+        Relative gap at which a search stops unless the run sets another.
     explains : iterable of str
-        Methods that have no answer where the model has no solution; by default the one that it agrees with.
+        Methods that have no answer if the model has no solution; by default the one that it agrees with.
     labels : callable or str, optional
-        ``labels(index)`` gives names of what constraints are indexed by, a function for each argument of their rules:
+        ``labels(index)`` returns names for the indices of constraints, one function per argument of their rules:
         with ``{"e": ...}`` a row of link 3 is shown as ``e=3 (a->b)``.
     """
 
@@ -129,7 +145,7 @@ class Formulation:
         self,
         name: str,
         *,
-        index: Callable[[Instance, Any], Any] | str = the_instance,
+        index: Callable[[Instance, Any], Any] | str = instance_as_index,
         build: Callable[[Any], Any] | str,
         extract: Callable[[Any, Any], Answer | None] | str | None = None,
         needs: Iterable[str] = ("linear",),
@@ -137,24 +153,26 @@ class Formulation:
         paper: str = "",
         equations: str = "",
         options: type[BaseModel] = NoOptions,
-        supports: Callable[[Instance], str | None] = always,
+        supports: Callable[[Instance], Refusal | None] = always,
+        networks: NetworkView = NetworkView.LINKS,
         pose: Callable[[Instance, Any], Instance] = as_it_is,
         objective_unit: Callable[[Instance], str] = in_seconds,
-        value: Callable[[Any, float], float | None] | str = unchanged,
+        value: Callable[[Any, float], float | None] | str = keep_objective,
         agrees_with: str = "",
         bounds: bool | Callable[[Any], bool] | str = True,
         dual: bool = False,
         restricted_to: Callable[[Any], str] = nothing_more,
         rel_gap: float = 1e-6,
         explains: Iterable[str] = (),
-        labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = nothing_named,
+        labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = no_labels,
     ) -> None:
         self.name = name
         self.needs = frozenset(needs) | {"linear"}
         if unknown := self.needs - NEEDS.keys():
             raise ValueError(f"formulation {name!r} needs {sorted(unknown)}; known are {sorted(NEEDS)}")
         self.summary, self.paper, self.equations = summary, paper, equations
-        self.options, self.supports, self.pose = options, self._told(supports), self._told(pose)
+        self.options, self.pose = options, self._wrap_errors(pose)
+        self.supports, self.networks = to_refusals(self._wrap_errors(supports)), networks
         self.objective_unit, self.agrees_with, self.rel_gap = objective_unit, agrees_with, rel_gap
         self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
         self._bounds = bounds
@@ -167,12 +185,12 @@ class Formulation:
 
     @property
     def capabilities(self) -> Capability:
-        """What a solver must be able to do."""
+        """Capabilities that a solver must have."""
         return reduce(or_, (NEEDS[need] for need in self.needs))
 
     @property
     def model_class(self) -> str:
-        """LP, MILP, QP, MIQP, QCP or MIQCP."""
+        """Class of the model: LP, MILP, QP, MIQP, QCP or MIQCP."""
         mixed = "MI" if "integers" in self.needs else ""
         if "quadratic-constraints" in self.needs:
             return f"{mixed}QCP"
@@ -182,7 +200,7 @@ class Formulation:
 
     @property
     def places(self) -> dict[str, str]:
-        """Where its functions are, ``package.module:function``, by what they do."""
+        """Places of its functions, ``package.module:function``, by purpose."""
         parts = {"index": self._index, "build": self._build, "extract": self._extract, "value": self._value}
         return {
             part: place if isinstance(place, str) else f"{place.__module__}:{place.__qualname__}"
@@ -192,20 +210,18 @@ class Formulation:
 
     @property
     def answers(self) -> bool:
-        """Whether an answer can be read out of the solved model; else it has only a bound."""
+        """True if an answer can be extracted from the solved model; otherwise it has only a bound."""
         return self._extract is not None
 
     def index(self, instance: Instance, options: Any = None) -> Any:
-        """Sets and parameters of the model of an instance that has been posed.
+        """Return the sets and parameters of the model of a posed instance.
 
         Parameters
         ----------
-        instance : Instance
-            As :attr:`pose` leaves it.
         options : pydantic.BaseModel, optional
-            Of the type :attr:`options`; by default the defaults.
+            Options of the type :attr:`options`; by default the defaults.
         """
-        return self._called(self._index)(instance, self.options() if options is None else options)
+        return self._resolve_function(self._index)(instance, self.options() if options is None else options)
 
     def build(self, problem: Any, **options: Any) -> Any:
         """Build the model.
@@ -213,9 +229,7 @@ class Formulation:
         Parameters
         ----------
         problem : Instance or object
-            An instance, which is posed and indexed first, or what :meth:`index` gives.
-        **options
-            Of the formulation, for an instance.
+            An instance, which is posed and indexed first, or the result of :meth:`index`.
 
         Returns
         -------
@@ -226,14 +240,14 @@ class Formulation:
         Unsupported
             If the formulation is not for such an instance.
         InputError
-            If an option is wrong, a component of the model has a name that Pyomo reserves, or a function from outside
-            the package fails.
+            If an option is wrong, a component of the model has a name that Pyomo reserves, or a function from
+            outside the package fails.
         """
         if isinstance(problem, Instance):
             posed, chosen = self.posed(problem, options)
             problem = self.index(posed, chosen)
         try:
-            return _quietly(self._called(self._build), problem)
+            return _build_quietly(self._resolve_function(self._build), problem)
         except (ValueError, InputError) as error:
             if (reserved := _RESERVED.search(getattr(error, "problem", str(error)))) is None:
                 raise
@@ -252,40 +266,39 @@ class Formulation:
         InputError
             If an option is wrong.
         """
-        seen, reason = taken(self.supports, instance)
-        if reason is not None:
-            raise Unsupported(f"{self.name}: {reason}")
-        with located(source="-O"):
-            chosen = validated(lambda: self.options.model_validate(dict(options)))
+        seen, refusal = supported_view(self, instance)
+        if refusal is not None:
+            raise Unsupported(f"{self.name}: {refusal}")
+        with locate_errors(source="-O"):
+            chosen = run_validation(lambda: self.options.model_validate(dict(options)))
         return self.pose(seen, chosen), chosen
 
     def extract(self, model: Any, index: Any) -> Answer | None:
-        """Read the answer out of a solved model; None where the model has only a bound."""
-        return None if self._extract is None else self._called(self._extract)(model, index)
+        """Extract the answer from a solved model; None if the model has only a bound."""
+        return None if self._extract is None else self._resolve_function(self._extract)(model, index)
 
     def value(self, index: Any, objective: float) -> float | None:
-        """What the model's objective bounds in the unit of the run."""
-        value = self._called(self._value)(index, objective)
+        """Return the bound that the model's objective gives, in the unit of the run."""
+        value = self._resolve_function(self._value)(index, objective)
         return None if value is None else float(value)
 
     def labels(self, index: Any) -> Mapping[str, Callable[[Any], str]]:
-        """Functions that name what constraints are indexed by, for each argument of their rules."""
-        named: Mapping[str, Callable[[Any], str]] = self._called(self._labels)(index)
+        """Return functions that name the indices of constraints, for each argument of their rules."""
+        named: Mapping[str, Callable[[Any], str]] = self._resolve_function(self._labels)(index)
         return named
 
     def is_bound(self, index: Any) -> bool:
-        """Whether the optimum of the model bounds every answer."""
-        return self._bounds if isinstance(self._bounds, bool) else bool(self._called(self._bounds)(index))
+        """Check if the optimum of the model bounds every answer."""
+        return self._bounds if isinstance(self._bounds, bool) else bool(self._resolve_function(self._bounds)(index))
 
-    def _called(self, place: _Function | str) -> _Function:
-        """The function, imported if its place is given."""
+    def _resolve_function(self, place: _Function | str) -> _Function:
         if not isinstance(place, str):
-            return self._told(place)
+            return self._wrap_errors(place)
         module, _, name = place.partition(":")
-        return self._told(getattr(import_module(module), name))
+        return self._wrap_errors(getattr(import_module(module), name))
 
-    def _told(self, function: _Function) -> _Function:
-        """A function of which, if it is from outside the package, an error is one line with its name."""
+    def _wrap_errors(self, function: _Function) -> _Function:
+        """Wrap a function from outside the package so that its errors become one line with its name."""
         if getattr(function, "__module__", "").startswith("cwb."):
             return function
 
@@ -302,9 +315,9 @@ class Formulation:
         return told
 
     def solve(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
-        """Build the model of a posed instance, solve it as it is declared, and read the answer (``Method.solve``).
+        """Build and solve the model of a posed instance as declared, and extract the answer (``Method.solve``).
 
-        The bound is the solver's word. The objective of an answer is left to the verifier.
+        The bound is attested by the solver. The verifier computes the objective of an answer.
         """
         if missing := self.capabilities & ~solver.capabilities:
             names = ", ".join(need for need, can in NEEDS.items() if can & missing)
@@ -317,23 +330,21 @@ class Formulation:
         gap = self.rel_gap if budget.gap is None else budget.gap
         if budget.pool > 1:
             results = pooling(solver).pool(model, budget, SolverOptions(rel_gap=gap), budget.pool)
-            return self._pooled(results, model, index, budget.pool)
+            return self._pool_outcome(results, model, index, budget.pool)
         result = solver.solve(model, budget, SolverOptions(rel_gap=gap))
         with budget.clock.phase("extract"):
             return self._outcome(model, index, result)
 
     def _require_choices(self, solver: Solver) -> None:
-        """Reject a search for several solutions where they cannot be distinguished, or are no answers."""
+        """Reject a search for several solutions if they cannot be distinguished or are no answers."""
         pooling(solver)
         if not self.answers:
-            raise Unsupported(f"{self.name} gives a bound alone: there are no answers for a pool")
+            raise Unsupported(f"{self.name} gives only a bound: there are no answers for a pool")
         if "integers" not in self.needs:
-            raise Unsupported(
-                f"{self.name} has no integer variables, by which solutions of a pool could be distinguished"
-            )
+            raise Unsupported(f"{self.name} has no integer variables to distinguish the solutions of a pool")
 
-    def _pooled(self, results: Iterable[SolverResult], model: Any, index: Any, wanted: int) -> Outcome:
-        """The outcome of the best solution, with as many as are wanted whose answers differ, each proved to be next."""
+    def _pool_outcome(self, results: Iterable[SolverResult], model: Any, index: Any, wanted: int) -> Outcome:
+        """Return the best outcome with up to ``wanted`` different answers, each proved next best."""
         outcomes: list[Outcome] = []
         pool: list[Alternative] = []
         why = ""
@@ -353,13 +364,12 @@ class Formulation:
                 break
         message = outcomes[0].message
         if pool and len(pool) < wanted:
-            message = (
-                f"{len(pool)} of {wanted} answers: {why or f'no more among {len(outcomes):,} solutions of the model'}"
-            )
+            reason = why or f"no more among the {len(outcomes):,} solutions that differ in binary variables"
+            message = f"{len(pool)} of {wanted} answers: {reason}"
         return replace(outcomes[0], pool=tuple(pool), message=message)
 
     def _outcome(self, model: Any, index: Any, result: SolverResult) -> Outcome:
-        """What a solve is worth as a run."""
+        """Convert the result of a solve to the outcome of a run."""
         proves = self.is_bound(index)
         proved = result.objective if self.dual else result.bound
         bound = None if proved is None or not proves else self.value(index, proved)
@@ -389,8 +399,8 @@ class Formulation:
         )
 
 
-def _quietly(build: _Function, index: Any) -> Any:
-    """Build a model; what Pyomo logs of an error is in the error, other words are passed on."""
+def _build_quietly(build: _Function, index: Any) -> Any:
+    """Build a model; Pyomo's log is dropped if an error is raised, and otherwise passed on."""
     from pyomo.common.log import LoggingIntercept
 
     words = StringIO()

@@ -1,4 +1,4 @@
-"""An instance: the problem that is solved, without any word on how."""
+"""Instances: problems, without any choice of method."""
 
 from __future__ import annotations
 
@@ -12,49 +12,37 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from .collective import Demand
+from .collective import Collective, Demand
 from .cost import CostModel
 from .design import Design
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
 from .experts import Experts
 from .fabric import Fabric
+from .limits import ITEMS_PER_CHECK, iterate_in_time
 from .timing import Timing
 from .topology import Topology
 from .transformer import Transformer
 from .units import SIZES, amount
-from .watch import STEP, counted
 from .workload import Workload
 
 
 @dataclass(frozen=True, repr=False)
-class Instance(Shown):
-    """A network and a task on it.
+class Instance(DisplayMixin):
+    """Network and a task on it.
 
     Parameters
     ----------
-    name : str
-        Name in records and tables.
     network : Fabric or Topology
         A multi-dimensional fabric in building blocks, or an explicit graph.
-    demand : Demand or None
-        The collective to schedule.
     also : tuple of Demand
         Further collectives at the same time, such as those of other process groups.
     workloads : tuple of Workload
-        What a design is made for, each mapped onto the fabric.
+        Training workloads of a design, each mapped onto the fabric.
     transformers : tuple of Transformer
-        Descriptions that the parallelization may still be chosen for.
-    cost_model : CostModel or None
-        What the network's parts cost.
-    design : Design or None
-        Objective, budgets and constraints of a bandwidth design.
+        Descriptions whose parallelization may still be chosen.
     timing : Timing or None
-        The grid of epochs that schedules are on; None where time is continuous.
-    experts : Experts or None
-        Experts to be placed on the NPUs.
-    description, source : str
-        What it is and where the numbers come from.
+        Grid of epochs of the schedules; None for continuous time.
     """
 
     name: str
@@ -71,13 +59,13 @@ class Instance(Shown):
     source: str = ""
 
     @property
-    def asks_nothing(self) -> bool:
-        """Whether it is only a network, without collectives, workloads and experts."""
+    def is_network_only(self) -> bool:
+        """True for a mere network, without collectives, workloads and experts."""
         return not (self.demands or self.workloads or self.transformers or self.experts)
 
     @property
-    def asks_more(self) -> bool:
-        """Whether it asks for more than collectives: for a design, or for a placement of experts."""
+    def is_beyond_collectives(self) -> bool:
+        """True if it requires a design or a placement of experts."""
         return bool(self.workloads or self.transformers or self.cost_model or self.design or self.experts)
 
     @property
@@ -111,8 +99,8 @@ class Instance(Shown):
         """All collectives that run at the same time."""
         return () if self.demand is None else (self.demand, *self.also)
 
-    def of_one(self, demand: Demand) -> Instance:
-        """The same instance with this collective alone."""
+    def with_single_demand(self, demand: Demand) -> Instance:
+        """Return this instance with only one collective."""
         return replace(self, demand=demand, also=())
 
     @property
@@ -121,17 +109,17 @@ class Instance(Shown):
         return self.network.npus if isinstance(self.network, Fabric) else len(self.network.ranks)
 
     def training(self) -> tuple[Workload, ...]:
-        """Everything that is trained: the given workloads and those derived from the transformers."""
+        """Return all training workloads: the given ones and those derived from the transformers."""
         return (*self.workloads, *(t.workload(self.fabric) for t in self.transformers))
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Instance:
-        """The same instance with every transformer trained as HP-(TP, DP)."""
+        """Return this instance with every transformer trained as HP-(TP, DP)."""
         chosen = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
         return replace(self, transformers=chosen)
 
     @cached_property
     def sha256(self) -> str:
-        """Digest of everything that defines the problem; names and descriptions do not count."""
+        """Digest of all that defines the problem; names and descriptions do not count."""
         told = ("name", "description", "source")
         problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
         for added in ("timing", "experts"):  # an instance without them has the digest that it had before there were any
@@ -142,20 +130,24 @@ class Instance(Shown):
             digest.update(text.encode())
         return digest.hexdigest()
 
+    def compute_digest(self) -> str:
+        """Compute and cache :attr:`sha256`, within the limits of loading."""
+        return self.sha256
+
     def with_changes(self, **changes: Any) -> Instance:
-        """A copy with some fields replaced."""
+        """Return a copy with some fields replaced."""
         return replace(self, **changes)
 
     def _facts(self) -> Mapping[str, object]:
         network = self.network._facts() if isinstance(self.network, Topology) else {"network": str(self.network)}
-        asked = [f"{demand.collective.value} of {amount(demand.size_bytes, SIZES)}" for demand in self.demands]
+        asked = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.demands]
         trained = [each.name for each in self.workloads] + [each.name for each in self.transformers]
         told = {"collective": ", ".join(asked[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
         return {"name": self.name, **network, **told}
 
 
 def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
-    """Write a problem as JSON with sorted keys and without spaces, in parts."""
+    """Yield a problem as JSON with sorted keys and without spaces, in parts."""
     between = "{"
     for name, value in sorted(problem.items()):
         yield f'{between}"{name}":'
@@ -165,9 +157,9 @@ def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _canonical_topology(topology: Topology) -> Iterator[str]:
-    """Write a network in the same way; its millions of links would take minutes as objects of plain data."""
+    """Yield a network in the same format, since millions of links would take minutes as plain data."""
     size = len(topology.nodes)
-    named = {node.name: _json(node.name) for node in counted(topology.nodes, size, "names in its digest")}
+    named = {node.name: _json(node.name) for node in iterate_in_time(topology.nodes, size, "names in its digest")}
     number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
 
     def exact(value: Fraction | None) -> str:
@@ -186,9 +178,9 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
         for node in topology.nodes
     )
     yield '{"links":['
-    yield from _listed(counted(links, len(topology.links), "links in its digest"))
+    yield from _join_parts(iterate_in_time(links, len(topology.links), "links in its digest"))
     yield '],"nodes":['
-    yield from _listed(counted(nodes, size, "nodes in its digest"))
+    yield from _join_parts(iterate_in_time(nodes, size, "nodes in its digest"))
     yield "]}"
 
 
@@ -196,10 +188,10 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
 _REDUCES = ',"reduces":true'
 
 
-def _listed(items: Iterator[str]) -> Iterator[str]:
+def _join_parts(items: Iterator[str]) -> Iterator[str]:
     """Join the items of a list by commas, in parts."""
     before = ""
-    while some := tuple(islice(items, STEP)):
+    while some := tuple(islice(items, ITEMS_PER_CHECK)):
         yield before + ",".join(some)
         before = ","
 
@@ -213,9 +205,11 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
-    """Turn a value of the vocabulary into plain JSON data; exact fractions become strings such as ``"1/3"``."""
+    """Convert a value to plain JSON data; exact fractions become strings such as ``"1/3"``."""
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, Collective):
+        return value.name
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):

@@ -1,61 +1,86 @@
-"""JSON of any length, read piece by piece: columns of numbers become arrays, and everything else is counted.
+"""JSON of bounded size: columns are parsed when they are read, the rest is counted before.
 
-The whole text is never in memory, a number of a column takes 8 bytes, and what would take more is rejected as it comes.
-Between two pieces Ctrl-C is heard and the budget is asked.
+The length of a column is known before its numbers are: a reader can reject a wrong one first. A number takes 8 bytes
+beside the text; what would take more is rejected before it is in memory. Between two pieces Ctrl-C and the time are
+checked.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from functools import partial
-from itertools import accumulate
-from typing import Any, BinaryIO, NoReturn
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from .errors import InputError
-from .strict_json import MAX_DIGITS, MAX_VALUES, distinct, no_constant, parse_json
-from .watch import ask
+from .limits import check_time
+from .strict_json import MAX_VALUES, parse_json
 
 #: Numbers in columns; the arrays take 8 bytes for each.
 MAX_NUMBERS = 2**27
 
+#: Bytes beside columns: what is parsed at once.
+MAX_REST = 2**27
+
 #: Lists and objects inside one another.
 MAX_DEPTH = 100
 
-#: A list of at least so many numbers, all integers or all floats, becomes an array.
-COLUMN = 2**12
-
-#: Characters of a text, a key or a number.
+#: Bytes of a text or a key.
 LONGEST = 2**16
 
-#: Characters of a list or object that is read at once.
-_SMALL = 2**11
+#: A list of numbers of at least so many bytes, all integers or all floats, becomes an array.
+COLUMN = 2**12
 
+#: Bytes that are read, and bytes of a column that are parsed, at once.
 _PIECE = 2**20
 
-#: What shows that an entry of a list is complete.
-_AFTER = re.compile(r"[ \t\n\r]*+(?:,[ \t\n\r]*+|(?=\]))")
+#: The only key of an object that stands for a column until everything else has been parsed.
+_MARK = "\0column"
 
-#: Halves of surrogate pairs, perhaps, and integers of many digits: what is read at once is looked at again.
-_DOUBTFUL = re.compile(rf"\\u[dD][89a-fA-F]|[0-9]{{{MAX_DIGITS + 1}}}")
+#: A text, so that nothing in it is taken for a list, or a list of numbers. Neither can be entered twice: linear time.
+_TEXT = rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_TOKEN = re.compile(_TEXT + rb"|(:[ \t\n\r]*+)?+\[([-0-9.eE+, \t\n\r]{%d,}+)\]" % COLUMN, re.DOTALL)
 
-#: An object takes as much memory as so many numbers.
-_OBJECT = 8
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
-_INCOMPLETE = object()
-
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_SCALAR = r'(?:-?[0-9][0-9.eE+-]*+|"[^"\\\x00-\x1f]*+"|true|false|null)'
-#: As many scalars of a list as there are in the buffer, each with what shows that it is complete.
-_RUN = re.compile(rf"(?:[ \t\n\r]*+{_SCALAR}[ \t\n\r]*+(?:,|(?=\])))++")
-#: What a column of numbers is made of.
-_NUMBERS = re.compile(r"[-0-9.eE+, \t\n\r]++")
 #: Integers of a column as they are written, of at most 18 digits.
-_INTEGERS = re.compile(r"-?(?:0|[1-9][0-9]{0,17}+)(?:,-?(?:0|[1-9][0-9]{0,17}+))*+")
-_ONE = re.compile(r'-?[0-9][0-9.eE+-]*+|"(?:[^"\\\x00-\x1f]|\\.)*+"|[a-zA-Z]++')
+_INTEGERS = re.compile(r"-?(?:0|[1-9][0-9]{0,17}+)(?:,[ \t\n\r]*+-?(?:0|[1-9][0-9]{0,17}+))*+")
+
+
+class LazyColumn(ABC):
+    """A long list of numbers that is not parsed before it is read; its length is known."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return the numbers as an array of integers of 64 bits or of floats, or as a list.
+
+        Raises
+        ------
+        InputError
+            If they are no such numbers.
+        """
+
+
+@dataclass(frozen=True)
+class _TextColumn(LazyColumn):
+    raw: bytearray
+    begin: int
+    end: int
+    length: int
+    doing: str
+
+    def __len__(self) -> int:
+        return self.length
+
+    def read(self) -> Any:
+        column = _column(self.raw, self.begin, self.end, self.doing)
+        return parse_json(bytes(self.raw[self.begin - 1 : self.end + 1]), 1) if column is None else column
 
 
 def read_stream(stream: BinaryIO, max_bytes: int, max_keys: int, doing: str = "reading a file") -> Any:
@@ -63,272 +88,108 @@ def read_stream(stream: BinaryIO, max_bytes: int, max_keys: int, doing: str = "r
 
     Parameters
     ----------
-    stream : binary file
-        UTF-8 text.
-    max_bytes : int
-        Its largest size.
-    max_keys : int
-        Keys that one object may have.
     doing : str
-        What is said where there is no time for it.
+        Activity, for the message if the time is up.
 
     Returns
     -------
     object
-        Plain data; lists of at least :data:`COLUMN` integers or floats are arrays.
+        Plain data; lists of numbers of at least :data:`COLUMN` bytes are arrays if all are integers or all floats.
 
     Raises
     ------
     InputError
-        If it is no such JSON, or more than it may be: there are limits on numbers, other values, depth and texts.
+        If it is invalid JSON, or exceeds a limit on numbers, other values, texts or depth.
     OutOfTime
-        If the budget that is :func:`~cwb.core.watch.watched` is exhausted.
+        If the limits (:func:`~cwb.core.limits.limited_by`) are exhausted.
     """
-    return _Reader(stream, max_bytes, max_keys, doing).whole()
+    columns: list[LazyColumn | np.ndarray[Any, Any]] = []
+    rest = _without_columns(_read_bytes(stream, max_bytes, doing), columns, doing)
+    if _depth(rest) > MAX_DEPTH and _depth(re.sub(_TEXT, b"", rest, flags=re.DOTALL)) > MAX_DEPTH:
+        raise InputError("not JSON that cwb reads: nested too deeply")
+
+    def column_or_object(data: dict[str, Any]) -> Any:
+        index = data.get(_MARK)
+        return columns[index] if type(index) is int and 0 <= index < len(columns) else data
+
+    return parse_json(rest, max_keys, MAX_VALUES, column_or_object)
 
 
-class _Reader:
-    def __init__(self, stream: BinaryIO, max_bytes: int, max_keys: int, doing: str) -> None:
-        self._stream, self._max_bytes, self._max_keys, self._doing = stream, max_bytes, max_keys, doing
-        self._decode = codecs.getincrementaldecoder("utf-8")().decode
-        self._text, self._at, self._before, self._bytes, self._ended = "", 0, 0, 0, False
-        self._numbers = self._values = 0
-        self._comma = False  # whether a comma follows the entries that were read last
-        self._decoder = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=partial(distinct, max_keys))
+def _read_bytes(stream: BinaryIO, max_bytes: int, doing: str) -> bytearray:
+    raw = bytearray()
+    while True:
+        check_time(doing)
+        piece = stream.read(_PIECE)
+        raw += piece
+        if len(raw) > max_bytes:
+            raise InputError(f"more than {max_bytes:,} bytes of text")
+        if not piece:
+            return raw
 
-    def whole(self) -> Any:
-        value = self._value(MAX_DEPTH)
-        if self._next():
-            self._fail("expected nothing after the end")
-        return value
 
-    def _fill(self, count: int) -> None:
-        """Have so many characters at hand, if there are so many."""
-        if len(self._text) - self._at >= count or self._ended:
-            return
-        parts = [self._text[self._at :]]
-        self._before, self._at, held = self._before + self._at, 0, len(parts[0])
-        while held < count and not self._ended:
-            ask(self._doing)
-            raw = self._stream.read(_PIECE)
-            self._bytes += len(raw)
-            self._ended = not raw
-            if self._bytes > self._max_bytes:
-                raise InputError(f"more than {self._max_bytes:,} bytes of text")
-            try:
-                parts.append(self._decode(raw, final=self._ended))
-            except UnicodeDecodeError:
-                raise InputError("not JSON: not UTF-8 text") from None
-            held += len(parts[-1])
-        self._text = "".join(parts)
-
-    def _next(self) -> str:
-        """First character that is no space; empty at the end."""
-        while True:
-            self._fill(1)
-            found = _SPACE.match(self._text, self._at)
-            self._at = self._at if found is None else found.end()
-            if self._at < len(self._text) or self._ended:
-                return self._text[self._at : self._at + 1]
-
-    def _fail(self, problem: str) -> NoReturn:
-        raise InputError(f"not JSON: {problem}", place=f"character {self._before + self._at + 1:,}")
-
-    def _count(self, values: int = 0, numbers: int = 0) -> None:
-        self._values += values
-        self._numbers += numbers
-        if self._values > MAX_VALUES:
-            raise InputError(f"more than {MAX_VALUES:,} values beside columns of numbers")
-        if self._numbers > MAX_NUMBERS:
+def _without_columns(raw: bytearray, columns: list[LazyColumn | np.ndarray[Any, Any]], doing: str) -> bytes:
+    """Return the text with a placeholder for every column, which is appended to ``columns``."""
+    if raw.count(b"[") + raw.count(b"{") > MAX_VALUES:
+        raise InputError(f"more than {MAX_VALUES:,} values")
+    if raw.count(b'"') - raw.count(b'\\"') > 2 * MAX_VALUES:
+        raise InputError(f"more than {MAX_VALUES:,} texts")
+    rest = bytearray()
+    end = numbers = nested = texts = 0
+    for found in _TOKEN.finditer(raw):
+        if found[2] is None:
+            texts += 1
+            if texts > MAX_VALUES:
+                raise InputError(f"more than {MAX_VALUES:,} texts")
+            if found.end() - found.start() > LONGEST + 2:
+                raise InputError(f"not JSON that cwb reads: a text of more than {LONGEST:,} bytes")
+            continue
+        check_time(doing)
+        span = found.span(2)
+        length = raw.count(b",", *span) + 1
+        numbers, nested = numbers + length, nested + (length if found[1] is None else 0)
+        if numbers > MAX_NUMBERS:
             raise InputError(f"more than {MAX_NUMBERS:,} numbers")
+        if nested > MAX_VALUES:
+            raise InputError(f"more than {MAX_VALUES:,} numbers in lists of lists")
+        column = _column(raw, *span, doing) if found[1] is None else _TextColumn(raw, *span, length, doing)
+        if column is not None:
+            rest += raw[end : span[0] - 1] + json.dumps({_MARK: len(columns)}).encode()
+            end = found.end()
+            columns.append(column)
+    if len(rest) + len(raw) - end > MAX_REST:
+        raise InputError(f"more than {MAX_REST:,} bytes of text beside columns of numbers")
+    return bytes(rest + raw[end:])
 
-    def _value(self, depth: int) -> Any:
-        first = self._next()
-        if first not in ("{", "["):
-            self._count(1)
-            return self._scalar()
-        if depth == 0:
-            raise InputError("not JSON that cwb reads: nested too deeply")
-        if (small := self._small(depth)) is not _INCOMPLETE:
-            return small
-        self._at += 1
-        return self._object(depth - 1) if first == "{" else self._list(depth - 1)
 
-    def _small(self, depth: int) -> Any:
-        """A short list or object, read at once."""
-        self._fill(_SMALL)
-        text = self._text[self._at : self._at + _SMALL]
-        try:
-            value, end = self._decoder.raw_decode(text)
-        except (ValueError, RecursionError):
-            return _INCOMPLETE
-        self._check(text[:end], depth)
-        self._at += end
-        return value
-
-    def _some(self, depth: int) -> list[Any]:
-        """The short entries that come next in a list, read one after the other."""
-        text = self._text[self._at : self._at + LONGEST]
-        values, at = [], 0
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(text, at)
-            except (ValueError, RecursionError):
-                break
-            found = _AFTER.match(text, end)
-            if found is None:  # it may go on beyond this text
-                break
-            values.append(value)
-            at = found.end()
-            self._comma = "," in found[0]
-            if not self._comma:
-                break
-        self._check(text[:at], depth)
-        self._at += at
-        return values
-
-    def _check(self, text: str, depth: int) -> None:
-        """Count the values of a text that was read at once, and reject what it may not have."""
-        lists, objects = text.count("["), text.count("{")
-        self._count(text.count(",") + 2 * lists + _OBJECT * objects)
-        if lists + objects > depth and _depth(text) > depth:
-            raise InputError("not JSON that cwb reads: nested too deeply")
-        if _DOUBTFUL.search(text):
-            self._parsed(f"[{text.rstrip().removesuffix(',')}]")
-
-    def _scalar(self) -> Any:
-        self._fill(LONGEST + 1)
-        found = _ONE.match(self._text, self._at)
-        if found is None:
-            too_long = self._text[self._at : self._at + 1] == '"' and len(self._text) - self._at > LONGEST
-            self._fail(
-                f"a text of more than {LONGEST:,} characters, or without an end" if too_long else "expected a value"
-            )
-        if len(found[0]) > LONGEST:
-            self._fail(f"a value of more than {LONGEST:,} characters")
-        value = self._parsed(found[0])
-        self._at = found.end()
-        return value
-
-    def _parsed(self, text: str) -> Any:
-        try:
-            return parse_json(text.encode(errors="surrogatepass"), self._max_keys)
-        except InputError as error:
-            raise InputError(error.problem, place=f"character {self._before + self._at + 1:,}") from None
-
-    def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        self._count(_OBJECT)
-        if self._next() == "}":
-            self._at += 1
-            return found
-        while True:
-            if self._next() != '"':
-                self._fail("expected a key in quotes")
-            key = self._scalar()
-            if key in found:
-                raise InputError(f"key {key[:60]!r} is given twice in one object; expected once")
-            if len(found) >= self._max_keys:
-                raise InputError(f"an object has more than {self._max_keys:,} keys")
-            self._mark(":")
-            found[key] = self._value(depth)
-            if self._mark(",}") == "}":
-                return found
-
-    def _mark(self, expected: str) -> str:
-        mark = self._next()
-        if not mark or mark not in expected:
-            self._fail(f"expected {' or '.join(expected)}")
-        self._at += 1
-        return mark
-
-    def _list(self, depth: int) -> Any:
-        column = _Column()
-        if self._next() == "]":
-            self._at += 1
-            self._count(1)
-            return []
-        while True:
-            self._fill(LONGEST)
-            if (numbers := self._some_numbers()) is not None:
-                self._count(*column.add(numbers))
-            elif (run := _RUN.match(self._text, self._at)) is not None:
-                self._count(*column.add(self._parsed(f"[{run[0].removesuffix(',')}]")))
-                self._at = run.end()
-                self._comma = run[0].endswith(",")
-            elif values := self._some(depth):
-                column.add(values)
-            else:
-                column.add([self._value(depth)])
-                self._comma = False
-            if not self._comma and self._mark(",]") == "]":
-                self._count(1)
-                return column.joined(self._count)
-
-    def _some_numbers(self) -> Any:
-        """The numbers that come next in a list, if they are many and of one kind, as an array."""
-        found = _NUMBERS.match(self._text, self._at)
-        if found is None or len(found[0]) < COLUMN:
+def _column(raw: bytearray, at: int, end: int, doing: str) -> np.ndarray[Any, Any] | None:
+    """Read the numbers of a list; None unless all are integers of 64 bits or all are floats."""
+    pieces: list[np.ndarray[Any, Any]] = []
+    while True:
+        check_time(doing)
+        stop = end if end - at <= _PIECE else raw.rfind(b",", at, at + _PIECE)
+        piece = None if stop < 0 else _numbers(raw[at:stop].decode())
+        if piece is None or piece.dtype != (pieces or [piece])[0].dtype:
             return None
-        end = (
-            found.end() if self._text[found.end() : found.end() + 1] == "]" else found[0].rfind(",") + found.start() + 1
-        )
-        try:
-            text = self._text[self._at : end].rstrip()
-            array = _numbers(text.removesuffix(","))
-        except ValueError:
-            return None
-        if array is not None:
-            self._at, self._comma = end, text.endswith(",")
-        return array
-
-
-def _depth(text: str) -> int:
-    """Lists and objects inside one another, where brackets in texts count too."""
-    return max(accumulate((c in "[{") - (c in "]}") for c in text if c in "[]{}"))
-
-
-class _Column:
-    """The entries of a list, in pieces: arrays as long as they are numbers of one kind."""
-
-    def __init__(self) -> None:
-        self._pieces: list[Any] = []
-
-    def add(self, values: Any) -> tuple[int, int]:
-        """Take in a piece; how many values that is, and how many numbers of a column."""
-        if isinstance(values, np.ndarray):
-            self._pieces.append(values)
-            return 0, len(values)
-        if self._pieces and isinstance(self._pieces[-1], list):
-            self._pieces[-1] += values
-        else:
-            self._pieces.append(values)
-        return len(values), 0
-
-    def joined(self, count: Any) -> Any:
-        """The list, as an array if it is a column."""
-        pieces = self._pieces
-        if len(pieces) == 1:
-            return pieces[0]
-        arrays = [piece if isinstance(piece, np.ndarray) else _array(piece) for piece in pieces]
-        kinds = {None if array is None else array.dtype for array in arrays}
-        if len(kinds) == 1 and None not in kinds:
-            return np.concatenate([array for array in arrays if array is not None])
-        count(sum(len(piece) for piece in pieces if isinstance(piece, np.ndarray)))
-        return [value for piece in pieces for value in (piece.tolist() if isinstance(piece, np.ndarray) else piece)]
+        pieces.append(piece)
+        if stop == end:
+            return np.concatenate(pieces)
+        at = stop + 1
 
 
 def _numbers(text: str) -> np.ndarray[Any, Any] | None:
-    """The numbers of a text as an array; None where they are of different kinds."""
+    """Read numbers between commas; None if they differ in kind or are invalid JSON."""
     if _INTEGERS.fullmatch(text):
         return np.fromstring(text, dtype=np.int64, sep=",")
-    return _array(json.loads(f"[{text}]"))
-
-
-def _array(values: list[Any]) -> np.ndarray[Any, Any] | None:
-    """An array of integers or of floats; None where they are anything else, or mixed."""
-    kinds = set(map(type, values))
     try:
+        values = json.loads(f"[{text}]")
+        kinds = set(map(type, values))
         return np.array(values, dtype={int: np.int64, float: np.float64}[kinds.pop()]) if len(kinds) == 1 else None
-    except (KeyError, OverflowError):
+    except (ValueError, OverflowError):
         return None
+
+
+def _depth(text: bytes) -> int:
+    """Return the depth of nested lists and objects, counting brackets in strings too."""
+    brackets = np.frombuffer(text.translate(None, _NO_BRACKETS), dtype=np.uint8)
+    steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1)
+    return int(np.cumsum(steps).max(initial=0))

@@ -1,4 +1,4 @@
-"""JSONL files that several processes append to: a line is there whole or not at all, whatever happens to its writer."""
+"""JSONL files that several processes append to, with whole lines only even if a writer dies."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ BROKEN = ".broken"
 
 @dataclass(frozen=True)
 class Appendable:
-    """A JSONL file that is open and locked: nobody else changes it meanwhile."""
+    """Open JSONL file, locked against changes by others."""
 
     path: Path
     descriptor: int
 
     def append(self, line: bytes) -> None:
-        """Append a line, which ends with its newline; what a full disk takes of it is cut off again.
+        """Append a line with its newline; if the disk is full, remove the written part.
 
-        Devices and pipes are written to as they are. A last line without its end is healed first: completed if it is
-        whole, else moved aside.
+        Devices and pipes are written to directly. An incomplete last line is healed first: completed if only its
+        newline is missing, else moved aside.
 
         Raises
         ------
         InputError
-            If the file does not take the whole line.
+            If only a part of the line could be written.
         OSError
-            If it takes nothing of it.
+            If nothing of it could be written.
         """
         if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
             with os.fdopen(os.dup(self.descriptor), "wb") as stream:
@@ -59,7 +59,7 @@ class Appendable:
             raise InputError(problem, source=str(self.path))
 
     def _heal_tail(self) -> None:
-        """Complete a last line that lacks its newline alone; move what else is left there aside."""
+        """Complete a last line that lacks only its newline; move any other rest aside."""
         end = os.lseek(self.descriptor, 0, os.SEEK_END)
         if end == 0 or os.pread(self.descriptor, 1, end - 1) == b"\n":
             return
@@ -72,7 +72,7 @@ class Appendable:
             os.ftruncate(self.descriptor, start)
 
     def _last_line(self, end: int, block: int = 2**16) -> int:
-        """Where the last line begins."""
+        """Return the offset at which the last line begins."""
         while end > 0:
             start = max(0, end - block)
             found = os.pread(self.descriptor, end - start, start).rfind(b"\n")
@@ -83,8 +83,8 @@ class Appendable:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[Appendable]:
-    """Open a file to be appended to, made if there is none, and lock it against every other writer.
+def lock_for_append(path: Path) -> Iterator[Appendable]:
+    """Open or create a file for appending, and lock it against every other writer.
 
     Raises
     ------
@@ -109,10 +109,10 @@ def _open(path: Path) -> int:
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file against every other opening of it; False if somebody has it and is not waited for.
+    """Lock an open file against every other opening; False if it is locked and ``wait`` is off.
 
-    The lock ends when the file is closed, also by the death of the process. Where the system has no such locks,
-    everybody gets one.
+    The lock ends when the file is closed, also by the death of the process. On a system without such locks the
+    result is always True.
     """
     if sys.platform != "win32":
         try:
@@ -123,12 +123,12 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a name is that of a device or a pipe."""
+    """Check if a path is a device or a pipe."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_open(descriptor: int, path: Path) -> bool:
-    """Whether an open file is still the one of this name."""
+    """Check if an open file is still the one at this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -136,17 +136,9 @@ def is_open(descriptor: int, path: Path) -> bool:
 
 
 def heal(path: Path) -> int:
-    """Move every line that is no JSON object aside, to the file of the same name and ``.broken``.
+    """Move lines that are not JSON objects to a file with the suffix ``.broken``; return their number.
 
-    Parameters
-    ----------
-    path : Path
-        A JSONL file; there may be none.
-
-    Returns
-    -------
-    int
-        Number of lines that were moved.
+    The file need not exist.
 
     Raises
     ------
@@ -156,7 +148,7 @@ def heal(path: Path) -> int:
     if not path.exists() or is_stream(path):
         return 0
     try:
-        with locked(path) as file:
+        with lock_for_append(path) as file:
             lines = _lines(path.read_bytes())
             broken = [line for line in lines if not is_object(line)]
             if broken:
@@ -171,20 +163,20 @@ def heal(path: Path) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Split at newlines alone."""
+    """Split at newlines only."""
     parts = content.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 
 
 def is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object."""
+    """Check if a line is a JSON object."""
     with suppress(ValueError, RecursionError):
         return isinstance(json.loads(line), dict)
     return False
 
 
 def move_aside(path: Path, lines: list[bytes]) -> None:
-    """Append lines to the file of what is broken, before they are taken away."""
+    """Append lines to the file of broken lines, before their removal."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_LINK
     with os.fdopen(os.open(path.with_name(path.name + BROKEN), flags, 0o666), "ab") as aside:
         aside.write(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines))

@@ -1,4 +1,4 @@
-"""Compiled loops: where, when and whether a function is compiled by numba is decided here, for all of them."""
+"""Compiled loops, with one policy for all on whether and when numba compiles and where code is cached."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ _lock = RLock()
 
 
 def kernel(function: Function) -> Function:
-    """Have a function compiled by numba when it is first called, and kept on disk.
+    """Compile a function by numba at its first call, and cache the code on disk.
 
-    Its globals may be other kernels, which are compiled with it, numbers and modules.
+    Its globals may be numbers, modules and other kernels, which are compiled with it.
     """
     return _Kernel(function)  # type: ignore[return-value]
 
 
 def worth_compiling(turns: int) -> bool:
-    """Whether a loop of so many turns is done sooner by compiled code than by arrays or as Python runs it."""
+    """Check if a loop is long enough that compiled code beats arrays or interpreted Python."""
     return turns >= (WORTH_CODE if "numba" in sys.modules else WORTH_COMPILER)
 
 
-def interpreted(function: Function) -> Function:
-    """The same source as Python runs it, with the kernels that it calls: for integers of more than 64 bits."""
-    return function.interpreted if isinstance(function, _Kernel) else function  # type: ignore[return-value]
+def interpreted_form(function: Function) -> Function:
+    """Return the function as interpreted Python with all kernels it calls, for integers over 64 bits."""
+    return function.interpreted_form if isinstance(function, _Kernel) else function  # type: ignore[return-value]
 
 
 @dataclass
 class Allowance:
-    """Seconds that kernels may still run as Python does."""
+    """Remaining seconds for kernels to run as interpreted Python."""
 
     left_s: float
 
 
 @contextmanager
-def interpreted_first(allowance: Allowance, clock: Seconds) -> Iterator[None]:
-    """Run kernels whose compiled code is not on disk as Python does, while the allowance lasts; it is used up.
+def prefer_interpreted(allowance: Allowance, clock: Seconds) -> Iterator[None]:
+    """Interpret kernels without cached code while the allowance lasts, and use it up.
 
-    For instances so small that they may be done before anything is compiled. The results are the same.
+    For instances so small that they may be solved before anything is compiled. The results are the same.
     """
     token = _meter.set((allowance, clock))
     try:
@@ -72,7 +72,7 @@ def interpreted_first(allowance: Allowance, clock: Seconds) -> Iterator[None]:
 
 @contextmanager
 def compilation_observed(observer: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
-    """Enter a context, made again by ``observer``, for as long as something is compiled."""
+    """Enter a context, created anew by ``observer``, during every compilation."""
     token = _observer.set(observer)
     try:
         yield
@@ -81,7 +81,7 @@ def compilation_observed(observer: Callable[[], AbstractContextManager[object]])
 
 
 class _Kernel:
-    """A function, and the same compiled; see :func:`kernel`."""
+    """Function with its compiled form; see :func:`kernel`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
@@ -99,7 +99,7 @@ class _Kernel:
         begin = clock()
         try:
             with np.errstate(over="ignore"):  # compiled code wraps around in silence
-                return self.interpreted(*args)
+                return self.interpreted_form(*args)
         finally:
             allowance.left_s -= clock() - begin
 
@@ -107,24 +107,24 @@ class _Kernel:
         try:
             return self.compiled(*args)
         except OSError:  # while it was compiled, or what it calls: the disk is full, and is done without
-            for each in self._reached():
+            for each in self._reachable_kernels():
                 each._folder = each._compiled = None
             return self.compiled(*args)
 
     @property
     def compiled(self) -> Callable[..., Any]:
-        """What numba makes of it."""
+        """Function compiled by numba."""
         if self._compiled is None:
             with _lock:
                 self._compiled = self._compile()
         return self._compiled
 
     @functools.cached_property
-    def interpreted(self) -> Callable[..., Any]:
-        """The function with kernels that it calls replaced by theirs."""
-        return self._linked(lambda other: other.interpreted)
+    def interpreted_form(self) -> Callable[..., Any]:
+        """Interpreted function that calls interpreted kernels."""
+        return self._link_calls(lambda other: other.interpreted_form)
 
-    def _linked(self, form: Callable[[_Kernel], Any]) -> Callable[..., Any]:
+    def _link_calls(self, form: Callable[[_Kernel], Any]) -> Callable[..., Any]:
         # The globals are filled in after the function exists: it may call itself.
         space = dict(self.py_func.__globals__)
         function = FunctionType(self.py_func.__code__, space, self.name, self.py_func.__defaults__)
@@ -141,10 +141,10 @@ class _Kernel:
 
     def _compile(self) -> Callable[..., Any]:
         numba = _numba()
-        function = self._linked(lambda other: other.compiled)
+        function = self._link_calls(lambda other: other.compiled)
         before = numba.config.CACHE_DIR
         try:
-            stands_for = self._kept_source()
+            stands_for = self._cached_source()
             if stands_for is not None:
                 numba.config.CACHE_DIR = str(stands_for.parent)
                 function.__code__ = function.__code__.replace(co_filename=str(stands_for), co_firstlineno=1)
@@ -157,10 +157,14 @@ class _Kernel:
         unkept: Callable[..., Any] = numba.njit(function)
         return unkept
 
-    def _kept_source(self) -> Path | None:
-        """A file in the folder for numba to look at: it keeps compiled code by path and time of the source's file.
+    def _cached_source(self) -> Path | None:
+        """Create the stand-in source file in the cache folder by which numba caches the compiled code.
 
-        So all copies of cwb with the same source share what is compiled, and a change elsewhere in a file is none.
+        numba keys its cache by path and time of the source file. With this file, all copies of cwb with the same
+        source share compiled code, and a change elsewhere in a module does not recompile it. With the module's own
+        file, numba would load stale code after a kernel in another file changed, which silently gives wrong
+        results, and would write next to the module, where an installation may be read-only. numba's cache locators
+        are private; that code objects name their file, which can be replaced, is a public interface of Python.
         """
         if self._folder is None:
             return None
@@ -171,12 +175,12 @@ class _Kernel:
         return path
 
     def is_kept(self) -> bool:
-        """Whether compiled code of this function is on disk."""
+        """Check if compiled code of this function is on disk."""
         return self._folder is not None and any(self._folder.glob(f"*/*.{self.name}-*.nbi"))
 
     @functools.cached_property
     def _folder(self) -> Path | None:
-        """Folder of the compiled code, one for each state of the source of this function and of those that it calls.
+        """Folder of the compiled code, by the digest of the function and those that it calls.
 
         numba itself notices only changes of the file that a function is in.
         """
@@ -185,9 +189,9 @@ class _Kernel:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of the source of this function and of all that it calls."""
-        text = hashlib.sha256(repr(sys.version_info).encode())
-        for other in sorted(self._reached(), key=lambda each: (each.__module__, each.name)):
+        """Digest of the source of this function and of all that it calls."""
+        text = hashlib.sha256(repr((sys.version_info, _module_paths())).encode())
+        for other in sorted(self._reachable_kernels(), key=lambda each: (each.__module__, each.name)):
             code, space = other.py_func.__code__, other.py_func.__globals__
             constants = {
                 name: space[name] for name in _names(code) if isinstance(space.get(name), Number | str | tuple)
@@ -195,7 +199,7 @@ class _Kernel:
             text.update(repr((other.__module__, other.name, _contents(code), sorted(constants.items()))).encode())
         return text.hexdigest()[:16]
 
-    def _reached(self) -> set[_Kernel]:
+    def _reachable_kernels(self) -> set[_Kernel]:
         reached: set[_Kernel] = {self}
         waiting: list[_Kernel] = [self]
         while waiting:
@@ -207,7 +211,7 @@ class _Kernel:
 
 @functools.cache
 def _numba() -> Any:
-    """The compiler, which tells the observer when it compiles; what it loads from disk it does not compile."""
+    """Import numba, and forward its compile events to the observer, but not cache loads."""
     import numba
     from numba.core import event
 
@@ -231,7 +235,7 @@ def _numba() -> Any:
 
 
 def prepare() -> None:
-    """Have the compiler find out what it knows of types, which takes a third of a second of a process's first kernel."""
+    """Load numba's type registries ahead, which takes a process's first kernel a third of a second."""
     with suppress(ImportError, AttributeError):
         from numba.core.registry import cpu_target
 
@@ -240,7 +244,7 @@ def prepare() -> None:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Names that code may look up among its globals, with those of functions inside it."""
+    """Return names of globals that code may use, with those of nested functions."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 
@@ -251,10 +255,17 @@ def _contents(code: CodeType) -> tuple[Any, ...]:
 
 
 @functools.cache
-def cache_folder() -> Path | None:
-    """Folder of compiled code: the user's cache folder, or a temporary one of his own, or none.
+def _module_paths() -> list[str]:
+    """Return the paths of the package's engines, by which cached code finds the classes of its arguments."""
+    folder = Path(__file__).parents[1] / "algorithms"
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py"))
 
-    ``CWB_CACHE_DIR`` names another; empty, nothing is kept.
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Return the folder of compiled code: the user's cache, a private temporary one, or None.
+
+    ``CWB_CACHE_DIR`` sets another; if it is empty, nothing is cached.
     """
     named = os.environ.get(CACHE_VARIABLE)
     if named is not None:
@@ -272,7 +283,7 @@ def _user_cache() -> Path:
 
 
 def _writable(folder: Path) -> Path | None:
-    """The folder, if it can be made and written to, and nobody else can: code is loaded from it."""
+    """Return the folder if only the user can write to it, since code is loaded from it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = folder.stat()

@@ -1,12 +1,14 @@
-"""One network, seen as a fabric of dimensions or as links between nodes, whichever is asked for."""
+"""Two views of a network: a fabric of dimensions, and links between nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Flag, auto
 from fractions import Fraction
+from typing import Protocol
 
-from .errors import InputError
+from .errors import InputError, Refusal
 from .fabric import Block, Dimension, Fabric, WiredFabric, expand, expanded_size, links_per_npu
 from .instance import Instance
 from .topology import Topology
@@ -15,15 +17,34 @@ from .topology import Topology
 LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
 LINK_LATENCY_S = Fraction(1, 2 * 10**6)
 
-#: Parts of reasons that say that a view is the wrong one: the other view has the better reason.
-_WRONG_KIND = ("has no links", "it schedules multi-dimensional networks")
-
 #: Larger fabrics are not expanded.
 MAX_LINKS = 20_000_000
 
 
-def seen_otherwise(instance: Instance) -> Instance | None:
-    """The same instance with its fabric as links, or with its links as a fabric where they are one.
+class NetworkView(Flag):
+    """Supported view of a network: links between nodes, a fabric of dimensions, or either."""
+
+    LINKS = auto()
+    FABRIC = auto()
+    EITHER = LINKS | FABRIC
+
+
+class Supporter(Protocol):
+    """Part of a method or formulation that states what it supports."""
+
+    @property
+    def networks(self) -> NetworkView:
+        """Supported views of a network."""
+        ...
+
+    @property
+    def supports(self) -> Callable[[Instance], Refusal | None]:
+        """Function that returns the reason against an instance; None if it is supported."""
+        ...
+
+
+def other_view(instance: Instance) -> Instance | None:
+    """Return the instance with its fabric as links or its links as a fabric; None if impossible.
 
     Workloads, prices and a design belong to the fabric; an instance that has them has no other view.
 
@@ -39,43 +60,36 @@ def seen_otherwise(instance: Instance) -> Instance | None:
     return None if other is None else instance.with_changes(network=other)
 
 
-def taken(supports: Callable[[Instance], str | None], instance: Instance) -> tuple[Instance, str | None]:
-    """The instance as a method takes it, and the reason why it does not.
+def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
+    """Return the view of an instance that a method supports, and the reason for a refusal.
 
-    Where a method does not support the instance as it is, a fabric is expanded into links, and links that are a fabric
-    are read as one.
+    A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a
+    method of fabrics.
 
     Parameters
     ----------
-    supports : callable
-        ``supports(instance) -> str | None``, as :attr:`Method.supports <cwb.core.method.Method>`.
-    instance : Instance
-        What is to be solved.
+    method : Method or Formulation
+        Asked about one view only, chosen by its ``networks``.
 
     Returns
     -------
     instance : Instance
-        As it is, unless the method takes the other view alone.
-    reason : str or None
-        Why the method takes neither.
+        The view; the instance itself if it is refused, or has no other view.
+    refusal : Refusal or None
+        None if the method supports the view.
     """
-    reason = supports(instance)
-    if reason is None:
-        return instance, None
+    own = NetworkView.FABRIC if isinstance(instance.network, Fabric) else NetworkView.LINKS
     try:
-        other = seen_otherwise(instance)
+        view = instance if own in method.networks else other_view(instance) or instance
     except InputError as error:
-        return instance, f"{reason}; {error.problem}"
-    if other is None:
-        return instance, reason
-    if (why := supports(other)) is None:
-        return other, None
-    wrong_kind = any(text in reason for text in _WRONG_KIND)
-    return instance, why if wrong_kind and not any(text in why for text in _WRONG_KIND) else reason
+        refusal = method.supports(instance)
+        return instance, refusal and Refusal("size", f"{refusal}; {error.problem}")
+    refusal = method.supports(view)
+    return (view if refusal is None else instance), refusal
 
 
-def wired(fabric: Fabric) -> WiredFabric:
-    """The fabric with its bandwidths and latencies; where none are given, every link is like one of generated graphs.
+def to_wired_fabric(fabric: Fabric) -> WiredFabric:
+    """Return the fabric with its bandwidths and latencies; by default those of generated graphs.
 
     A transfer through a switch crosses two links.
     """
@@ -87,25 +101,19 @@ def wired(fabric: Fabric) -> WiredFabric:
 
 
 def links_of(fabric: Fabric) -> Topology:
-    """The explicit network of a fabric, as :func:`~cwb.core.fabric.expand` makes it.
-
-    Raises
-    ------
-    InputError
-        If it has more than :data:`MAX_LINKS` links.
-    """
+    """Return the explicit network of a fabric; raise InputError above :data:`MAX_LINKS` links."""
     nodes, links = expanded_size(fabric)
     if links > MAX_LINKS:
         raise InputError(f"{fabric} has {nodes:,} nodes and {links:,} links; expected at most {MAX_LINKS:,} links")
-    known = wired(fabric)
+    known = to_wired_fabric(fabric)
     return expand(known, known.bandwidth_Bps, known.latency_s)
 
 
 def fabric_of(topology: Topology) -> WiredFabric | None:
-    """The fabric that an explicit network is, with its ranks innermost first; None if it is none.
+    """Return the fabric that an explicit network is, ranks innermost first; None if it is none.
 
-    Names, and what switches hold and copy, do not count. A switch that adds is none of a fabric's: with it, a reduction
-    may end before what is proved for the fabric.
+    Names, and what switches hold and copy, do not count. A switch that adds belongs to no fabric: with it, a
+    reduction may end before the bound that is proved for the fabric.
     """
     if any(node.reduces for node in topology.nodes):
         return None
@@ -123,9 +131,9 @@ def fabric_of(topology: Topology) -> WiredFabric | None:
 
 
 def rings_of(topology: Topology) -> WiredFabric | None:
-    """The fabric of rings that an algorithm of dimensions takes a mesh for; None if it is none.
+    """Return the fabric of rings as which algorithms for dimensions treat a mesh; None if there is none.
 
-    A mesh has no links around its dimensions: what would go over them goes back through all others. Ranks are numbered
+    A mesh has no wrap-around links: data that would use one goes back through all other nodes. Ranks are numbered
     along the innermost dimension first; links of a dimension are alike.
     """
     n = len(topology.ranks)
@@ -157,7 +165,7 @@ _Found = tuple[Block, int, _Like]
 
 
 def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]] | None:
-    """Links by their ends, a switch told by its ranks; None where that does not tell switches, or links, apart."""
+    """Count links by their ends, with a switch identified by its ranks; None if this is ambiguous."""
     rank = {name: number for number, name in enumerate(topology.ranks)}
     members: dict[str, set[int]] = {name: set() for name in topology.switches}
     for link in topology.links:
@@ -175,7 +183,7 @@ def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]]
 def _stacks(
     ranks: int, stride: int, direct: Mapping[int, _Like], through: Mapping[frozenset[int], _Like]
 ) -> Iterator[tuple[_Found, ...]]:
-    """Stacks of dimensions whose blocks explain all links of rank 0, those of the innermost dimension first."""
+    """Yield stacks of dimensions, innermost first, whose blocks explain all links of rank 0."""
     if stride == ranks:
         if not direct and not through:
             yield ()
@@ -200,7 +208,6 @@ def _stacks(
 
 
 def _fabric(stack: Sequence[_Found]) -> WiredFabric:
-    """The fabric of dimensions whose links are known."""
     dimensions = tuple(Dimension(block, size, "") for block, size, _ in stack)
     rates = (rate * _share(dimension) for dimension, (_, _, (rate, _)) in zip(dimensions, stack, strict=True))
     delays = (delay * _hops(dimension) for dimension, (_, _, (_, delay)) in zip(dimensions, stack, strict=True))
@@ -208,10 +215,10 @@ def _fabric(stack: Sequence[_Found]) -> WiredFabric:
 
 
 def _share(dimension: Dimension) -> int:
-    """Links that share the bandwidth of an NPU in a dimension."""
+    """Return the number of links that share an NPU's bandwidth in a dimension."""
     return 1 if dimension.block is Block.SWITCH else links_per_npu(dimension)
 
 
 def _hops(dimension: Dimension) -> int:
-    """Links that a transfer between two NPUs of a block crosses."""
+    """Return the number of links that a transfer between two NPUs of a block crosses."""
     return 2 if dimension.block is Block.SWITCH else 1

@@ -1,14 +1,15 @@
-"""Forests with symmetry: the trees of a few roots, and translations of the network that move them to all others."""
+"""Symmetric forests: trees of a few roots, and network translations that move them to all others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
 from .ragged import offsets
 from .schedule import Ints
@@ -21,14 +22,14 @@ MOST_WRITTEN = 2**29
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """A symmetry of a network that exchanges nodes.
+    """Symmetry of a network that permutes its nodes.
 
     Parameters
     ----------
     image : array of int, shape (nodes,)
         Position of the node that each node is moved to.
     order : int
-        After how many times every node is back; at least 2.
+        Number of applications that move every node back; at least 2.
     """
 
     image: Ints
@@ -36,21 +37,19 @@ class Translation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeOrbits(Shown):
-    """Trees of one root in every orbit, and with them those of all other roots.
+class TreeOrbits(DisplayMixin):
+    """Trees of one root in every orbit, which also determine those of all other roots.
 
-    Translations ``g_1, g_2, ...`` of orders ``a_1, a_2, ...`` that commute make a group of ``a_1 a_2 ...`` motions: every
-    ``g_1^x_1 g_2^x_2 ...``. Where no motion but the one that moves nothing leaves a rank in place, an *orbit* of ranks,
-    all that one can be moved to, has as many ranks as there are motions. Every tree of a rank, moved by all of them, is
-    a tree of every rank of its orbit. So a link carries what the given trees put on all links of its orbit, times
-    motions over links of the orbit.
+    Translations ``g_1, g_2, ...`` of orders ``a_1, a_2, ...`` that commute make a group of ``a_1 a_2 ...`` motions:
+    every ``g_1^x_1 g_2^x_2 ...``. If only the identity fixes a rank, an *orbit* of ranks, all those that one can be
+    moved to, has as many ranks as there are motions. Every tree of a rank, moved by all of them, is a tree of every
+    rank of its orbit. So a link carries what the given trees put on all links of its orbit, times motions over
+    links of the orbit.
 
     Parameters
     ----------
     trees : TreePacking
-        Trees of one rank of every orbit. Of parallel links that are equal, the first is moved to the first.
-    translations : tuple of Translation
-        What moves them.
+        Trees of one rank of every orbit. Of equal parallel links, the first is moved to the first.
     """
 
     trees: TreePacking
@@ -65,29 +64,43 @@ class TreeOrbits(Shown):
 
     @property
     def instance_sha256(self) -> str:
-        """Digest of the instance that it is for."""
+        """Digest of the instance that the trees are for."""
         return self.trees.instance_sha256
 
     @property
     def kind(self) -> TreeKind:
-        """Which way the data takes."""
+        """Direction of the data along the trees."""
         return self.trees.kind
 
     @property
     def motions(self) -> int:
-        """Number of motions, the one that moves nothing included."""
+        """Number of motions, the identity included."""
         return prod(translation.order for translation in self.translations)
 
     def __len__(self) -> int:
         return len(self.trees) * self.motions
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the size of the answer as plain data for a record; sends may be millions."""
+        return {
+            "answer": "tree-orbits",
+            "trees": len(self),
+            "given": len(self.trees),
+            "orders": [translation.order for translation in self.translations],
+            "edges": len(self.trees.parent),
+        }
 
     def _facts(self) -> Mapping[str, object]:
         given = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
         return {"kind": self.kind.value, "trees": len(self), **given}
 
 
+#: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.
+Forest = TreePacking | TreeOrbits
+
+
 def kinds_of_links(links: Sequence[Link]) -> Ints:
-    """Number links by bandwidth and latency: equal ones alike."""
+    """Assign a number to each link, the same for equal bandwidth and latency."""
     seen: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities, and fractions are slow
     values: dict[object, int] = {}
     found = np.empty(len(links), dtype=np.int64)
@@ -100,16 +113,14 @@ def kinds_of_links(links: Sequence[Link]) -> Ints:
 
 
 def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None:
-    """The link that each link is moved to where nodes are moved; None if some link has no equal one there.
+    """Return the image of each link under a permutation of the nodes; None if some link has none.
 
     Parameters
     ----------
-    ends : tuple of array of int, shape (links,)
-        Tails and heads.
     kinds : array of int, shape (links,)
-        What links differ in (:func:`kinds_of_links`).
+        Numbers that differ for different links (:func:`kinds_of_links`).
     image : array of int, shape (nodes,)
-        A permutation of the nodes. Of equal parallel links the first is moved to the first.
+        Image of each node. Of equal parallel links the first is moved to the first.
     """
     tail, head = ends
     nodes, size = len(image), int(kinds.max(initial=0)) + 1
@@ -123,19 +134,17 @@ def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None
     return found
 
 
-def moved(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
-    """Move trees.
+def move_trees(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
+    """Move trees by a permutation of nodes and links.
 
     Parameters
     ----------
-    packing : TreePacking
-        The trees.
     rank : array of int, shape (nodes,)
-        Where each node of trees, by its number in them, is moved to.
+        Image of each node, by its number in the trees.
     link : array of int, shape (links,)
-        Where each link is moved to.
+        Image of each link, by its position.
     """
-    reduction = None if packing.reduction is None else moved(packing.reduction, rank, link)
+    reduction = None if packing.reduction is None else move_trees(packing.reduction, rank, link)
     return replace(
         packing,
         root=rank[packing.root],
@@ -147,12 +156,12 @@ def moved(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
 
 
 def motions_of(answer: TreeOrbits, topology: Topology) -> Iterator[tuple[Ints, Ints]]:
-    """Every motion: where it moves the nodes of trees and the links.
+    """Yield every motion: the images of the nodes of trees, and of the links.
 
     Raises
     ------
     InputError
-        If a translation is none of the network.
+        If a translation is not a symmetry of the network.
     """
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     kinds = kinds_of_links(topology.links)
@@ -166,7 +175,7 @@ def motions_of(answer: TreeOrbits, topology: Topology) -> Iterator[tuple[Ints, I
             raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
         links = link_image((ends[:, 0], ends[:, 1]), kinds, image)
         if links is None:
-            raise InputError("moves a link to where there is no equal one", place=f"translations[{index}].image")
+            raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
         steps.append((number[image[tree_node]], links))
     yield from _products(
         [translation.order for translation in answer.translations],
@@ -178,7 +187,7 @@ def motions_of(answer: TreeOrbits, topology: Topology) -> Iterator[tuple[Ints, I
 def _products(
     orders: list[int], steps: list[tuple[Ints, Ints]], begin: tuple[Ints, Ints]
 ) -> Iterator[tuple[Ints, Ints]]:
-    """All products of powers, the last factor varying slowest."""
+    """Yield all products of powers, the last factor varying slowest."""
     if not orders:
         yield begin
         return
@@ -188,21 +197,21 @@ def _products(
         node, link = steps[-1][0][node], steps[-1][1][link]
 
 
-def written_out(answer: TreeOrbits, topology: Topology) -> TreePacking:
-    """All trees of all roots.
+def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
+    """Return all trees of all roots.
 
     Raises
     ------
     InputError
-        If there are too many, or a translation is none of the network.
+        If there are too many, or a translation is not a symmetry of the network.
     """
     if (size := answer.motions * len(answer.trees.path_links)) > MOST_WRITTEN:
         raise InputError(f"{size:,} links of {len(answer):,} trees; expected at most {MOST_WRITTEN:,}", place="answer")
-    return joined([moved(answer.trees, *motion) for motion in motions_of(answer, topology)])
+    return concatenate_packings([move_trees(answer.trees, *motion) for motion in motions_of(answer, topology)])
 
 
-def joined(parts: Sequence[TreePacking]) -> TreePacking:
-    """Put packings of the same instance, kind and unit one after the other."""
+def concatenate_packings(parts: Sequence[TreePacking]) -> TreePacking:
+    """Concatenate packings of the same instance, kind and unit."""
     halves = [part.reduction for part in parts if part.reduction is not None]
     return replace(
         parts[0],
@@ -213,5 +222,5 @@ def joined(parts: Sequence[TreePacking]) -> TreePacking:
         child=np.concatenate([part.child for part in parts]),
         path_offset=offsets(np.concatenate([np.diff(part.path_offset) for part in parts])),
         path_links=np.concatenate([part.path_links for part in parts]),
-        reduction=joined(halves) if halves else None,
+        reduction=concatenate_packings(halves) if halves else None,
     )

@@ -1,26 +1,27 @@
 """Closed forms of pipelined time.
 
-Data cut into chunks that follow each other along paths and trees, each with a rate of its own.
+Data is cut into chunks that follow each other along paths and trees, each with a rate of its own.
 
-Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that are stored before they go on. Its
-flow time is ``x = v / r``, and a chunk takes ``x / lam`` on each link and what the link adds. The first chunk is
-through after ``S + l x / lam``, and each other one comes ``A + x / lam`` after the one before (MTree, equation 2):
+Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that each link stores before it
+forwards them. Its flow time is ``x = v / r``, and a chunk takes ``x / lam`` on each link plus the link's latency
+and overhead. The first chunk arrives after ``S + l x / lam``, and each other one ``A + x / lam`` after the one
+before (MTree, equation 2):
 
 ``t(lam) = S + l x / lam + (lam - 1) (A + x / lam)``.
 
-======  =====================================================  ================================  =========================
-symbol  meaning                                                ``occupancy`` (the paper's)       ``propagation``
-======  =====================================================  ================================  =========================
-S       what a chunk waits on all links beside its bytes       sum of latencies and overheads    the same
-A       what the slowest link is held beside a chunk's bytes   largest latency, and overhead     overhead
-======  =====================================================  ================================  =========================
+======  ===================================================  ================================  ===============
+symbol  meaning                                              ``occupancy`` (the paper's)       ``propagation``
+======  ===================================================  ================================  ===============
+S       total wait of a chunk on all links beside its bytes  sum of latencies and overheads    the same
+A       occupation of the slowest link beside chunk bytes    largest latency, and overhead     overhead
+======  ===================================================  ================================  ===============
 
-In a tree every leaf has its path, and the last one counts. In an all-reduce that overlaps, a chunk comes from a leaf a
-to the root and goes on to a leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the largest time over
-all pairs is the larger one of two sums, each of a largest term over a and one over b, so that no pair is ever looked
-at.
+In a tree every leaf has its path, and the last one determines the time. In an overlapped all-reduce, a chunk comes
+from a leaf a to the root and goes on to a leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the
+largest time over all pairs is the larger one of two sums, each of a largest term over a and one over b, so that
+pairs need not be enumerated.
 
-Every time depends on the flow time alone, not on data and rate. It is convex in ``lam``, since every path's is.
+Every time depends on data and rate only through the flow time. It is convex in ``lam``, since every path's is.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _AHEAD = 1e-6
 
 
 class LatencyModel(Enum):
-    """What the latency of a link does to the next chunk."""
+    """Effect of a link's latency on the next chunk."""
 
     #: The link is busy for it, as for the bytes: MTree's equation (2).
     OCCUPANCY = "occupancy"
@@ -65,11 +66,9 @@ class Leaves:
     Parameters
     ----------
     offset : array of int, shape (trees,)
-        Where each tree's leaves begin.
-    links : array of int, shape (leaves,)
-        Number of links of each path.
+        First leaf of each tree.
     waits_s, pace_s : array of float, shape (leaves,)
-        S and A of each path.
+        S and A of each path, in seconds.
     """
 
     offset: Ints
@@ -79,22 +78,22 @@ class Leaves:
 
     @cached_property
     def tree(self) -> Ints:
-        """The tree of each leaf."""
+        """Tree of each leaf."""
         return np.repeat(np.arange(len(self.offset)), np.diff(self.offset, append=len(self.links)))
 
     def last(self, values: Floats) -> Floats:
-        """Largest value of each tree's leaves."""
+        """Return the largest value among each tree's leaves."""
         return np.asarray(np.maximum.reduceat(values, self.offset), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees whose pipelined times are asked for; each has its rates to itself.
+    """Trees with exclusive rates, for computing their pipelined times.
 
     Parameters
     ----------
     ways : tuple of Leaves
-        One for reduce or broadcast; reduce and broadcast for an all-reduce that overlaps them.
+        One for reduce or broadcast; reduce and broadcast for an overlapped all-reduce.
     """
 
     ways: tuple[Leaves, ...]
@@ -103,14 +102,12 @@ class Forest:
         return len(self.ways[0].offset)
 
     def seconds(self, flow_s: Floats, chunks: Ints) -> Floats:
-        """Time of every tree.
+        """Compute the time of every tree.
 
         Parameters
         ----------
         flow_s : array of float, shape (trees,)
             Seconds that all data of each tree takes on a link.
-        chunks : array of int, shape (trees,)
-            Number of equal chunks of each tree.
         """
         piece_s, more = flow_s / chunks, (chunks - 1).astype(np.float64)
         free, held = [], []
@@ -122,9 +119,9 @@ class Forest:
         return last + more * piece_s
 
     def best_chunks(self, flow_s: Floats) -> Ints:
-        """Best number of chunks of every tree, the smallest if there are several.
+        """Compute every tree's best number of chunks, the smallest if there are several.
 
-        Bisection for the first that one more does not beat.
+        Bisection finds the first number that one more chunk does not improve.
         """
         low, high = np.ones(len(self), dtype=np.int64), self._enough(flow_s)
         while (open_ := low < high).any():
@@ -135,15 +132,16 @@ class Forest:
         return low
 
     def flow_within(self, deadline_s: float, chunks: Ints | None = None) -> Floats:
-        """Largest flow time of every tree that ends in time; 0 where latency alone is too long.
+        """Compute every tree's largest flow time within a deadline; 0 if latency alone is too long.
 
-        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends at
-        the root. Where chunks can be chosen, the best ones for that flow time leave time for more, until no others do.
+        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends
+        at the root. If the chunks are free, the best ones for that flow time leave time for more, until no others
+        do.
 
         Parameters
         ----------
         deadline_s : float
-            When the last chunk must be at its leaf.
+            Time at which the last chunk must be at its leaf.
         chunks : array of int, shape (trees,), optional
             Number of chunks of each tree; by default the best.
         """
@@ -162,7 +160,7 @@ class Forest:
     def _newton(self, flow_s: Floats, deadline_s: float, chunks: Ints) -> Floats:
         """Solve ``time = deadline`` for the flow time.
 
-        From the second step on from above, where no step goes too far.
+        From the second step on iterates are above the root, so that no step overshoots.
         """
         if deadline_s <= 0:
             return np.zeros_like(flow_s)
@@ -179,10 +177,7 @@ class Forest:
         return flow_s
 
     def _enough(self, flow_s: Floats) -> Ints:
-        """Numbers of chunks that are not below the best.
-
-        Those of a path with most links and a pace that none is below.
-        """
+        """Return upper limits on the best numbers of chunks, from the most links and the smallest pace."""
         links = np.sum([way.last(way.links.astype(np.float64)) for way in self.ways], axis=0)
         pace = np.max([-way.last(-way.pace_s) for way in self.ways], axis=0)
         ratio = np.divide((links - 1) * flow_s, pace, out=np.full(len(self), np.inf), where=pace > 0)

@@ -1,21 +1,20 @@
-"""Lists of different lengths, one after the other in one array."""
+"""Lists of different lengths, concatenated in one array."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from .schedule import Ints
+_Ints = NDArray[np.int64]
 
 
-def offsets(lengths: Ints | Sequence[int]) -> Ints:
-    """Where each list begins, and where the last one ends."""
+def offsets(lengths: _Ints | Sequence[int]) -> _Ints:
+    """Return the offsets of all lists, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def ranges(first: Ints, lengths: Ints) -> Ints:
-    """The numbers that follow each first one, itself included: as many as its length says, list after list."""
+def ranges(first: _Ints, lengths: _Ints) -> _Ints:
+    """Concatenate ranges of consecutive numbers, given by first numbers and lengths."""
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)

@@ -1,4 +1,4 @@
-"""The one record of a run: what ``cwb solve --json`` prints and what tables are made from."""
+"""Record of a run, printed by ``cwb solve --json`` and read by tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import ExitStatus, InputError
-from .jsonl import locked
+from .jsonl import lock_for_append
 from .strict_json import parse_json
 
 SCHEMA = "cwb-record/1"
@@ -25,7 +25,7 @@ _MAX_KEYS = 2**16
 
 
 @dataclass(frozen=True, repr=False)
-class RunRecord(Shown):
+class RunRecord(DisplayMixin):
     """One run of one method on one instance; the fields are a contract with other people's scripts.
 
     The last ones are those of ``cwb compare``; records without them can be read.
@@ -33,34 +33,32 @@ class RunRecord(Shown):
     Parameters
     ----------
     key : str
-        Digest of everything that was asked: instance, method, options, seed, limits, solver and versions. Of several
-        records of the same key the last one counts.
+        Digest of the whole task: instance, method, options, seed, limits, solver and versions. Of several records
+        with the same key the last one counts.
     limits : mapping of str to number
-        What of ``time_limit_s``, ``gap`` and ``memory_bytes`` was set.
+        Those of ``time_limit_s``, ``gap`` and ``memory_bytes`` that were set.
     stopped : str or None
-        Why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
+        Reason why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
     incumbent : mapping or None
-        The last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), ``of``
-        whom they are (``method``, or ``solver`` for the objective of the solver's own model), and at which ``seconds``.
-    peak_rss_bytes : int or None
-        The most memory that the run's process held.
+        Last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), their origin
+        ``of`` (``method``, or ``solver`` for the objective of the solver's own model), and its time ``seconds``.
     environment : mapping of str to object
-        Where it ran: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
+        Environment of the run: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
     proof : str
-        How ``bound`` is known: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the
-        method, or ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
-    solver_options : mapping of str to object
-        Options that the solver was given by its own names.
+        Proof of ``bound``: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the
+        method, or ``none`` without a bound. A bound in a record without this field counts as attested.
     explanation : mapping or None
-        Why there is no answer, where that was asked: an :class:`~cwb.core.explanation.Explanation`.
+        Reason why there is no answer, if requested: an :class:`~cwb.core.explanation.Explanation`.
     pool : sequence of mapping
-        The best solutions of a declared model, where several were asked for: of each its ``rank``, ``model_objective``,
-        and as the verifier has it ``objective``, ``verified`` and ``violations``, and the ``answer``.
+        Best solutions of a declared model, if several were requested: ``rank``, ``model_objective`` and ``answer``
+        of each, and from the verifier ``objective``, ``verified`` and ``violations``.
     sensitivity : mapping or None
-        What more bandwidth is worth, where that was asked: a :class:`~cwb.core.sensitivity.Sensitivity`.
+        Value of more bandwidth, if requested: a :class:`~cwb.core.sensitivity.Sensitivity`.
     size_bytes : number or None
-        Size of the collective, see :class:`~cwb.core.collective.CollectiveKind`; None without one, of several at once,
+        Size of the collective, see :class:`~cwb.core.collective.Collective`; None without one, of several at once,
         and in older records.
+    row_by_row : mapping of str to str
+        Constraints whose rule was called row by row and not once for all rows, and why.
     """
 
     cwb_version: str
@@ -103,6 +101,7 @@ class RunRecord(Shown):
     pool: Sequence[Mapping[str, Any]] = field(default_factory=list)
     sensitivity: Mapping[str, Any] | None = None
     size_bytes: float | None = None
+    row_by_row: Mapping[str, str] = field(default_factory=dict)
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:
@@ -111,7 +110,7 @@ class RunRecord(Shown):
 
     @property
     def shown_status(self) -> str:
-        """The status as printed: an optimum whose bound is attested is called so."""
+        """Status as printed; an optimum whose bound is only attested is named so."""
         attested = self.status == "optimal" and self.proof == ATTESTED
         return f"{self.status} ({ATTESTED})" if attested else self.status
 
@@ -129,8 +128,10 @@ class RunRecord(Shown):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, the schema first."""
+        """Return plain data for JSON, the schema first."""
         data = asdict(self)
+        if not self.row_by_row:
+            del data["row_by_row"]
         return {"schema": data.pop("schema"), **data}
 
     @classmethod
@@ -159,7 +160,7 @@ class RunRecord(Shown):
 
 
 def append_record(path: Path, record: RunRecord) -> None:
-    """Append a record to a JSONL file in a single write under a lock, so that there are whole lines only.
+    """Append a record to a JSONL file in a single write under a lock, so that lines are whole.
 
     Raises
     ------
@@ -168,19 +169,19 @@ def append_record(path: Path, record: RunRecord) -> None:
     """
     line = to_line(record)
     try:
-        with locked(path) as file:
+        with lock_for_append(path) as file:
             file.append(line)
     except OSError as error:
         raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
 
 
 def to_line(record: RunRecord) -> bytes:
-    """A record as a line of JSON.
+    """Return a record as a line of JSON.
 
     Raises
     ------
     TypeError, ValueError
-        If it holds what JSON cannot.
+        If it has values that JSON cannot represent.
     """
     return (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
 

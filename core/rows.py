@@ -1,12 +1,12 @@
 """Constraints whose rule is called once for all rows.
 
-``@rows(m, m.V)`` declares what ``@m.Constraint(m.V)`` does: a Pyomo constraint with one rule. Where the rule can be read
-by arrays (:mod:`.array_rules`), no expression is made of any row; a row that somebody looks at, such as the writer of
-LP files, becomes one then, of the same arrays. The compiler of the solvers takes the arrays. A rule that does what
-arrays cannot is called row by row at once, as Pyomo does.
+``@rows(m, m.V)`` declares the same as ``@m.Constraint(m.V)``: a Pyomo constraint with one rule. If the rule can be
+read by arrays (:mod:`.array_rules`), no expression is created for any row; a row that is accessed, for example by
+the writer of LP files, is created then from the same arrays. The compiler of the solvers uses the arrays. Any other
+rule is called row by row at once, as in Pyomo; :func:`row_by_row_reasons` returns the reason.
 
-Where a rule is read by arrays, it is called for a few rows as well: the first, one between, the last, and one for each
-length of its loops. The arrays are believed only if they say the same.
+A rule that is read by arrays is called for a few rows as well: the first, one between, the last, and one for each
+length of its loops. The arrays are used only if they agree.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isclose
 from numbers import Real
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 from weakref import ref
 
@@ -28,10 +30,21 @@ from pyomo.core.base.constraint import ConstraintData
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.repn import generate_standard_repn
 
-from .array_places import Array, NotByArrays, members, places_of, variables_of
-from .array_rules import Each, Linear, Lists, Number, Reading, Relation, Table, Terms, row_indices
+from .array_places import Array, NotVectorizable, members, places_of, variables_of
+from .array_rules import Linear, Lists, LoopItems, Number, Relation, RuleEvaluation, Table, Terms, row_indices
 
-__all__ = ["ArrayRows", "Lists", "Table", "array_rows", "is_of_arrays", "members", "one_by_one", "present", "rows"]
+__all__ = [
+    "ArrayRows",
+    "Lists",
+    "Table",
+    "array_rows",
+    "force_row_by_row",
+    "is_of_arrays",
+    "members",
+    "present",
+    "row_by_row_reasons",
+    "rows",
+]
 
 _FEWEST = 3
 """Fewer rows are written out: there is nothing to gain."""
@@ -40,8 +53,8 @@ _by_arrays: ContextVar[bool] = ContextVar("by_arrays", default=True)
 
 
 @contextmanager
-def one_by_one() -> Iterator[None]:
-    """Call every rule row by row in this block, as Pyomo does: for comparisons."""
+def force_row_by_row() -> Iterator[None]:
+    """Call every rule row by row in this block, as Pyomo does, for comparisons."""
     before = _by_arrays.set(False)
     try:
         yield
@@ -50,7 +63,10 @@ def one_by_one() -> Iterator[None]:
 
 
 class _UnpickledRule:
-    """A rule that has been used, and tells what it declares; pickled, it is None, since a function in a function cannot be."""
+    """Rule of a constraint that is complete, kept for its description.
+
+    It is pickled as None, since nested functions cannot be pickled.
+    """
 
     def __init__(self, rule: Any) -> None:
         self._used = rule
@@ -69,17 +85,15 @@ class _UnpickledRule:
 
 
 def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Declare the constraint that a rule says for every member of its index; decorates the rule, whose name it has.
+    """Decorate a rule to declare its constraint, by the rule's name, for every member of the index.
 
-    A row without variables that is true, such as ``0 == 0`` or ``(0, 0, 4)``, is left out. The rule is called more than once, in no
-    certain order: what it says may depend on nothing but its index and on data that it does not change.
+    A true row without variables, such as ``0 == 0`` or ``(0, 0, 4)``, is left out. The rule is called more than
+    once, in any order: its result may depend only on its index and on data that it does not change.
 
     Parameters
     ----------
-    m : pyomo.environ.ConcreteModel
-        The model.
     *index
-        Sets, as of ``pyomo.environ.Constraint``.
+        Index sets, as for ``pyomo.environ.Constraint``.
     """
     if len(index) == 1 and isinstance(index[0], list):
         # Pyomo would look at every member of a list.
@@ -87,13 +101,16 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def declare(rule: Callable[..., Any]) -> Any:
         def row(m: Any, *key: Any) -> Any:
-            said = _written(rule, m, key)
+            said = _evaluate_rule(rule, m, key)
             return pyo.Constraint.Skip if said is True else said
 
         constraint = pyo.Constraint(*index, rule=row)
         if index and _by_arrays.get():
             constraint.index_set().construct()
-            if (found := _tried(m, rule, list(constraint.index_set()))) is not None:
+            found = _read_or_reason(m, rule, list(constraint.index_set()))
+            if isinstance(found, str):
+                constraint.row_by_row_reason = found
+            else:
                 component = ref(constraint)
                 constraint._data = {key: ArrayRow(found, component, key) for key in found.keys}
                 constraint._constructed = True
@@ -105,34 +122,50 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     return declare
 
 
-def _tried(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | None:
-    """The rows of a rule by arrays; None where they are better written out."""
+def row_by_row_reasons(model: Any) -> dict[str, str]:
+    """Return the reasons why constraints of :func:`rows` were written row by row, by their names.
+
+    Those of fewer than three rows, which are always written so, are left out.
+    """
+    constraints = model.component_objects(pyo.Constraint)
+    return {c.name: reason for c in constraints if (reason := getattr(c, "row_by_row_reason", ""))}
+
+
+def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | str:
+    """Return the rows of a rule by arrays, or the reason against; empty if there are too few rows."""
     if len(keys) < _FEWEST:
-        return None
+        return ""
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
-            reading = Reading(len(keys))
+            reading = RuleEvaluation(len(keys))
             found = _read(m, rule, keys, reading)
-            telling = reading.telling() | set(np.flatnonzero(~found.stands)[:1].tolist())
-            is_said = all(found.agrees(m, rule, number) for number in telling)
-            return _without_empty(found) if is_said else None
-    except (Exception, NotByArrays):
-        # Whatever is wrong with it, the rule will say it of a single row too.
-        return None
+            telling = reading.sample_rows() | set(np.flatnonzero(~found.has_terms)[:1].tolist())
+            if (wrong := next((n for n in telling if not found.agrees(m, rule, n)), None)) is not None:
+                return f"arrays give another row than the rule at index {keys[wrong]}"
+            return _drop_empty_rows(found)
+    except (Exception, NotVectorizable) as error:
+        # A rule that is wrong fails for a single row too, with Pyomo's message.
+        return _reason(rule, error)
+
+
+def _reason(rule: Callable[..., Any], error: BaseException) -> str:
+    """Return the line of a rule that arrays could not evaluate, and the exception raised there."""
+    file = getattr(getattr(rule, "__code__", None), "co_filename", "")
+    lines = [frame for frame in extract_tb(error.__traceback__) if frame.filename == file]
+    place = f"{Path(file).name}, line {lines[-1].lineno}: " if lines else ""
+    if isinstance(error, NotVectorizable):
+        return f"{place}arrays cannot evaluate {lines[-1].line or 'it'}" if lines else "arrays cannot evaluate the rule"
+    return f"{place}{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """The rows of a constraint, in the order of its index.
+    """Rows of a constraint, in the order of its index.
 
     Parameters
     ----------
-    keys : list
-        Their indices.
-    terms : list of Terms
-        Of all rows.
     lower, upper : (rows,) array
-        Sides, less the constants of the bodies.
+        Lower and upper sides, less the constants of the bodies.
     """
 
     keys: list[Any]
@@ -141,18 +174,18 @@ class ArrayRows:
     upper: Array
 
     @property
-    def stands(self) -> Array:
-        """Whether there is anything in each row."""
+    def has_terms(self) -> Array:
+        """Mask of the rows that have any terms."""
         found = np.zeros(len(self.keys), dtype=bool)
         for each in self.terms:
             found[each.entries] = True
         return found
 
     def expression(self, key: Any) -> Any:
-        """One row as Pyomo's expression."""
+        """Return one row as a Pyomo expression."""
         number = self._numbers[key]
         terms: list[Any] = []
-        for each, order, ends in self._sorted:
+        for each, order, ends in self._terms_by_row:
             here = order[ends[number] : ends[number + 1]]
             for place, factor in zip(each.places[here].tolist(), each.factors[here].tolist(), strict=True):
                 variable = each.variables[place]
@@ -170,8 +203,8 @@ class ArrayRows:
         return {key: number for number, key in enumerate(self.keys)}
 
     @cached_property
-    def _sorted(self) -> list[tuple[Terms, Array, Array]]:
-        """Which of the terms each row has."""
+    def _terms_by_row(self) -> list[tuple[Terms, Array, Array]]:
+        """Terms sorted by row."""
         found = []
         for each in self.terms:
             entries = each.entries
@@ -180,8 +213,8 @@ class ArrayRows:
         return found
 
     def agrees(self, m: Any, rule: Callable[..., Any], number: int) -> bool:
-        """Whether a row, written out by the rule, is what the arrays say."""
-        said, lower, upper = _written(rule, m, self.keys[number]), self.lower[number], self.upper[number]
+        """Check if a row of the arrays agrees with the one written out by the rule."""
+        said, lower, upper = _evaluate_rule(rule, m, self.keys[number]), self.lower[number], self.upper[number]
         read = Counter[tuple[int, int]]()
         for terms in self.terms:
             here = np.flatnonzero(terms.entries == number)
@@ -207,12 +240,11 @@ class ArrayRows:
 
 
 def _short(number: float) -> float:
-    """A number as an integer if it is one: written without a point."""
+    """Return an integral number as an integer, which is written without a decimal point."""
     return int(number) if number.is_integer() else number
 
 
 def _place(variable: Any) -> tuple[int, int]:
-    """A variable's component and place there."""
     component, index = variable.parent_component(), variable.index()
     if index is None:
         return id(component), 0
@@ -224,7 +256,7 @@ def _same(a: float, b: float, dust: float) -> bool:
 
 
 class ArrayRow(ConstraintData):  # type: ignore[misc]
-    """A row that is written out when somebody asks for its expression; an ordinary one from then on."""
+    """Row whose expression is created on first access; an ordinary one from then on."""
 
     __slots__ = ()
 
@@ -237,7 +269,7 @@ class ArrayRow(ConstraintData):  # type: ignore[misc]
 
     @property
     def expr(self) -> Any:
-        """The expression, made now."""
+        """Expression of the row, created on first access."""
         self.set_value(self._expr.expression(self._index))
         return self._expr
 
@@ -247,21 +279,21 @@ class ArrayRow(ConstraintData):  # type: ignore[misc]
         self.set_value(expr)
 
     def to_bounded_expression(self, evaluate_bounds: bool = False) -> Any:
-        """Lower side, body and upper side."""
+        """Return the lower side, body and upper side."""
         _ = self.expr
         return self.to_bounded_expression(evaluate_bounds)
 
 
 def present(variables: Any, *index: Any) -> Any:
-    """The variable of an index, 0 where it has none: what is beyond the first epoch or the last, for instance."""
+    """Return the variable at an index, or 0 if there is none, as beyond the first or last epoch."""
     if isinstance(variables, _Variables):
         return variables.present(index)
     key = index[0] if len(index) == 1 else index
     return variables[key] if key in variables else 0  # noqa: SIM401 - Pyomo has no get
 
 
-def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
-    """What a rule says of one row; whether it is true, where there are only numbers in it."""
+def _evaluate_rule(rule: Callable[..., Any], block: Any, key: Any) -> Any:
+    """Evaluate the rule at one index; a bool if it has no variable."""
     said = rule(block, *key) if isinstance(key, tuple) else rule(block, key)
     if isinstance(said, tuple) and len(said) == 3 and all(isinstance(part, Real) for part in said):
         return bool(said[0] <= said[1] <= said[2])
@@ -269,12 +301,12 @@ def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
 
 
 def is_of_arrays(row: Any) -> bool:
-    """Whether a row is still what arrays say: it has no constant beside its sides."""
+    """Check if a row is still that of the arrays, so that its body has no constant."""
     return row.__class__ is ArrayRow and isinstance(row._expr, ArrayRows)
 
 
 def array_rows(constraint: Any) -> ArrayRows | None:
-    """The arrays of a constraint of which no row has been looked at, changed or taken away; None for others."""
+    """Return a constraint's arrays if no row was accessed, changed or removed; None otherwise."""
     if not constraint.is_indexed():
         return None
     data = constraint._data
@@ -285,18 +317,18 @@ def array_rows(constraint: Any) -> ArrayRows | None:
     return shared if intact else None
 
 
-def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: Reading) -> ArrayRows:
+def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvaluation) -> ArrayRows:
     """Call a rule once, with arrays."""
     said = rule(_Model(m, reading), *row_indices(keys, reading))
     if reading.scope.outer is not None:
-        raise NotByArrays
+        raise NotVectorizable
     if isinstance(said, tuple):
         low, body, high = said
         middle = _side(body, reading)
-        sides = [reading.aligned(side) - middle.constant for side in (low, high)]
-        return ArrayRows(keys, middle.terms, *(_filled(side, len(keys)) for side in sides))
+        sides = [reading.align(side) - middle.constant for side in (low, high)]
+        return ArrayRows(keys, middle.terms, *(_broadcast(side, len(keys)) for side in sides))
     if not isinstance(said, Relation):
-        raise NotByArrays
+        raise NotVectorizable
     left, right = _side(said.left, reading), _side(said.right, reading)
     # As Pyomo has it, the body is what varies; if both sides do, the left less the right.
     stands = np.zeros(len(keys), dtype=bool)
@@ -304,7 +336,7 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: Reading) -
         stands[each.entries] = True
     signed = np.where(stands, -1.0, 1.0)
     terms = left.terms + [replace(each, factors=each.factors * signed[each.entries]) for each in right.terms]
-    difference = _filled(left.constant - right.constant, len(keys))
+    difference = _broadcast(left.constant - right.constant, len(keys))
     lower = np.where(stands, -inf, difference)
     upper = np.where(stands, -difference, inf)
     if said.is_equation:
@@ -312,30 +344,30 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: Reading) -
     return ArrayRows(keys, terms, lower + 0.0, upper + 0.0)
 
 
-def _filled(numbers: Any, size: int) -> Array:
+def _broadcast(numbers: Any, size: int) -> Array:
     return np.broadcast_to(numbers, size).astype(float)
 
 
-def _without_empty(many: ArrayRows) -> ArrayRows:
-    """Leave out the rows in which nothing stands and that are true."""
-    stands = many.stands
+def _drop_empty_rows(many: ArrayRows) -> ArrayRows:
+    """Leave out true rows without terms."""
+    stands = many.has_terms
     if stands.all():
         return many
     if not ((many.lower <= 0.0) & (many.upper >= 0.0))[~stands].all():
-        raise NotByArrays
+        raise NotVectorizable
     number = np.cumsum(stands) - 1
     terms = [replace(each, at=number[each.entries]) for each in many.terms]
     keys = [key for key, kept in zip(many.keys, stands.tolist(), strict=True) if kept]
     return replace(many, keys=keys, terms=terms, lower=many.lower[stands], upper=many.upper[stands])
 
 
-def _side(side: Any, reading: Reading) -> Linear:
-    """A side of a relation, without zeros, which Pyomo leaves out."""
+def _side(side: Any, reading: RuleEvaluation) -> Linear:
+    """Return a side of a relation without zero terms, which Pyomo leaves out."""
     if not isinstance(side, Linear):
         if not isinstance(side, (Number, int, float)):
-            raise NotByArrays
-        return Linear([], reading.aligned(side), reading.scope)
-    here = side.here()
+            raise NotVectorizable
+        return Linear([], reading.align(side), reading.scope)
+    here = side.close_loops()
     terms = [
         each
         if (kept := each.factors != 0.0).all()
@@ -346,9 +378,9 @@ def _side(side: Any, reading: Reading) -> Linear:
 
 
 class _Model:
-    """The model as a rule sees it that is called with arrays."""
+    """Model as seen by a rule that is called with arrays."""
 
-    def __init__(self, model: Any, reading: Reading) -> None:
+    def __init__(self, model: Any, reading: RuleEvaluation) -> None:
         self._model, self._reading = model, reading
 
     def __getattr__(self, name: str) -> Any:
@@ -362,7 +394,7 @@ class _Model:
             return Table(component.extract_values()) if component.is_indexed() else component.value
         if kind in {pyo.Set, pyo.RangeSet}:
             return self._set(component)
-        raise NotByArrays
+        raise NotVectorizable
 
     def _single(self, variable: Any) -> Linear:
         size = self._reading.scope.size
@@ -376,30 +408,30 @@ class _Model:
 
 
 class _Members:
-    """A set of the model, to be looped over in a rule."""
+    """Set of the model, for loops in a rule."""
 
-    def __init__(self, component: Any, reading: Reading) -> None:
+    def __init__(self, component: Any, reading: RuleEvaluation) -> None:
         self._component, self._reading = component, reading
 
     def __iter__(self) -> Iterator[Any]:
         members = np.array(list(self._component))
         if members.dtype.kind not in "iu":
-            raise NotByArrays
+            raise NotVectorizable
         size = self._reading.scope.size
         up = np.repeat(np.arange(size), len(members))
-        return iter(Each(self._reading, up, np.tile(members, (size, 1) if members.ndim > 1 else size)))
+        return iter(LoopItems(self._reading, up, np.tile(members, (size, 1) if members.ndim > 1 else size)))
 
     def __contains__(self, member: Any) -> bool:
-        raise NotByArrays
+        raise NotVectorizable
 
     def __len__(self) -> int:
         return len(self._component)
 
 
 class _Variables:
-    """An indexed variable of the model."""
+    """Indexed variable of the model."""
 
-    def __init__(self, component: Any, reading: Reading) -> None:
+    def __init__(self, component: Any, reading: RuleEvaluation) -> None:
         self._component, self._reading = component, reading
 
     def __getitem__(self, key: Any) -> Linear:
@@ -407,13 +439,13 @@ class _Variables:
         scope = reading.scope
         places = places_of(self._component).find(reading.columns(key), scope.size)
         if (places < 0).any():
-            raise NotByArrays
+            raise NotVectorizable
         return Linear(
             [Terms(self._component, places, np.ones(scope.size), None, variables_of(self._component))], 0.0, scope
         )
 
     def present(self, key: tuple[Any, ...]) -> Linear:
-        """Those variables that there are."""
+        """Return the variables at those indices that exist."""
         scope = self._reading.scope
         if not len(self._component):
             return Linear([], 0.0, scope)
@@ -424,4 +456,4 @@ class _Variables:
         )
 
     def __contains__(self, member: Any) -> bool:
-        raise NotByArrays
+        raise NotVectorizable

@@ -1,7 +1,7 @@
-"""Schedules: which chunk goes where, over which links, in which step or at what time.
+"""Schedules: the chunk, path and step or time of every send.
 
-Columns are numpy arrays, since schedules have millions of sends. Nodes and links are counted by their position in the
-topology; ranks by the position among its compute nodes.
+Columns are numpy arrays, since schedules have millions of sends. Nodes and links are numbered by their position in
+the topology; ranks by the position among its compute nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
 from .ragged import offsets, ranges
 
@@ -25,8 +25,8 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Chunks(Shown):
-    """What is moved: the size of every chunk, who has it at the start and who needs it at the end.
+class Chunks(DisplayMixin):
+    """Chunks of a schedule: size, initial holders and final receivers of each.
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ class Chunks(Shown):
     held_by, needed_by : array of int, shape (chunks,)
         The groups that have each chunk at the start, and need it at the end.
     reduced : array of bool, shape (chunks,)
-        Whether the holders' contributions are to be summed: then everyone who needs the chunk needs each contribution
-        exactly once.
+        If the holders' contributions are summed: then every receiver needs each contribution exactly once.
     """
 
     units: Ints
@@ -64,7 +63,7 @@ class Chunks(Shown):
         return len(self.units)
 
     def size_bytes(self, chunk: int) -> Fraction:
-        """Exact size of a chunk."""
+        """Return the exact size of a chunk."""
         return int(self.units[chunk]) * self.unit_bytes
 
     @cached_property
@@ -77,18 +76,18 @@ class Chunks(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sends(Shown):
+class Sends(DisplayMixin):
     """Transfers of chunks between nodes.
 
     Parameters
     ----------
     chunk, source, target : array of int, shape (sends,)
-        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path through
-        other nodes, which pass it on without keeping it; a switch is a source or target only where it stores.
+        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path
+        through other nodes, which forward it without keeping it; a switch is a source or target only if it stores.
     reduce : array of bool, shape (sends,)
-        Whether the target adds the chunk to what it has; otherwise it takes a copy.
+        If the target adds the chunk to its own; otherwise it stores a copy.
     path_offset : array of int, shape (sends + 1,)
-        Where each send's links begin in ``path_links``.
+        Offset of each send's links in ``path_links``.
     path_links : array of int
         Links of all sends, in order from source to target.
     """
@@ -121,15 +120,15 @@ class Sends(Shown):
 
     @cached_property
     def hop_send(self) -> Ints:
-        """For each entry of ``path_links``, the send that it belongs to."""
+        """Send that each entry of ``path_links`` belongs to."""
         return np.repeat(np.arange(len(self)), self.hops)
 
     def path(self, send: int) -> tuple[int, ...]:
-        """Links of one send."""
+        """Return the links of one send."""
         return tuple(int(link) for link in self.path_links[self.path_offset[send] : self.path_offset[send + 1]])
 
     def take(self, index: Ints | Bools) -> Sends:
-        """Some of the sends, in the order of the index."""
+        """Select sends, in the order of the index."""
         chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
         hops = self.hops[chosen]
         return Sends(
@@ -143,17 +142,11 @@ class Sends(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StepSchedule(Shown):
-    """A schedule in steps: what a node sends in a step it had before the step.
+class StepSchedule(DisplayMixin):
+    """Schedule in steps, in which a node sends only data it had before the step.
 
     Parameters
     ----------
-    instance_sha256 : str
-        Digest of the instance that it is for.
-    chunks : Chunks
-        What is moved.
-    sends : Sends
-        Transfers, in any order.
     step : array of int, shape (sends,)
         Step of each send, from 0.
     """
@@ -174,24 +167,23 @@ class StepSchedule(Shown):
         """Number of steps."""
         return int(self.step.max()) + 1 if len(self.step) else 0
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the size of the answer as plain data for a record; sends may be millions."""
+        counts = {"chunks": len(self.chunks), "sends": len(self.sends), "steps": self.steps}
+        return {"answer": "step-schedule", **counts}
+
     def _facts(self) -> Mapping[str, object]:
         return {"steps": self.steps, "sends": len(self.sends), "chunks": len(self.chunks)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Schedule(Shown):
-    """A schedule in time.
+class Schedule(DisplayMixin):
+    """Schedule in continuous time.
 
     Parameters
     ----------
-    instance_sha256 : str
-        Digest of the instance that it is for.
-    chunks : Chunks
-        What is moved.
-    sends : Sends
-        Transfers, in any order.
     start_s, end_s : array of float, shape (sends,)
-        When the first byte leaves the source and the last one is at the target.
+        Times at which the first byte leaves the source and the last one reaches the target.
     """
 
     instance_sha256: str
@@ -208,6 +200,10 @@ class Schedule(Shown):
         if len(self.sends) and (self.start_s.min() < 0 or (self.end_s < self.start_s).any()):
             raise InputError("a send starts before 0 or ends before it starts", place="start_s")
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the size of the answer as plain data for a record; sends may be millions."""
+        return {"answer": "schedule", "chunks": len(self.chunks), "sends": len(self.sends)}
+
     def _facts(self) -> Mapping[str, object]:
         return {"end_s": float(self.end_s.max(initial=0)), "sends": len(self.sends), "chunks": len(self.chunks)}
 
@@ -219,7 +215,7 @@ def sends_from_lists(
     reduce: Sequence[bool] | bool,
     paths: Sequence[Sequence[int]],
 ) -> Sends:
-    """Make the columns of lists; ``reduce`` may be one word for all sends."""
+    """Create sends from lists; ``reduce`` may be one bool for all."""
     count = len(chunk)
     hops = np.fromiter((len(path) for path in paths), dtype=np.int64, count=count)
     flat: Any = np.fromiter((link for path in paths for link in path), dtype=np.int64, count=int(hops.sum()))

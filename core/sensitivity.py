@@ -1,7 +1,7 @@
-"""What more bandwidth is worth: the derivative of an optimum in the bandwidth of links, dimensions and limits.
+"""Sensitivity of an optimum to the bandwidth of links, dimensions and limits.
 
-Of an optimum T and a bandwidth B both one-sided derivatives are reported, since they may differ: where several cuts are
-narrowest, more bandwidth on one of them gains nothing, and less costs.
+For an optimum T and a bandwidth B both one-sided derivatives are reported, since they may differ: if several cuts
+are tight, more bandwidth on one of them gains nothing, and less costs.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _PER_GB = 1e9
 
 @dataclass(frozen=True)
 class Side:
-    """What happens on one side of a bandwidth.
+    """Behaviour of the optimum on one side of a bandwidth.
 
     Parameters
     ----------
     slope_s_per_GBps : float or None
-        The one-sided derivative dT/dB, at most 0: also below, where less bandwidth takes longer. None of a jump.
+        The one-sided derivative dT/dB, at most 0: also below, where less bandwidth takes longer. None for a jump.
     law : str
-        One of :data:`LAWS`.
+        Law of the dependence, one of :data:`LAWS`.
     until_GBps : float or None
-        The bandwidth up to which, or down to which, the law holds; None where no end was found.
+        The bandwidth up to which, or down to which, the law holds; None if no end was found.
     seen_GBps : float
         The farthest bandwidth at which the law was compared with a problem that was solved again.
     check_GBps, check_s, expected_s : float or None
-        A bandwidth on the way, the optimum of the problem solved again with it, and what the law expects there; of a
-        smooth dependence the curve through the other points. Of a jump the optimum beside it.
+        A bandwidth in between, the optimum of the problem solved again with it, and the value of the law there; for
+        a smooth dependence that of the curve through the other points. For a jump the optimum beside it.
     """
 
     slope_s_per_GBps: float | None
@@ -47,22 +47,22 @@ class Side:
 
 @dataclass(frozen=True)
 class Entry:
-    """One bandwidth that can be changed, or several by the same amount each.
+    """One bandwidth that can be changed, or several changed in the same proportion.
 
     Parameters
     ----------
     name : str
         The link as ``a - b``, the dimension, or the limit of the design.
     bandwidth_GBps : float
-        What it is now, in each direction.
+        Present bandwidth; of links, in the direction that has more. The other one changes in proportion.
     count : int
-        How many are changed together, each by the same amount.
+        Number of bandwidths changed together, each in the same proportion.
     alike : int
-        How many there are that a symmetry of the network exchanges with this one.
+        Number of those that a symmetry of the network exchanges with this one.
     members : tuple of tuple of str
-        Ends of all of those; empty of other things than links.
+        Ends of all of those; empty unless they are links.
     up, down : Side or None
-        More and less of it; None where the changed problem could not be solved.
+        Effects of more and of less; None if the changed problem could not be solved.
     """
 
     name: str
@@ -76,24 +76,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Derivatives of an optimum.
+    """Derivatives of an optimum by bandwidths.
 
     Parameters
     ----------
-    model, instance : str
-        Method and instance.
     seconds : float
         The optimum, or the proved bound, that is differentiated.
-    optimal : bool
-        Whether it is the optimum; else it is a bound.
     entries : tuple of Entry
-        The most worthwhile first.
-    solves : int
-        Problems that were solved.
+        Entries by decreasing gain of more bandwidth.
     complete : bool
-        Whether time was enough for all entries.
-    exact : bool
-        Whether all problems were solved in exact arithmetic.
+        If the time sufficed for all entries.
     """
 
     model: str
@@ -106,11 +98,11 @@ class Sensitivity:
     exact: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return asdict(self)
 
     def text(self) -> str:
-        """Lines of a table, with what it is about before and what was done for it after."""
+        """Return the lines of a table, with a heading and a summary of the solves."""
         what = "optimum" if self.optimal else "proved bound"
         lines = [f"sensitivity of the {what}, {self.seconds:.9g} s, in s per GB/s:"]
         rows = [("", "GB/s", "raised", "up to", "lowered", "down to")]
@@ -122,12 +114,12 @@ class Sensitivity:
             lines.append("  ".join([f"  {name.ljust(widths[0])}", *cells]).rstrip())
         how = "in exact arithmetic" if self.exact else "again"
         rest = "" if self.complete else "; the time was over before the rest"
-        lines.append(f"  {self.solves} problems solved {how}; {self._checked}{rest}")
+        lines.append(f"  {self.solves} problems solved {how}; {self._check_text}{rest}")
         return "\n".join(lines)
 
     @property
-    def _checked(self) -> str:
-        """How far what is expected between the points was from problems that were solved there."""
+    def _check_text(self) -> str:
+        """Largest deviation of expected values from problems solved between the points, as text."""
         sides = [side for entry in self.entries for side in (entry.up, entry.down) if side is not None]
         pairs = [(side.check_s, side.expected_s) for side in sides]
         apart = [abs(found - expected) / found for found, expected in pairs if found and expected is not None]
@@ -152,7 +144,7 @@ def _side(side: Side | None) -> tuple[str, str]:
 
 
 def sorted_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """The entries in their order, classes of links by what raising all of them gains."""
+    """Sort entries, classes of links by the gain of raising all of them."""
 
     def gain(entry: Entry) -> float:
         return 0.0 if entry.up is None else entry.up.slope_s_per_GBps or 0.0
@@ -165,5 +157,5 @@ def sorted_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def per_GBps(slope_s_per_Bps: float) -> float:
-    """Seconds per GB/s of seconds per B/s."""
+    """Convert seconds per B/s to seconds per GB/s."""
     return slope_s_per_Bps * _PER_GB + 0.0  # no -0.0

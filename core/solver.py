@@ -1,7 +1,7 @@
-"""The contract of a solver adapter: what it can do, what it is asked, and what it answers.
+"""Contract of a solver adapter: capabilities, options and results.
 
-An adapter receives a Pyomo model and loads values into it; it decides nothing else. Why a solve stopped
-(:class:`Termination`) and what it has found (:attr:`SolverResult.has_solution`) are two answers.
+An adapter receives a Pyomo model and loads values into it; it decides nothing else. The reason why a solve stopped
+(:class:`Termination`) and the existence of a solution (:attr:`SolverResult.has_solution`) are separate results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .errors import Unsupported
 
 
 class Capability(Flag):
-    """What a solver can do; a model that needs more is rejected before anything is transferred."""
+    """Capabilities of a solver; a model that needs more is rejected before it is transferred."""
 
     LP = auto()
     MIP = auto()
@@ -32,7 +32,7 @@ class Capability(Flag):
 
 
 class Termination(Enum):
-    """Why a solve stopped."""
+    """Reason why a solve stopped."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -47,7 +47,7 @@ class Termination(Enum):
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a solver can be used, and if not, why; with the version that was found."""
+    """Availability of a solver, with its version, or the reason why it cannot be used."""
 
     ok: bool
     message: str
@@ -56,18 +56,18 @@ class Availability:
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """What a solve is asked for beside the model.
+    """Options of a solve.
 
     Parameters
     ----------
     rel_gap : float
         Relative gap at which a MIP or nonconvex search stops.
     feasibility_tolerance : float
-        Largest violation of a row, where the solver lets it be chosen.
+        Largest violation of a row, if the solver lets it be chosen.
     node_limit : int or None
-        Nodes of a search; reproducible where a time limit is not.
+        Nodes of a search; reproducible, unlike a time limit. None is no limit.
     use_start : bool
-        Whether the values that the model's variables have are given to the solver as a start.
+        If the values of the model's variables are passed to the solver as a start.
     extra : mapping of str to object
         The solver's own options by their own names; an unknown one is an error.
     """
@@ -91,28 +91,22 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class SolverResult:
-    """What came out of one solve.
+    """Result of one solve.
 
     Parameters
     ----------
-    solver, version : str
-        Who solved, exactly.
-    termination : Termination
-        Why it stopped.
     has_solution : bool
-        Whether the model's variables now hold a feasible point.
-    objective : float or None
-        Value of that point.
+        If the model's variables now hold a feasible point.
     bound : float or None
         Proved bound on the optimum: from below when minimizing, from above when maximizing.
     nodes, iterations : int or None
-        Work done, where the solver counts it.
+        Work done, if the solver counts it.
     transfer_s, solve_s : float
-        Seconds to hand the model over and to solve it, by the clock of the budget.
-    size : ModelSize
-        Size of what was passed on.
+        Seconds to transfer the model and to solve it, by the clock of the budget.
     message : str
-        The solver's own words where they help.
+        The solver's own message if it helps.
+    row_by_row : mapping of str to str
+        Constraints whose rule was called row by row, and why (:func:`cwb.core.rows.row_by_row_reasons`).
     """
 
     solver: str
@@ -127,6 +121,7 @@ class SolverResult:
     solve_s: float = 0.0
     size: ModelSize = field(default_factory=ModelSize)
     message: str = ""
+    row_by_row: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:
@@ -134,12 +129,12 @@ class SolverResult:
         return relative_gap(self.objective, self.bound)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a record."""
+        """Return plain data for a record."""
         return asdict(self) | {"termination": self.termination.value, "gap": self.gap}
 
 
 def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """``|objective - bound| / |objective|``; 0 when both are equal, None when either is missing."""
+    """Compute ``|objective - bound| / |objective|``; 0 if both are equal, None if either is missing."""
     if objective is None or bound is None:
         return None
     if objective == bound:
@@ -150,7 +145,7 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
 
 
 class Solver(Protocol):
-    """A solver adapter."""
+    """Adapter of a solver."""
 
     @property
     def name(self) -> str:
@@ -159,15 +154,15 @@ class Solver(Protocol):
 
     @property
     def capabilities(self) -> Capability:
-        """Everything the solver can do."""
+        """All capabilities of the solver."""
         ...
 
     def installed(self) -> Availability:
-        """Whether the solver's library can be imported; cheap."""
+        """Check cheaply if the solver's library can be imported."""
         ...
 
     def licensed(self) -> Availability:
-        """Whether it may be used: tries its licence, where it needs one."""
+        """Check if the solver may be used, by trying its licence if it needs one."""
         ...
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = ...) -> SolverResult:
@@ -187,31 +182,28 @@ class Solver(Protocol):
 
 @runtime_checkable
 class ResolvingSolver(Solver, Protocol):
-    """A solver that keeps a linear model between solves (:attr:`Capability.RESOLVE`)."""
+    """Solver that keeps a linear model between solves (:attr:`Capability.RESOLVE`)."""
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = ...) -> CompiledModel:
-        """Hand a linear Pyomo model over once, to be changed and solved again, warm."""
+        """Transfer a linear Pyomo model once, for changes and warm solves."""
         ...
 
 
 @runtime_checkable
 class PoolingSolver(Solver, Protocol):
-    """A solver that finds more than one solution (:attr:`Capability.POOL`)."""
+    """Solver that finds more than one solution (:attr:`Capability.POOL`)."""
 
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
-        """Solutions that differ in a binary variable, the best first, each loaded into the model while it is the last.
-
-        ``count`` is how many are likely to be taken.
-        """
+        """Yield up to about ``count`` solutions that differ in a binary variable, best first, each loaded."""
         ...
 
 
 class CompiledModel(Protocol):
-    """A linear model inside a solver; rows and columns are named by their Pyomo components."""
+    """Linear model inside a solver; rows and columns are named by their Pyomo components."""
 
     @property
     def size(self) -> ModelSize:
-        """Size as it is now."""
+        """Present size of the model."""
         ...
 
     def solve(self, budget: Budget) -> SolverResult:
@@ -235,34 +227,19 @@ class CompiledModel(Protocol):
         ...
 
     def dual(self, constraint: Any) -> float:
-        """Dual value of a constraint after an optimal solve.
-
-        Change of the objective per unit of its right-hand side.
-        """
+        """Return the dual value after an optimal solve: change of the objective per unit of right-hand side."""
         ...
 
 
 def pooling(solver: Solver) -> PoolingSolver:
-    """The solver as one that finds more than one solution.
-
-    Raises
-    ------
-    Unsupported
-        If it is none.
-    """
+    """Return the solver as one that finds several solutions; raise Unsupported if it cannot."""
     if isinstance(solver, PoolingSolver) and Capability.POOL in solver.capabilities:
         return solver
     raise Unsupported(f"{solver.name} does not find more than one solution of a model")
 
 
 def resolving(solver: Solver) -> ResolvingSolver:
-    """The solver as one that keeps a linear model between solves and gives its dual values.
-
-    Raises
-    ------
-    Unsupported
-        If it is none.
-    """
+    """Return the solver as one that re-solves linear models and has duals, or raise Unsupported."""
     if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
         return solver
     raise Unsupported(f"{solver.name} does not keep a linear model between solves or report its dual values")

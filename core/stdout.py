@@ -1,4 +1,4 @@
-"""Where the process's stdout goes, also what libraries write to it from C."""
+"""Redirection of the process's stdout, including output of C libraries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from typing import Any
 
 @contextmanager
 def stdout_to(descriptor: int) -> Iterator[None]:
-    """Send what is written on stdout to another file descriptor, for as long as the context lasts.
-
-    Parameters
-    ----------
-    descriptor : int
-        Such as 2, stderr.
-    """
+    """Redirect stdout to another file descriptor, such as 2 for stderr, within the context."""
     sys.stdout.flush()
     try:
         kept = os.dup(1)
@@ -38,7 +32,7 @@ def stdout_to(descriptor: int) -> Iterator[None]:
 
 
 def silent_highs() -> Any:
-    """Make a HiGHS that writes nothing.
+    """Create a HiGHS instance that writes nothing.
 
     From 1.16 on the first one of a process writes its version and licence on stdout before any option can be set.
     """
@@ -52,7 +46,7 @@ def silent_highs() -> Any:
 
 @cache
 def _first_highs() -> None:
-    """Make the one that writes its version, and throw it away."""
+    """Create and discard the instance that writes its version."""
     import highspy
 
     with Path(os.devnull).open("w") as nothing, stdout_to(nothing.fileno()):

@@ -1,4 +1,4 @@
-"""JSON read strictly: no duplicate keys, no NaN, bounded objects, and an error that names the line and column."""
+"""Strict JSON: no duplicate keys, no NaN, bounded objects, and errors with line and column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .errors import InputError, shown
+from .errors import InputError, show_value
 
 #: Values of a text: lists and objects take twenty times the memory of their two characters.
 MAX_VALUES = 2**23
@@ -23,18 +23,18 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 def parse_json(
     raw: bytes, max_keys: int, max_values: int = MAX_VALUES, made: Callable[[dict[str, Any]], Any] | None = None
 ) -> Any:
-    """Read a JSON text.
+    """Parse a JSON text.
 
     Parameters
     ----------
     raw : bytes
-        The text; its size is for the caller to bound.
+        The text, whose size the caller bounds.
     max_keys : int
-        Keys that one object may have: each that is wrong costs memory before the first is reported.
+        Largest number of keys of one object: each wrong one costs memory before the first is reported.
     max_values : int
-        Values that it may have in all; rejected before they are in memory.
+        Largest number of all values; more are rejected before they are in memory.
     made : callable, optional
-        What is kept of an object, as soon as it is read.
+        Converts every object as soon as it is read.
 
     Raises
     ------
@@ -43,12 +43,12 @@ def parse_json(
     """
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")
-    parse_int = _few_digits if _MANY_DIGITS.search(raw) else None
-    pairs: Callable[[list[tuple[str, Any]]], Any] = partial(distinct, max_keys)
+    parse_int = _parse_short_integer if _MANY_DIGITS.search(raw) else None
+    pairs: Callable[[list[tuple[str, Any]]], Any] = partial(object_from_pairs, max_keys)
     if made is not None:
-        pairs = partial(_distinct_made, max_keys, made)
+        pairs = partial(_build_object, max_keys, made)
     try:
-        value = json.loads(raw, parse_constant=no_constant, parse_int=parse_int, object_pairs_hook=pairs)
+        value = json.loads(raw, parse_constant=reject_constant, parse_int=parse_int, object_pairs_hook=pairs)
         if _SURROGATE.search(raw):
             refuse_surrogates(value)
     except json.JSONDecodeError as error:
@@ -60,8 +60,8 @@ def parse_json(
     return value
 
 
-def distinct(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its keys and values, unless a key stands twice or they are too many."""
+def object_from_pairs(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Create an object from keys and values; reject duplicate or too many keys."""
     if len(pairs) > max_keys:
         raise InputError(f"an object has {len(pairs):,} keys; expected at most {max_keys:,}")
     result: dict[str, Any] = {}
@@ -72,24 +72,18 @@ def distinct(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _distinct_made(max_keys: int, made: Callable[[dict[str, Any]], Any], pairs: list[tuple[str, Any]]) -> Any:
-    return made(distinct(max_keys, pairs))
+def _build_object(max_keys: int, made: Callable[[dict[str, Any]], Any], pairs: list[tuple[str, Any]]) -> Any:
+    return made(object_from_pairs(max_keys, pairs))
 
 
-def _few_digits(text: str) -> int:
+def _parse_short_integer(text: str) -> int:
     if len(text.lstrip("-")) > MAX_DIGITS:
         raise InputError(f"an integer of {len(text.lstrip('-')):,} digits; expected at most {MAX_DIGITS}")
     return int(text)
 
 
 def refuse_surrogates(value: Any) -> None:
-    """Reject halves of surrogate pairs, which are no characters and cannot be written.
-
-    Raises
-    ------
-    InputError
-        If there is one in a text of the data.
-    """
+    """Raise InputError for unpaired surrogates in texts, which cannot be written."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -98,9 +92,9 @@ def refuse_surrogates(value: Any) -> None:
         elif isinstance(part, list | tuple):
             waiting += part
         elif isinstance(part, str) and re.search("[\ud800-\udfff]", part):
-            raise InputError(f"{shown(part)} has half of a surrogate pair, which is no character")
+            raise InputError(f"{show_value(part)} has half of a surrogate pair, which is no character")
 
 
-def no_constant(name: str) -> Any:
+def reject_constant(name: str) -> Any:
     """Reject NaN and infinities."""
     raise InputError(f"{name} is not a number that JSON allows")

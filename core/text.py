@@ -1,15 +1,17 @@
-"""Text of files and people, written so that a terminal, a log or a table takes it for text and nothing else."""
+"""Text from files and users, escaped for terminals, logs and tables."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 #: Controls, by which a terminal is told to do things; what turns the direction of text around or cannot be seen; halves
-#: of surrogate pairs. Line feeds and tabs are in a class of their own.
+#: of surrogate pairs, and code points that are no characters. Line feeds and tabs are in a class of their own.
 _UNSAFE = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\U000e0000-\U000e007f"
 )
 _IN_LINES = re.compile(f"[{_UNSAFE}]")
@@ -17,22 +19,25 @@ _IN_A_LINE = re.compile(f"[\t\n{_UNSAFE}]")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Write characters that are not to be seen as Python does: an escape is ``\x1b``.
+    r"""Escape unprintable characters as Python does, such as ``\x1b``.
 
     Parameters
     ----------
-    text : str
-        What may come from a file.
     lines : bool
-        Whether it is more than one line: line feeds and tabs stay.
+        If line feeds and tabs are kept, for text of several lines.
     """
     if text.isprintable():
         return text
     return (_IN_LINES if lines else _IN_A_LINE).sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def markup(text: object) -> str:
+    """Escape text for HTML and SVG, attributes included; line feeds and tabs stay."""
+    return html.escape(printable(str(text), lines=True))
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """End of an error message: the known word that is nearest to one that was written, or nothing.
+    """Return the end of an error message with the nearest known word, if any.
 
     Case, hyphens, underscores and spaces make no difference.
     """
@@ -42,7 +47,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_of(word: str, known: Iterable[str]) -> str:
-    """End of an error message: the known words, and the one that is nearest to one that was written."""
+    """Return the end of an error message with all known words and the nearest one."""
     known = list(known)
     return f"; expected one of {', '.join(known)}{did_you_mean(word, known)}"
 

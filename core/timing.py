@@ -1,4 +1,4 @@
-"""How time is counted when a schedule runs on a grid of epochs."""
+"""Time models of schedules on a grid of epochs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .errors import InputError
 
 
 class Semantics(Enum):
-    """What a chunk's way over a link costs, in epochs; numbers under different semantics are never compared.
+    """Cost in epochs of a chunk's path over a link; values under different semantics are never compared.
 
-    ``te-ccl`` is what the published code of TE-CCL counts: latency that is at most a tenth of an epoch is free, and a
-    chunk that a switch hands to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last link paid
-    in full (the code's ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid in full,
-    latency rounded up, so that the schedule holds in seconds as well. ``circuit`` is what TACOS counts, and physical
-    too: a chunk holds all links from one rank to the next one, which only switches are between, for their latencies and
-    its time on the slowest of them, together rounded up. Through a switch a chunk may go at 1/x of the rate, for a
-    whole x, and then takes up 1/x of each link.
+    ``te-ccl`` is the cost in the published code of TE-CCL: latency of at most a tenth of an epoch is free, and a
+    chunk that a switch forwards to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last
+    link paid in full (the code's ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid
+    in full, latency rounded up, so that the schedule holds in seconds as well. ``circuit`` is the cost in TACOS,
+    and physical too: a chunk occupies all links from one rank to the next one, with only switches in between, for
+    their latencies and its time on the slowest of them, together rounded up. Through a switch a chunk may be sent
+    at 1/x of the rate, for an integer x, and then takes 1/x of each link.
     """
 
     TE_CCL = "te-ccl"
@@ -33,16 +33,16 @@ EPOCHS = (Semantics.TE_CCL, Semantics.TE_CCL_PAID_SWITCH, Semantics.STORE_AND_FO
 
 @dataclass(frozen=True)
 class BandwidthChange:
-    """A stretch of epochs in which a link is slower or faster (section 5, "Modeling variable bandwidth").
+    """Interval of epochs in which a link is slower or faster.
+
+    From section 5, "Modeling variable bandwidth".
 
     Parameters
     ----------
-    link : int
-        Position of the link.
     first, last : int
-        First epoch, and the first one after it that is not meant.
+        First epoch of the interval, and the first one after it.
     factor : Fraction
-        Bandwidth over the link's own; 0 is a link that is down. Where several changes meet, factors multiply.
+        Bandwidth over the link's own; 0 is a link that is down. Factors of overlapping changes multiply.
     """
 
     link: int
@@ -57,25 +57,21 @@ class BandwidthChange:
 
 @dataclass(frozen=True)
 class Timing:
-    """The grid that schedules of an instance are on.
+    """Grid of epochs of an instance's schedules.
 
     Parameters
     ----------
-    semantics : Semantics
-        What a link costs.
-    epoch_s : Fraction
-        Length of an epoch in seconds.
     fluid : bool
-        Whether chunks may be split at will, as in TE-CCL's linear program: then a link carries bandwidth times epoch in
-        every epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: where one takes w epochs, a
-        link starts at most one in any w epochs, and its delay has all of them.
+        If chunks may be split arbitrarily, as in TE-CCL's linear program: then a link carries bandwidth times epoch
+        in every epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: if one takes w
+        epochs, a link starts at most one in any w epochs, and its delay includes all of them.
     changes : tuple of BandwidthChange
-        Links whose bandwidth varies. What it allows in a window is the sum over its epochs; delays stay as they are.
+        Links whose bandwidth varies. The capacity of a window is the sum over its epochs; delays do not change.
 
     Raises
     ------
     InputError
-        If the epoch is no positive time.
+        If the epoch is not a positive time.
     """
 
     semantics: Semantics
@@ -84,7 +80,7 @@ class Timing:
     changes: tuple[BandwidthChange, ...] = ()
 
     def factor(self, link: int, epoch: int) -> Fraction:
-        """Bandwidth of a link in an epoch over its own."""
+        """Return a link's bandwidth in an epoch over its own."""
         factor = Fraction(1)
         for change in self.changes:
             if change.link == link and change.first <= epoch < change.last:

@@ -9,13 +9,13 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
-from .watch import STEP, ask
+from .limits import ITEMS_PER_CHECK, check_time
 
 
 class NodeKind(Enum):
-    """Whether a node takes part in collectives or only forwards."""
+    """Kind of node: one that takes part in collectives, or one that only forwards."""
 
     COMPUTE = "compute"
     SWITCH = "switch"
@@ -23,21 +23,19 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the network.
+    """Node of the network.
 
     Parameters
     ----------
-    name : str
-        Unique name.
     kind : NodeKind
         ``compute`` nodes are the ranks, in the order of the topology.
     multicast : bool
-        Whether a switch may send one incoming chunk to several links.
+        If a switch may send one incoming chunk to several links.
     buffer_bytes : Fraction or None
-        How much a switch can hold; None is no limit, 0 is a switch that cannot store. Of a rank, on a grid of epochs:
-        how much it can hold for others, and 0 is a rank that passes on at once what it receives, or never.
+        Capacity of a switch; None is no limit, 0 is a switch that cannot store. For a rank on a grid of epochs: its
+        capacity for data of others, where 0 is a rank that forwards what it receives at once, or never.
     reduces : bool
-        Whether a switch adds up the contributions to a sum that pass it.
+        If a switch adds up the contributions to a sum that pass it.
     """
 
     name: str
@@ -48,30 +46,26 @@ class Node:
 
     @property
     def adds(self) -> bool:
-        """Whether all that comes can be added up here: at a rank, and at a switch that reduces or stores all."""
+        """True if all incoming data can be added here: at a rank, or a switch that reduces or stores all."""
         return self.kind is NodeKind.COMPUTE or self.reduces or self.buffer_bytes is None
 
     @property
     def may_add(self) -> bool:
-        """Whether anything can be added up here, such as what fits into the buffer of a switch."""
+        """True if any data can be added here, such as what fits into the buffer of a switch."""
         return self.adds or self.buffer_bytes != 0
 
     @property
     def copies(self) -> bool:
-        """Whether what comes once can leave several times: at a rank, and at a switch with multicast."""
+        """True if incoming data can leave several times: at a rank, and at a switch with multicast."""
         return self.kind is NodeKind.COMPUTE or self.multicast
 
 
 @dataclass(frozen=True)
 class Link:
-    """A directed link; parallel links between the same nodes are separate links.
+    """Directed link; parallel links between the same nodes are separate links.
 
     Parameters
     ----------
-    source, target : str
-        Names of the nodes.
-    bandwidth_Bps : Fraction
-        Bytes per second.
     latency_s : Fraction
         Seconds that the first byte takes.
     """
@@ -83,7 +77,7 @@ class Link:
 
 
 @dataclass(frozen=True, repr=False)
-class Topology(Shown):
+class Topology(DisplayMixin):
     """Nodes and directed links.
 
     Raises
@@ -100,9 +94,9 @@ class Topology(Shown):
         known = len(names) == len(self.nodes)
         rates: dict[int, Fraction] = {}  # by identity: most links share theirs, and a fraction is slow to compare
         rest = iter(self.links)
-        while known and (some := tuple(islice(rest, STEP))):
-            if len(some) == STEP:
-                ask("links are checked")
+        while known and (some := tuple(islice(rest, ITEMS_PER_CHECK))):
+            if len(some) == ITEMS_PER_CHECK:
+                check_time("links are checked")
             known = names.issuperset(link.source for link in some) and names.issuperset(link.target for link in some)
             known = known and all(link.source != link.target for link in some)
             rates.update((id(link.bandwidth_Bps), link.bandwidth_Bps) for link in some)
@@ -110,7 +104,7 @@ class Topology(Shown):
             self._refuse()
 
     def _refuse(self) -> None:
-        """Raise what is wrong first, and where."""
+        """Raise the first error, with its place."""
         names: set[str] = set()
         for index, node in enumerate(self.nodes):
             if node.name in names:
@@ -138,7 +132,7 @@ class Topology(Shown):
 
     @cached_property
     def rank_nodes(self) -> tuple[int, ...]:
-        """Position among the nodes of every rank."""
+        """Position of every rank among the nodes."""
         return tuple(i for i, node in enumerate(self.nodes) if node.kind is NodeKind.COMPUTE)
 
     @cached_property
@@ -149,7 +143,7 @@ class Topology(Shown):
 
     @cached_property
     def tree_nodes(self) -> tuple[int, ...]:
-        """Position of every node in the numbers of trees: first the ranks, then the switches."""
+        """Number of every node in trees: first the ranks, then the switches."""
         return *self.rank_nodes, *(i for i, node in enumerate(self.nodes) if node.kind is NodeKind.SWITCH)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a simulation of a schedule gives: when everything happened, and how busy the links were."""
+"""Results of simulating a schedule: times of all sends and load of the links."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from .display import Shown
+from .display import DisplayMixin
+from .errors import InputError
 from .schedule import Floats
+from .text import one_of
 
 
 class SimulationMode(Enum):
-    """How time passes on links."""
+    """Time model of the links in a simulation."""
 
     #: Every send takes its latencies plus size over bandwidth, whatever else is sent (dissertation, section 3.4.2).
     ALPHA_BETA = "alpha-beta"
@@ -25,22 +27,24 @@ class SimulationMode(Enum):
     SHARES = "shares"
 
 
+def mode_named(name: str) -> SimulationMode:
+    """Return the simulation mode with a name; raise InputError if there is none."""
+    modes = [mode.value for mode in SimulationMode]
+    if name not in modes:
+        raise InputError(f"{name!r} is unknown{one_of(name, modes)}", source="mode")
+    return SimulationMode(name)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(Shown):
-    """A simulated schedule.
+class Trace(DisplayMixin):
+    """Simulated schedule.
 
     Parameters
     ----------
-    mode : SimulationMode
-        How time passed.
     start_s, end_s : array of float, shape (sends,)
-        When each send began on its first link and when its last byte was at the target.
+        Times at which each send began on its first link and its last byte reached the target.
     hop_start_s, hop_end_s : array of float, shape (entries of path_links,)
-        When each link of each send was occupied.
-    link_busy_s : array of float, shape (links,)
-        Seconds that each link was occupied.
-    completion_s : float
-        When the last byte arrived.
+        Start and end of each send's occupation of each link.
     """
 
     mode: SimulationMode

@@ -10,7 +10,7 @@ from .fields import Duration, Rate, Size, Strict
 
 
 class TrainingOptions(Strict):
-    """What is trained and how, as the options of ``cwb train`` say it."""
+    """Options of a training iteration, as in ``cwb train``."""
 
     workload: str | None = None
     group: dict[str, str] = Field(default_factory=dict)

@@ -1,7 +1,8 @@
-"""A transformer described in a few numbers, and the training workload that follows from them.
+"""Transformers described by a few numbers, and the training workloads derived from them.
 
-Derivation, for a layer of hidden size h, sequence length s, b sequences per data-parallel replica (global batch over DP
-degree), TP degree t, p bytes per value (Megatron-LM's layer, two blocks with one weight-gradient collective each):
+Derivation, for a layer of hidden size h, sequence length s, b sequences per data-parallel replica (global batch
+over DP degree), TP degree t, p bytes per value (Megatron-LM's layer, two blocks with one weight-gradient collective
+each):
 
 =================  ==========  ============================  =======================
 block              parameters  forward operations            TP all-reduce, forward
@@ -10,16 +11,16 @@ attention          4 h^2 / t   (8 b s h^2 + 4 b s^2 h) / t   b s h p
 MLP (ratio 4)      8 h^2 / t   16 b s h^2 / t                b s h p
 =================  ==========  ============================  =======================
 
-The input gradient repeats the forward operations of the weights and twice those of the attention scores (both factors
-of ``Q K^T`` and of its product with V are activations), and the forward TP all-reduce. The weight gradient repeats the
-operations of the weights. With a vocabulary of V there is an output layer of ``V h / t`` parameters, ``2 b s h V / t``
-operations and one TP all-reduce in the forward pass (of the embedding) and one in the backward pass (of the logits'
-input).
+The input gradient repeats the forward operations of the weights and twice those of the attention scores (both
+factors of ``Q K^T`` and of its product with V are activations), and the forward TP all-reduce. The weight gradient
+repeats the operations of the weights. A vocabulary of V adds an output layer of ``V h / t`` parameters,
+``2 b s h V / t`` operations and one TP all-reduce in the forward pass (of the embedding) and one in the backward
+pass (of the logits' input).
 
-Data parallelism moves the G bytes of a block's parameters (or gradients) once per collective. ZeRO stage 0 all-reduces
-the gradient; stages 1 and 2 reduce-scatter it and all-gather the updated parameters, both in the weight-gradient phase;
-stage 3 all-gathers the parameters in the forward pass and again for the input gradient, and reduce-scatters the
-gradient.
+Data parallelism moves the G bytes of a block's parameters (or gradients) once per collective. ZeRO stage 0
+all-reduces the gradient; stages 1 and 2 reduce-scatter it and all-gather the updated parameters, both in the
+weight-gradient phase; stage 3 all-gathers the parameters in the forward pass and again for the input gradient, and
+reduce-scatters the gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from .collective import CollectiveKind
+from .collective import Collective
 from .errors import InputError
 from .fabric import Fabric
 from .workload import Communication, Layer, Phase, TrainingLoop, Workload, map_groups
@@ -40,30 +41,22 @@ TP, DP = "tp", "dp"
 
 @dataclass(frozen=True)
 class Transformer:
-    """A transformer and how it is trained.
+    """Transformer with its training setup.
 
     Parameters
     ----------
-    name : str
-        Name of the model.
     layers, hidden, sequence : int
         Number of layers, hidden size, sequence length in tokens.
     batch : int
         Sequences per iteration over all replicas.
-    precision_bytes : int
-        Bytes per parameter, gradient and activation.
     tensor_parallel, data_parallel : int
         Degrees of TP and DP; their product is the number of NPUs.
     zero_stage : int
-        0 (plain data parallelism) to 3.
+        Stage of ZeRO, from 0 (plain data parallelism) to 3.
     vocabulary : int
         Size of the vocabulary; 0 leaves embedding and output layer out.
     speed_flops : Fraction
         Operations per second that an NPU attains.
-    loop : TrainingLoop
-        What overlaps.
-    weight : Fraction
-        Importance in a group of workloads.
     """
 
     name: str
@@ -81,11 +74,11 @@ class Transformer:
     weight: Fraction = Fraction(1)
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Transformer:
-        """The same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
+        """Return the same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
         return replace(self, tensor_parallel=tensor_parallel, data_parallel=data_parallel)
 
     def workload(self, fabric: Fabric) -> Workload:
-        """Derive the workload on a fabric: see the module's text for the formulas.
+        """Derive the workload on a fabric, by the formulas of the module's docstring.
 
         Raises
         ------
@@ -131,12 +124,12 @@ class Transformer:
         def seconds(operations: Fraction) -> Fraction:
             return operations / (self.tensor_parallel * self.speed_flops)
 
-        activations = self._collective(CollectiveKind.ALL_REDUCE, tokens * self.hidden * self.precision_bytes, TP)
+        activations = self._collective(Collective.ALL_REDUCE, tokens * self.hidden * self.precision_bytes, TP)
         held = Fraction(parameters * self.precision_bytes, self.tensor_parallel)
-        reduce_scatter = self._collective(CollectiveKind.REDUCE_SCATTER, held, DP)
-        all_gather = self._collective(CollectiveKind.ALL_GATHER, held, DP)
+        reduce_scatter = self._collective(Collective.REDUCE_SCATTER, held, DP)
+        all_gather = self._collective(Collective.ALL_GATHER, held, DP)
         if self.zero_stage == 0:
-            synchronize = self._collective(CollectiveKind.ALL_REDUCE, held, DP)
+            synchronize = self._collective(Collective.ALL_REDUCE, held, DP)
         elif self.zero_stage < 3:
             synchronize = reduce_scatter + all_gather
         else:
@@ -150,7 +143,7 @@ class Transformer:
             repeat=repeat,
         )
 
-    def _collective(self, kind: CollectiveKind, size_bytes: Fraction, group: str) -> tuple[Communication, ...]:
-        """The collective, or nothing in a group of one."""
+    def _collective(self, kind: Collective, size_bytes: Fraction, group: str) -> tuple[Communication, ...]:
+        """Return the collective, or nothing in a group of one."""
         degree = self.tensor_parallel if group == TP else self.data_parallel
         return (Communication(kind, Fraction(size_bytes), group),) if degree > 1 else ()

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from .display import Shown
+from .display import DisplayMixin
 from .errors import InputError
 from .schedule import Ints
 
 
 class TreeKind(Enum):
-    """Which way data flows along the trees."""
+    """Direction of the data along the trees."""
 
     OUT = "out"  # from the root: broadcast
     IN = "in"  # to the root: reduce
@@ -24,33 +25,25 @@ class TreeKind(Enum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreePacking(Shown):
+class TreePacking(DisplayMixin):
     """Trees that each carry a part of the data.
 
     Parameters
     ----------
-    instance_sha256 : str
-        Digest of the instance that it is for.
-    kind : TreeKind
-        Broadcast trees, reduce trees, or reduce-then-broadcast trees.
-    root : array of int, shape (trees,)
-        Rank of each root.
     units : array of int, shape (trees,)
         Data that each tree carries, in multiples of ``unit_bytes``.
-    unit_bytes : Fraction
-        Exact size of a unit.
     edge_offset : array of int, shape (trees + 1,)
-        Where each tree's edges begin.
+        Offset of each tree's edges, of which the last is their number.
     parent, child : array of int, shape (edges,)
-        Ranks, and as numbers after theirs switches (:attr:`~.topology.Topology.tree_nodes`) that copy what they receive
-        once, or of in-trees add it up; an edge comes after the one that reaches its parent.
+        Ranks, and as numbers after theirs switches (:attr:`~.topology.Topology.tree_nodes`) that copy what they
+        receive once, or in in-trees add it up; an edge comes after the one that reaches its parent.
     path_offset : array of int, shape (edges + 1,)
-        Where each edge's links begin in ``path_links``.
+        Offset of each edge's links in ``path_links``.
     path_links : array of int
         Links from parent to child (from child to parent for reduce trees).
     reduction : TreePacking or None
-        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its root
-        along the reduction's tree i, which may have other edges.
+        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its
+        root along the reduction's tree i, which may have other edges.
     """
 
     instance_sha256: str
@@ -95,9 +88,9 @@ class TreePacking(Shown):
 
     @cached_property
     def passes(self) -> tuple[TreePacking, ...]:
-        """One-way packings that the data takes one after the other.
+        """One-way packings that the data traverses one after the other.
 
-        Of in-out trees the reduction and the broadcast, else the packing itself.
+        For in-out trees the reduction and the broadcast, otherwise the packing itself.
         """
         if self.reduction is None:
             return (self,)
@@ -105,16 +98,30 @@ class TreePacking(Shown):
 
     @property
     def edge_tree(self) -> Ints:
-        """For each edge, the tree that it belongs to."""
+        """Tree that each edge belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.edge_offset))
 
     @property
     def path_tree(self) -> Ints:
-        """For each entry of ``path_links``, the tree that it belongs to."""
+        """Tree that each entry of ``path_links`` belongs to."""
         return np.repeat(self.edge_tree, np.diff(self.path_offset))
+
+    @property
+    def trees(self) -> TreePacking:
+        """Trees from which all others are moved: all of them."""
+        return self
+
+    @property
+    def motions(self) -> int:
+        """Number of motions (:class:`~.orbits.TreeOrbits`): one, the identity."""
+        return 1
 
     def __len__(self) -> int:
         return len(self.root)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the size of the answer as plain data for a record; sends may be millions."""
+        return {"answer": "tree-packing", "trees": len(self), "edges": len(self.parent)}
 
     def _facts(self) -> Mapping[str, object]:
         return {"kind": self.kind.value, "trees": len(self), "edges": len(self.parent)}

@@ -1,9 +1,9 @@
-"""Quantities with units: from text such as ``"25 GiB/s"`` to exact numbers in base units, and back.
+"""Quantities with units, between text such as ``"25 GiB/s"`` and exact numbers in base units.
 
 Inside cwb everything is in seconds, bytes, bytes per second, US dollars and floating-point operations per second. A
-quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written: a decimal, with or
-without an exponent, or a fraction of integers such as ``"100/3 GB/s"``. Sizes written with binary prefixes (KiB, MiB,
-GiB) are powers of 1024, with decimal ones (kB, MB, GB) powers of 1000; ``Gb/s`` and ``Gbps`` are bits.
+quantity read from text is a :class:`fractions.Fraction` with exactly the written value: a decimal, with or without
+an exponent, or a fraction of integers such as ``"100/3 GB/s"``. Sizes written with binary prefixes (KiB, MiB, GiB)
+are powers of 1024, with decimal ones (kB, MB, GB) powers of 1000; ``Gb/s`` and ``Gbps`` are bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import count
 
-from .errors import InputError, shown
+from .errors import InputError, show_value
 
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -50,7 +50,7 @@ _SPEED = {f"{prefix}FLOPS": Fraction(scale) for prefix, scale in {**_DECIMAL, **
 
 
 class UnitKind(Enum):
-    """What a quantity measures: its name, an example, and its units with their size in base units."""
+    """Kind of quantity: its name, an example, and its units with their size in base units."""
 
     SIZE = ("a size", "1 GiB", _SIZE)
     RATE = ("a bandwidth", "50 GB/s", _RATE)
@@ -71,6 +71,11 @@ _LARGEST = Fraction(10**30)
 
 #: Digits of a number, or of either part of a fraction; with an exponent of three digits, what is read stays small.
 _DIGITS = 40
+#: Exact numbers of few digits; a ``Fraction`` of ``1e999999999`` would fill the memory.
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?(e[+-]?[0-9]{1,3})?|[0-9]{1,40}/[0-9]{1,40}", re.IGNORECASE | re.ASCII
+)
+
 _QUANTITY = re.compile(
     rf"""
     \s* (?P<number> [+-]? (?: [0-9]{{1,{_DIGITS}}}/[0-9]{{1,{_DIGITS}}} | [0-9.]{{1,{_DIGITS}}}(?:[eE][+-]?[0-9]{{1,3}})? ) )
@@ -80,17 +85,21 @@ _QUANTITY = re.compile(
 )
 
 
-def parse(text: object, kind: UnitKind, *, allow_zero: bool = True) -> Fraction:
-    """Read one quantity.
+def parse(
+    text: object, kind: UnitKind, *, allow_zero: bool = True, bare_unit: str = "", expected: str = ""
+) -> Fraction:
+    """Parse one quantity.
 
     Parameters
     ----------
     text : object
         Text of the user; anything but a string is rejected, since a bare number has no unit.
-    kind : UnitKind
-        What the quantity must measure.
     allow_zero : bool
-        Whether 0 is a sensible value here; negative values never are.
+        If 0 is accepted; negative values never are.
+    bare_unit : str
+        Unit of a number without one; by default it must have one.
+    expected : str
+        Description of valid text, for the message; by default the kind and an example.
 
     Returns
     -------
@@ -100,53 +109,57 @@ def parse(text: object, kind: UnitKind, *, allow_zero: bool = True) -> Fraction:
     Raises
     ------
     InputError
-        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible
-        size.
+        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a
+        sensible size.
     """
     if not isinstance(text, str):
-        raise InputError(f"{shown(text)} has no unit; {_expected(kind)}")
-    return _parsed(text, kind, allow_zero)
+        raise InputError(f"{show_value(text)} has no unit; expected {expected or _described(kind)}")
+    return _parse_text(text, kind, allow_zero, bare_unit, expected)
 
 
-def _expected(kind: UnitKind) -> str:
-    return f"expected {kind.label} with its unit, such as {kind.example!r}"
+def _described(kind: UnitKind) -> str:
+    return f"{kind.label} with its unit, such as {kind.example!r}"
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str, kind: UnitKind, allow_zero: bool) -> Fraction:
-    """Read one text; a large network says the same few a million times."""
-    expected = _expected(kind)
+def _parse_text(text: str, kind: UnitKind, allow_zero: bool, bare_unit: str, expected: str) -> Fraction:
+    """Parse one text; cached, since a large network repeats the same few a million times."""
+    expected = f"expected {expected or _described(kind)}"
     match = _QUANTITY.match(text)
     if match is None:
-        raise InputError(f"{shown(text)} is not a quantity; {expected}")
-    if not match["unit"]:
-        raise InputError(f"{shown(text)} has no unit; {expected}")
-    scale = kind.units.get(match["unit"])
+        raise InputError(f"{show_value(text)} is not a quantity; {expected}")
+    unit = match["unit"] or bare_unit
+    if not unit:
+        raise InputError(f"{show_value(text)} has no unit; {expected}")
+    scale = kind.units.get(unit)
     if scale is None:
-        raise InputError(f"{shown(text)} has an unknown unit {shown(match['unit'])}; {expected}")
+        raise InputError(f"{show_value(text)} has an unknown unit {show_value(unit)}; {expected}")
     try:
         value = Fraction(match["number"]) * scale
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{shown(text)} is not a quantity; {expected}") from None
+        raise InputError(f"{show_value(text)} is not a quantity; {expected}") from None
     if value < 0 or (value == 0 and not allow_zero):
         sign = "must not be negative" if value < 0 else "must be greater than zero"
-        raise InputError(f"{shown(text)} {sign}; {expected}")
+        raise InputError(f"{show_value(text)} {sign}; {expected}")
     if value and not 1 / _LARGEST <= value <= _LARGEST:
-        raise InputError(f"{shown(text)} is too {'large' if value > 1 else 'small'}; {expected}")
+        raise InputError(f"{show_value(text)} is too {'large' if value > 1 else 'small'}; {expected}")
     return value
 
 
+def exact_number(text: str) -> Fraction | None:
+    """Parse an exact number of at least 0 such as ``0.3``, ``1e-3`` or ``1/3``; None if it is none."""
+    if not _NUMBER.fullmatch(text := text.strip()):
+        return None
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        return None
+
+
 def exact(value: Fraction, unit: str) -> str:
-    """Write a number with its unit so that :func:`parse` reads the same number.
+    """Format a number with its unit so that :func:`parse` reads the same number.
 
-    As a decimal, or as a fraction such as ``100/3 GB/s``.
-
-    Parameters
-    ----------
-    value : Fraction
-        The number, in this unit.
-    unit : str
-        The unit.
+    The result is a decimal, or a fraction such as ``100/3 GB/s``.
 
     Raises
     ------
@@ -160,12 +173,12 @@ def exact(value: Fraction, unit: str) -> str:
         whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
         return f"{'-' * (value < 0)}{whole}{'.' * bool(part)}{part} {unit}"
     if max(abs(value.numerator), value.denominator) >= 10**_DIGITS:
-        raise InputError(f"{shown(value)} {unit}: expected a fraction of at most {_DIGITS} digits above and below")
+        raise InputError(f"{show_value(value)} {unit}: expected a fraction of at most {_DIGITS} digits above and below")
     return f"{value} {unit}"
 
 
 def show(value: float | Fraction, unit: str) -> str:
-    """Write a value in base units in the given unit, for people: ``show(5e10, "GB/s")`` is ``"50 GB/s"``."""
+    """Format a value in base units in the given unit: ``show(5e10, "GB/s")`` is ``"50 GB/s"``."""
     for kind in UnitKind:
         if unit in kind.units:
             return f"{float(value / kind.units[unit]):.6g} {unit}"
@@ -178,7 +191,7 @@ SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 
 
 def amount(value: float | Fraction, units: Sequence[str]) -> str:
-    """Write a quantity in the largest unit in which it is at least 1."""
+    """Format a quantity in the largest unit in which it is at least 1."""
     for unit in units:
         if float((text := show(value, unit)).split()[0]) >= 1:
             return text

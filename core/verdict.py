@@ -1,4 +1,4 @@
-"""What the verifier says about an answer."""
+"""Verdict of the verifier on an answer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .display import Shown
+from .display import DisplayMixin
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Shown):
-    """The verifier's findings; made in ``schedules``, never by the method.
+class Verdict(DisplayMixin):
+    """Findings of the verifier; created in ``schedules``, never by the method.
 
     Parameters
     ----------
     violations : tuple of str
-        What is wrong with the answer or its certificate, the first findings; empty if nothing is.
+        The first errors of the answer or its certificate; empty if there are none.
     objective : float or None
         The objective recomputed from the answer alone.
     bound : float or None
-        The bound recomputed from the certificate; None if there is none that can be recomputed.
+        The bound recomputed from the certificate; None if this is not possible.
     metrics : mapping of str to object
         Numbers of the answer, documented on the method's page.
     """
@@ -32,7 +32,7 @@ class Verdict(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no violations."""
         return not self.violations
 
     def _facts(self) -> Mapping[str, object]:

@@ -1,7 +1,7 @@
-"""Training workloads: what is computed and communicated, layer by layer and phase by phase.
+"""Training workloads: computation and communication by layer and phase.
 
-A *group* is a set of NPUs that communicate with one another, given by the number of NPUs it spans in
-each dimension of the fabric (dissertation, section 4.2.3): TP-16 on ``RI(4)_FC(8)_...`` spans ``(4, 4, 1, 1)``.
+A *group* is a set of NPUs that communicate with one another, given by the number of NPUs it spans in each dimension
+of the fabric (dissertation, section 4.2.3): TP-16 on ``RI(4)_FC(8)_...`` spans ``(4, 4, 1, 1)``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from enum import Enum
 from fractions import Fraction
 from math import gcd, prod
 
-from .collective import CollectiveKind
-from .display import Shown
+from .collective import Collective
+from .display import DisplayMixin
 from .errors import InputError
 from .fabric import Fabric
 
@@ -34,22 +34,20 @@ class Communication:
 
     Parameters
     ----------
-    collective : CollectiveKind
-        all_reduce, reduce_scatter, all_gather, all_to_all or point_to_point.
+    collective : Collective
+        One of all_reduce, reduce_scatter, all_gather, all_to_all or point_to_point.
     size_bytes : Fraction
-        Full buffer (see :class:`~cwb.core.collective.CollectiveKind`), also for an all_gather.
-    group : str
-        Name of the group in :attr:`Workload.groups`.
+        Full buffer (see :class:`~cwb.core.collective.Collective`), also for an all_gather.
     """
 
-    collective: CollectiveKind
+    collective: Collective
     size_bytes: Fraction
     group: str
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Computation and then communication of a layer in one phase."""
+    """Computation of a layer in one phase, followed by communication."""
 
     compute_s: Fraction = Fraction(0)
     communication: tuple[Communication, ...] = ()
@@ -57,7 +55,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer with its three phases.
+    """Layer with its three phases.
 
     The input gradient is the TP part of the backward pass, the weight gradient the DP part.
     """
@@ -70,19 +68,13 @@ class Layer:
 
 
 @dataclass(frozen=True, repr=False)
-class Workload(Shown):
-    """A training iteration mapped onto a fabric.
+class Workload(DisplayMixin):
+    """Training iteration mapped onto a fabric.
 
     Parameters
     ----------
-    name : str
-        Name of the model that is trained.
-    layers : tuple of Layer
-        In forward order.
     groups : mapping of str to Span
         The process groups, one entry per dimension of the fabric.
-    loop : TrainingLoop
-        What overlaps with what.
     weight : Fraction
         Importance in a group of workloads (dissertation, section 4.4.6).
     """
@@ -125,21 +117,20 @@ def check_span(span: Span, fabric: Fabric) -> None:
 def map_groups(fabric: Fabric, degrees: Mapping[str, int]) -> dict[str, Span]:
     """Map nested groups onto the dimensions, the first group innermost.
 
-    Every group takes from each dimension, inside out, the largest common divisor of what it still needs and what the
-    groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2, 4, 32): both
-    span a part of dimension 2.
+    Every group uses in each dimension, inside out, the largest common divisor of its remaining size and the NPUs
+    that the groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2,
+    4, 32): both span a part of dimension 2.
 
     Parameters
     ----------
-    fabric : Fabric
-        The network.
     degrees : mapping of str to int
         Size of each group, innermost first; their product must be the number of NPUs.
 
     Raises
     ------
     InputError
-        If the sizes do not multiply to the number of NPUs, or a group cannot be laid out on whole dimensions' divisors.
+        If the sizes do not multiply to the number of NPUs, or a group cannot be laid out on whole dimensions'
+        divisors.
     """
     shown = " x ".join(f"{name}={degree}" for name, degree in degrees.items())
     if (product := prod(degrees.values())) != fabric.npus:

@@ -28,7 +28,7 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["narrow.css"]
 
-# Pages are Markdown (MyST); notebooks are stored with what they print, which `python docs/notebooks.py --check` compares.
+# Pages are Markdown (MyST); notebooks are stored with their output, which `python docs/notebooks.py --check` compares.
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cwb.core.described import Metric, options_in_words
+from cwb.core.option_descriptions import Metric, describe_options
 from cwb.harness import registry
 from cwb.schedules.metrics import GROUPS
 
@@ -30,7 +30,7 @@ def options(names: list[str]) -> str:
     """The options of some methods or formulations, one row for those that are the same."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        for option in options_in_words(registry.get(name).options):
+        for option in describe_options(registry.get(name).options):
             default = f"`{option.default}`" if option.default else ""
             rows.setdefault((f"`{option.name}`", option.values, default, option.meaning), []).append(name)
     return table(("option", "values", "default", "meaning"), rows, names)

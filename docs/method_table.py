@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cwb.core.method import Kind, Method
 from cwb.harness import registry
-from cwb.harness.takers import Probes
 from cwb.instances import load
+from cwb.studies.support_matrix import Probes
 from prose import laid_out
 
 PAGE = Path(__file__).parent / "methods" / "index.md"

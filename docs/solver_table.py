@@ -22,13 +22,13 @@ WORDS = {
     Capability.QUADRATIC_CONSTRAINTS: "quadratic constraints",
     Capability.MIP_START: "starts from given values",
     Capability.PROGRESS: "reports the state of the search",
-    Capability.INTERRUPT: "stops when asked",
+    Capability.INTERRUPT: "stops on request",
     Capability.DUALS: "dual values",
     Capability.RESOLVE: (
-        "a linear model is changed and solved again (HiGHS goes on from its last basis, the others start from the beginning)"
+        "a changed linear model is solved again (HiGHS continues from its last basis, the others start over)"
     ),
     Capability.POOL: (
-        "the best different solutions of a mixed-integer linear program (Gurobi finds them in one search, for the others "
+        "the K best solutions of a mixed-integer linear program (Gurobi finds them in one search; for the others "
         "each is excluded before the next solve)"
     ),
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cwb.harness.reproduce import load_paper, papers, unchecked
 from cwb.reports.markdown import escape
+from cwb.studies.reproduce import load_paper, papers, unchecked_rows
 
 PAGE = Path(__file__).parent / "reproducing.md"
 
@@ -21,7 +21,7 @@ def lines() -> Iterator[str]:
     """The list: for each paper what is needed, and by how many rows of which tables."""
     for name in papers():
         paper = load_paper(name)
-        missing = unchecked(paper.row)
+        missing = unchecked_rows(paper.row)
         if not missing:
             yield f"`{name}`: none of {len(paper.row)} rows.\n\n"
             continue

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from cwb.core.solver import Capability, Termination
 from cwb.solvers.base import THREADS, TIME_LIMIT, Adapter, Session, SessionResult, Track
-from cwb.solvers.options import Offered, checked
+from cwb.solvers.options import NativeOption, check_option
 
 TERMINATIONS = {
     "Solved": Termination.OPTIMAL,
@@ -41,12 +41,12 @@ class ClarabelSession(Session):
         self.tolerance = options.feasibility_tolerance
         self.settings.max_threads, self.settings.tol_feas = budget.threads, self.tolerance / 10
         offered = {
-            n: Offered(type(v))
+            n: NativeOption(type(v))
             for n in dir(self.settings)
             if type(v := getattr(self.settings, n)) in (bool, int, float)
         }
         for name, value in options.extra.items():
-            setattr(self.settings, name, checked("Clarabel", name, value, offered))
+            setattr(self.settings, name, check_option("Clarabel", name, value, offered))
         self.settings.verbose = False
 
     def load(self, matrix, *, start):

@@ -1,14 +1,14 @@
 """Networks of ASTRA-sim's analytical backend: YAML or JSON with a building block for each dimension.
 
-``topology`` lists ``Ring``, ``FullyConnected`` and ``Switch``, ``npus_count`` their sizes, ``bandwidth`` and ``latency``
-what each link has. What means something else here:
+``topology`` lists ``Ring``, ``FullyConnected`` and ``Switch``, ``npus_count`` their sizes, ``bandwidth`` and
+``latency`` those of each link. Differences from cwb:
 
 * A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``): 50 GB/s become 50 GiB/s. Latencies are in ns.
 * The bandwidth is that of a link. Here it is that of an NPU in a dimension: twice that of a link of a ring of three and
   more, n - 1 times that of a fully connected block.
 * A switch is two links away, each with the latency. Here it is that of both.
 
-``logical-dims``, as the files for ns-3 have them, are sizes alone: blocks, bandwidths and latencies must be said.
+``logical-dims``, as in the files for ns-3, are sizes alone: blocks, bandwidths and latencies are then required options.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import TIERS
+from ..core.files import read_text
 from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.schema import MAX_LINKS
 from .machine import checked_instance
-from .text import MAX_YAML_BYTES, read_text, read_yaml
+from .plain_yaml import MAX_YAML_BYTES, read_yaml
 
 MAX_DIMENSIONS, MAX_EXPRESSION = 16, 200
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
@@ -61,7 +62,7 @@ def import_astra(
     InputError
         If the file is wrong, or does not say enough.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = parse_json(read_text(path, MAX_YAML_BYTES).encode(), 1000) if path.suffix == ".json" else read_yaml(path)
         if not isinstance(data, dict):
             raise InputError("expected an object")
@@ -82,7 +83,7 @@ def _analytical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> 
     """Blocks, sizes, rates and latencies of a file of the analytical backend."""
     for option, values in given.items():
         if values:
-            raise InputError("the file says it; expected only with logical-dims", source=option)
+            raise InputError("the file already sets it; expected only with logical-dims", source=option)
     topology = _list(data, "topology")
     blocks = [_block(word, f"topology[{i}]") for i, word in enumerate(topology)]
     sizes = _sizes(data, "npus_count", len(blocks))
@@ -97,16 +98,16 @@ def _logical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Di
     for option, values in given.items():
         if len(values) != len(sizes):
             wanted = f"expected {option} for each of its {len(sizes)} dimensions"
-            raise InputError(f"logical-dims are sizes alone: {len(values)} are given; {wanted}")
+            raise InputError(f"logical-dims contain only sizes: {len(values)} are given; {wanted}")
     blocks = [_block(word, "--blocks") for word in given["--blocks"]]
-    with located("--bandwidth"):
+    with locate_errors("--bandwidth"):
         rates = [parse(text, UnitKind.RATE, allow_zero=False) for text in given["--bandwidth"]]
-    with located("--latency"):
+    with locate_errors("--latency"):
         return blocks, sizes, rates, [parse(text, UnitKind.TIME) for text in given["--latency"]]
 
 
 def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction]) -> dict[str, Any]:
-    """The fabric as an instance file has it: bandwidths of an NPU, latencies between two of them."""
+    """Return the fabric of an instance file: bandwidths per NPU, latencies between two of them."""
     share = [
         n - 1 if block == "FC" else 2 if block == "RI" and n > 2 else 1 for block, n in zip(blocks, sizes, strict=True)
     ]
@@ -122,7 +123,7 @@ def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencie
 
 
 def _expression(network: Mapping[str, Any]) -> str:
-    """The generator expression of the fabric's graph, which takes no time to check."""
+    """Return the generator expression of the fabric's graph, which is cheap to check."""
     quoted = [", ".join(f"'{text}'" for text in network[key]) for key in ("bandwidth", "latency")]
     text = f"fabric('{network['dimensions']}', bandwidth=[{quoted[0]}], latency=[{quoted[1]}])"
     if len(text) > MAX_EXPRESSION:
@@ -137,13 +138,13 @@ def _shortest_rate(rate: Fraction) -> str:
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     values = data.get(key)
     if not isinstance(values, list) or not 0 < len(values) <= MAX_DIMENSIONS:
-        raise InputError(f"{shown(values)}; expected a list of 1 to {MAX_DIMENSIONS}", place=key)
+        raise InputError(f"{show_value(values)}; expected a list of 1 to {MAX_DIMENSIONS}", place=key)
     return values
 
 
 def _block(word: object, place: str) -> str:
     if not isinstance(word, str) or word not in _BLOCKS:
-        raise InputError(f"{shown(word)}; expected {', '.join(_BLOCKS)}", place=place)
+        raise InputError(f"{show_value(word)}; expected {', '.join(_BLOCKS)}", place=place)
     return _BLOCKS[word]
 
 
@@ -151,7 +152,7 @@ def _sizes(data: Mapping[str, Any], key: str, count: int | None) -> list[int]:
     texts = [str(value) if type(value) in (int, str) else "" for value in _list(data, key)]
     for index, text in enumerate(texts):
         if not _SIZE.match(text) or int(text) < 2:
-            raise InputError(f"{shown(data[key][index])}; expected an integer from 2", place=f"{key}[{index}]")
+            raise InputError(f"{show_value(data[key][index])}; expected an integer from 2", place=f"{key}[{index}]")
     if count not in (None, len(texts)):
         raise InputError(f"{len(texts)} entries for {count} dimensions", place=key)
     return [int(text) for text in texts]
@@ -167,5 +168,5 @@ def _numbers(data: Mapping[str, Any], key: str, count: int, *, positive: bool) -
     for index, text in enumerate(texts):
         if not _DECIMAL.match(text) or (positive and not Fraction(text)):
             expected = "above 0" if positive else "of at least 0"
-            raise InputError(f"{shown(values[index])}; expected a number {expected}", place=f"{key}[{index}]")
+            raise InputError(f"{show_value(values[index])}; expected a number {expected}", place=f"{key}[{index}]")
     return [Fraction(text) for text in texts]

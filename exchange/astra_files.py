@@ -1,4 +1,4 @@
-"""What ASTRA-sim needs beside a trace: its network, its system, its memory, and a workload that is one collective.
+"""Input files of ASTRA-sim beside a trace: network, system, memory, and a workload of one collective.
 
 Written for astra-sim/astra-sim 518bd51. The analytical network has rings, switches and fully connected dimensions, each
 with the bandwidth and the latency of a link; a GB is 2³⁰ bytes there (:mod:`.astra` reads the same files).
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..core.collective import CollectiveKind
+from ..core.collective import Collective
 from ..core.errors import InputError
 from ..core.fabric import Block, links_per_npu
 from ..core.network_views import fabric_of
@@ -21,10 +21,10 @@ BLOCKS = {Block.RING: "Ring", Block.FULLY_CONNECTED: "FullyConnected", Block.SWI
 
 #: The collectives that a trace can be the algorithm of: the key in the system file, and the number in workloads.
 COLLECTIVES = {
-    CollectiveKind.ALL_REDUCE: ("all-reduce-implementation-custom", 0),
-    CollectiveKind.ALL_GATHER: ("all-gather-implementation-custom", 2),
-    CollectiveKind.ALL_TO_ALL: ("all-to-all-implementation-custom", 6),
-    CollectiveKind.REDUCE_SCATTER: ("reduce-scatter-implementation-custom", 7),
+    Collective.ALL_REDUCE: ("all-reduce-implementation-custom", 0),
+    Collective.ALL_GATHER: ("all-gather-implementation-custom", 2),
+    Collective.ALL_TO_ALL: ("all-to-all-implementation-custom", 6),
+    Collective.REDUCE_SCATTER: ("reduce-scatter-implementation-custom", 7),
 }
 
 
@@ -39,7 +39,7 @@ class Dimension:
 
 
 def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
-    """The dimensions of a network, the innermost first.
+    """Return the dimensions of a network, the innermost first.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
 
 
 def network_text(found: tuple[Dimension, ...]) -> str:
-    """The network file, YAML; numbers have up to 12 decimals."""
+    """Write the network file, YAML; numbers have up to 12 decimals."""
     rows = {
         "topology": [BLOCKS[one.block] for one in found],
         "npus_count": [str(one.size) for one in found],
@@ -72,25 +72,25 @@ def network_text(found: tuple[Dimension, ...]) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    """A number as ASTRA-sim writes it, such as 50.0."""
+    """Format a number as ASTRA-sim does, such as 50.0."""
     text = f"{float(value):.12f}".rstrip("0")
     if value and not float(text):
         raise InputError(f"{float(value):g} is too small for a network file", place="instance.network")
     return f"{text}0" if text.endswith(".") else text
 
 
-def system_text(kind: CollectiveKind, trace: str) -> str:
-    """The system file, JSON: the collective is done by a trace, in one split of the data.
+def system_text(kind: Collective, trace: str) -> str:
+    """Write the system file, JSON: a trace implements the collective, in one split of the data.
 
     Raises
     ------
     InputError
-        If ASTRA-sim takes no algorithms for the collective.
+        If ASTRA-sim accepts no custom algorithm for the collective.
     """
     if kind not in COLLECTIVES:
-        known = ", ".join(one.value for one in COLLECTIVES)
+        known = ", ".join(one.name for one in COLLECTIVES)
         text = (
-            f"ASTRA-sim takes algorithms for {known}, not for {kind.value}; 'cwb export chakra' writes the traces alone"
+            f"ASTRA-sim takes algorithms for {known}, not for {kind.name}; 'cwb export chakra' writes the traces alone"
         )
         raise InputError(text, place="instance.collective")
     data = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from ..core.errors import InputError, shown
+from ..core.errors import InputError, show_value
 from ..core.units import UnitKind, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 
@@ -22,7 +22,7 @@ _TIMES = re.compile(r"(?:([0-9]{1,4}) *[x×*] *)?(.{1,80})\Z")
 
 
 class Role(Enum):
-    """What a part does that is no GPU."""
+    """Function of a part that is no GPU."""
 
     SWITCH = "switch"
     PCIE = "pcie"
@@ -36,10 +36,6 @@ class Cable:
 
     Parameters
     ----------
-    source, target : str
-        Names of its ends.
-    rate_Bps : Fraction
-        Bytes per second.
     pcie : bool
         Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
     """
@@ -61,11 +57,13 @@ class Box:
     parts : mapping
         All other nodes, with their roles.
     cables : tuple of Cable
-        Links.
+        Links, each in one direction.
     ports : mapping
-        Rate of the network port of every NIC in bytes per second, None where it is not known.
+        Rate of the network port of every NIC in bytes per second, None if it is not known.
     chosen : bool
-        Whether the file says which GPU uses which NIC.
+        Whether the file assigns NICs to GPUs.
+    nvls : bool
+        Whether its NVSwitches copy and add (NVLink SHARP), as those of Hopper and later do.
     """
 
     gpus: tuple[str, ...]
@@ -73,11 +71,12 @@ class Box:
     cables: tuple[Cable, ...]
     ports: Mapping[str, Fraction | None] = field(default_factory=dict)
     chosen: bool = False
+    nvls: bool = False
 
 
 @dataclass(frozen=True)
 class Times:
-    """A number of links and the rate of one, such as ``12 x 25 GB/s``; the number may be left out."""
+    """Number of links and the rate of one, such as ``12 x 25 GB/s``; the number is optional."""
 
     count: int | None
     rate_Bps: Fraction
@@ -94,12 +93,12 @@ class Times:
         found = _TIMES.match(text.strip())
         count = int(found[1]) if found and found[1] else None
         if found is None or count == 0 or (counted and count is None):
-            raise InputError(f"{shown(text)}; expected such as '12 x 25 GB/s'")
+            raise InputError(f"{show_value(text)}; expected such as '12 x 25 GB/s'")
         return cls(count, parse(found[2], UnitKind.RATE, allow_zero=False))
 
 
 class Wiring(Enum):
-    """How NVLinks join the GPUs of a box."""
+    """Wiring of the NVLinks between GPUs of a box."""
 
     SWITCH = "switch"
     MESH = "mesh"
@@ -108,22 +107,24 @@ class Wiring(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """How boxes are joined, and what is left out.
+    """Network between boxes, and parts of a box to leave out.
 
     Parameters
     ----------
     boxes : int
-        Number of equal boxes.
+        Number of equal boxes, at least 1.
     nic : Times or None
-        Rate of a NIC, where the file does not say it or is not believed, and how many of them a box uses.
+        Rate of a NIC and number of NICs to use, if the file lacks them or is overridden.
     nics : tuple of str
-        NICs that may be used; all unless given.
+        Names of NICs that may be used; empty means all.
     rails : bool
         Whether NIC i of every box is on a switch of its own.
     pcie : bool
-        Whether the whole PCIe tree stays.
+        Whether the whole PCIe tree is kept.
     latency, nic_latency : str
-        Between two GPUs, and between two NICs.
+        Latency between two GPUs, and between two NICs.
+    nvls : bool or None
+        Whether NVSwitches copy and add; None: by the generation of the GPUs.
     """
 
     boxes: int = 1
@@ -133,24 +134,21 @@ class Layout:
     pcie: bool = False
     latency: str = LATENCY
     nic_latency: str = NIC_LATENCY
+    nvls: bool | None = None
 
 
-def wired(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:
+def wire_gpus(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:
     """Join GPUs by their NVLinks.
 
     Parameters
     ----------
-    gpus : sequence of str
-        Their names.
     links : Times
-        How many a GPU has, and the rate of one.
-    wiring : Wiring
-        Where they lead.
+        Links of a GPU, and the rate of one.
 
     Raises
     ------
     InputError
-        If so many links cannot lead there.
+        If the wiring is impossible with so many links.
     """
     count, peers = links.count or 1, len(gpus) - 1
     if wiring is Wiring.SWITCH:
@@ -167,7 +165,7 @@ def wired(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, 
 
 
 def likely_wiring(gpus: int, links: int) -> Wiring:
-    """The only wiring that so many links allow, since a mesh has the same number for every pair.
+    """Return the only wiring possible with so many links: a mesh has equally many for every pair.
 
     Raises
     ------
@@ -175,19 +173,19 @@ def likely_wiring(gpus: int, links: int) -> Wiring:
         If there are several: asks for ``--wiring``.
     """
     if gpus > 1 and links % (gpus - 1) == 0:
-        raise InputError(f"{links} NVLinks of {gpus} GPUs can be a mesh or lead to a switch; expected --wiring")
+        raise InputError(f"{links} NVLinks of {gpus} GPUs fit both a mesh and a switch; expected --wiring")
     if (gpus, links) == (8, 6):
-        raise InputError("6 NVLinks of 8 GPUs can be a hybrid cube mesh or lead to a switch; expected --wiring")
+        raise InputError("6 NVLinks of 8 GPUs fit both a hybrid cube mesh and a switch; expected --wiring")
     return Wiring.SWITCH
 
 
 def both(one: str, other: str, rate: Fraction, *, pcie: bool = False) -> list[Cable]:
-    """A link in each direction."""
+    """Return a link in each direction."""
     return [Cable(one, other, rate, pcie), Cable(other, one, rate, pcie)]
 
 
-def merged(cables: Iterable[Cable]) -> tuple[Cable, ...]:
-    """Links with equal ends as one of their summed rate, in the order of the first of each."""
+def merge_cables(cables: Iterable[Cable]) -> tuple[Cable, ...]:
+    """Merge links with equal ends into one of their summed rate, in order of first occurrence."""
     rates: dict[tuple[str, str, bool], Fraction] = {}
     for c in cables:
         key = (c.source, c.target, c.pcie)
@@ -196,7 +194,7 @@ def merged(cables: Iterable[Cable]) -> tuple[Cable, ...]:
 
 
 def join_all(gpus: Sequence[str], cables: Iterable[Cable]) -> bool:
-    """Whether every GPU reaches every other one."""
+    """Return whether every GPU reaches every other one."""
     import networkx as nx
 
     graph = nx.DiGraph((c.source, c.target) for c in cables)

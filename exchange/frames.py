@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,19 @@ import numpy as np
 from ..core.answers import Answer
 from ..core.errors import InputError
 from ..core.instance import Instance
-from ..core.orbits import TreeOrbits, written_out
+from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
-from ..core.translated import TranslatedTrees
+from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from ..schedules.completion import completion_if_any
-from ..schedules.files import Written
 from ..schedules.simulate.network import wires
 from ..schedules.simulate.trees import tree_sends
-from ..schedules.verify.translated import expand
+from ..schedules.verify.answers import write_out
 
 
 def links_frame(topology: Topology) -> Any:
-    """A row for every link.
+    """Return a row for every link.
 
     Returns
     -------
@@ -44,24 +44,24 @@ def links_frame(topology: Topology) -> Any:
 
 
 def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
-    """A row for every link, with what an answer does on it.
+    """Return a row for every link with its load.
 
     Parameters
     ----------
     answer : Answer
         A schedule or a packing of trees.
     instance : Instance, optional
-        What it answers; without it the links up to the last one that is used have their numbers alone.
+        The problem; without it links are numbers, up to the last one in use.
 
     Returns
     -------
     pandas.DataFrame
         ``link``, ``sends`` and ``load_bytes``; with the instance the columns of :func:`links_frame`, ``busy_s``, and
-        ``utilization``, the part of the completion time in which it is busy: NaN where there is no completion time.
+        ``utilization``, the busy share of the completion time: NaN without a completion time.
     """
     import pandas as pd
 
-    sends, sizes, _ = _sent(answer, instance)
+    sends, sizes, _ = _send_columns(answer, instance)
     _check_network(sends, instance)
     links = len(instance.topology.links) if instance else 0
     number = np.bincount(sends.path_links, minlength=links)
@@ -69,20 +69,20 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
     if instance is None:
         return pd.DataFrame({"link": np.arange(len(number)), "sends": number, "load_bytes": load})
     table = links_frame(instance.topology).assign(sends=number, load_bytes=load)
-    done = completion_if_any(instance, _schedule(answer))
+    done = completion_if_any(instance, answer)
     busy_s = load / wires(instance.topology).bandwidth_Bps
     return table.assign(busy_s=busy_s, utilization=busy_s / (done.seconds or np.nan))
 
 
 def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
-    """A row for every send of a schedule, or for every edge of trees.
+    """Return a row for every send of a schedule, or for every edge of trees.
 
     Parameters
     ----------
     answer : Answer
         A schedule or a packing of trees.
     instance : Instance, optional
-        What it answers; without it nodes are their positions, those of trees their ranks.
+        The problem; without it nodes are positions, those of trees ranks.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     """
     import pandas as pd
 
-    sends, sizes, more = _sent(answer, instance)
+    sends, sizes, more = _send_columns(answer, instance)
     _check_network(sends, instance)
     nodes = None if instance is None else np.array([node.name for node in instance.topology.nodes], dtype=object)
     ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
-    what = {"tree" if isinstance(answer, TreePacking | TreeOrbits) else "chunk": sends.chunk, "size_bytes": sizes}
+    what = {"tree" if isinstance(answer, Forest) else "chunk": sends.chunk, "size_bytes": sizes}
     told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
     return pd.DataFrame(told).assign(path=links[: len(sends)])
 
@@ -118,28 +118,31 @@ def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:
     return ("source", sends.source), ("target", sends.target)
 
 
-def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
-    """Sends of an answer, the bytes of each, and when they are made."""
-    answer = _schedule(answer)
-    if isinstance(answer, TreeOrbits):
-        if instance is None:
-            raise InputError("trees that stand for others need their instance; expected it, or the record")
-        answer = written_out(answer, instance.topology)
-    if isinstance(answer, TreePacking):
-        sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
-        return sends, sizes[sends.chunk], {"step": level}
-    if isinstance(answer, TranslatedTrees):
-        if instance is None:
-            raise InputError("trees that are moved to all ranks need their instance; expected it, or the record")
-        answer = expand(instance, answer)
-    sizes = answer.chunks.sizes_bytes[answer.sends.chunk]
-    if isinstance(answer, StepSchedule):
-        return answer.sends, sizes, {"step": answer.step}
-    return answer.sends, sizes, {"start_s": answer.start_s, "end_s": answer.end_s}
+@singledispatch
+def _send_columns(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    """Return the sends of an answer, their bytes, and their times."""
+    raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
 
 
-def _schedule(answer: object) -> Written:
-    """Insist on an answer that sends something."""
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
-        raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
-    return answer
+@_send_columns.register
+def _(answer: TreeOrbits | TranslatedTrees, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    if instance is None:
+        raise InputError("trees that stand for others need their instance; expected it, or the record")
+    return _send_columns(write_out(answer, instance), instance)
+
+
+@_send_columns.register
+def _(answer: StepSchedule, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], {"step": answer.step}
+
+
+@_send_columns.register
+def _(answer: Schedule, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    times = {"start_s": answer.start_s, "end_s": answer.end_s}
+    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], times
+
+
+@_send_columns.register
+def _(answer: TreePacking, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
+    return sends, sizes[sends.chunk], {"step": level}

@@ -1,12 +1,12 @@
-"""Schedules as GOAL text, which LogGOPSim and packet-level simulators (ATLAHS with htsim or ns-3) run.
+"""Schedules as GOAL text, the input of LogGOPSim and packet-level simulators (ATLAHS with htsim or ns-3).
 
-Every rank has operations with labels: ``send 1024b to 3 tag 0``, ``recv 1024b from 3 tag 0`` and ``calc 100`` (ns), and lines
-``l3 requires l1``. An operation begins when all that it requires has ended; there are no times of its own, so that what
-the simulated network does decides when things happen.
+Every rank has operations with labels: ``send 1024b to 3 tag 0``, ``recv 1024b from 3 tag 0`` and ``calc 100`` (ns), and
+lines ``l3 requires l1``. An operation begins when all operations that it requires have ended; times follow from the
+simulated network alone.
 
-The operations are those of Chakra traces (:mod:`.chakra.trace`): one message for each pair of ranks that data goes over,
-with a tag of its own and a size of whole bytes, after what its rank does before with the same data. Adding takes no time
-unless a rate is given; then it is a ``calc`` between a receive and what waits for it.
+The operations are those of Chakra traces (:mod:`.chakra.trace`): one message for each pair of ranks that data goes
+over, with a tag of its own and a size of whole bytes, after the preceding operations of its rank on the same data.
+Adding takes no time unless a rate is given; then it is a ``calc`` between a receive and its successors.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import asin, cos, radians, sin, sqrt
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.topology import NodeKind
 from ..core.units import UnitKind, exact, parse
 from .graphs import Graph, Site, SiteLink
@@ -29,7 +29,7 @@ _TRUE, _FALSE = ("True", "true", "1"), ("False", "false", "0")
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the file does not say.
+    """Defaults for rates, latencies and kinds of nodes that the file lacks.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class Defaults:
     bandwidth_unit, latency_unit : str or None
         Units of numbers that have none, such as ``"Mb/s"`` and ``"us"``.
     latency : str or None
-        Latency of links without one whose length is not known, or not used.
+        Latency of links without one whose length is unknown or not used.
     lengths : bool
-        Whether latencies that are not said come from lengths. If not, and no latency is given here, it is 0 of links
-        without length, and those with one are rejected.
+        Whether missing latencies are computed from lengths. If not, and no latency is given here, it is 0 for links
+        without length, and links with one are rejected.
     switches : sequence of str
-        Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only pass on.
+        Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only forward.
     """
 
     bandwidth: str | None = None
@@ -55,12 +55,12 @@ class Defaults:
 
 
 def network_of(graph: Graph, defaults: Defaults) -> dict[str, Any]:
-    """Nodes and links of a graph, as an instance file has them.
+    """Return nodes and links of a graph in the form of an instance file.
 
     Raises
     ------
     InputError
-        If a link has no rate or no latency, or one that says nothing certain; names the place.
+        If a link has no rate or latency, or an ambiguous one; names the place.
     """
     names = site_names(graph)
     places = {site.key: site.place for site in graph.sites}
@@ -68,7 +68,7 @@ def network_of(graph: Graph, defaults: Defaults) -> dict[str, Any]:
     links = []
     for edge in graph.edges:
         if edge.one != edge.other:
-            with located(f"link {names[edge.one][:60]}-{names[edge.other][:60]}"):
+            with locate_errors(f"link {names[edge.one][:60]}-{names[edge.other][:60]}"):
                 rate, latency = rate_of(edge, defaults), latency_of(edge, places, defaults)
             ends = {"source": names[edge.one], "target": names[edge.other]}
             links.append({**ends, "bandwidth": rate, "latency": latency, **two_ways})
@@ -86,11 +86,11 @@ def site_names(graph: Graph) -> dict[str, str]:
 
 
 def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
-    """A rank, or a switch with what it can do."""
+    """Return a rank, or a switch with its capabilities."""
     node: dict[str, Any] = {"name": name}
     fields, said = site.fields, None if site.fields.get("kind") is None else str(site.fields["kind"])
     if said is not None and said not in [kind.value for kind in NodeKind]:
-        raise InputError(f"{shown(said)}; expected compute or switch", place=f"node {name}.kind")
+        raise InputError(f"{show_value(said)}; expected compute or switch", place=f"node {name}.kind")
     if any(fnmatchcase(name, pattern) for pattern in defaults.switches):
         return {**node, "kind": "switch", "buffer": "0 B"}
     if (said or str(fields.get("type")).lower()) == NodeKind.SWITCH.value:
@@ -98,7 +98,7 @@ def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
     for flag in ("multicast", "reduces"):
         if (value := fields.get(flag)) is not None:
             if str(value) not in (*_TRUE, *_FALSE):
-                raise InputError(f"{shown(value)}; expected true or false", place=f"node {name}.{flag}")
+                raise InputError(f"{show_value(value)}; expected true or false", place=f"node {name}.{flag}")
             node[flag] = str(value) in _TRUE
     if (held := fields.get("buffer_bytes")) is not None:
         node["buffer"] = f"{held} B"
@@ -111,7 +111,7 @@ def rate_of(edge: SiteLink, defaults: Defaults) -> str:
     """Rate of a link: as it is said, else the default."""
     said = quantity(edge.fields, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
     if said is None:
-        raise InputError("the link has no rate; expected --bandwidth for those without")
+        raise InputError("the link has no rate; expected --bandwidth as a default")
     return said
 
 

@@ -1,15 +1,16 @@
-"""Graphs in foreign formats: sites, links between them with what is said of them, and where the sites are.
+"""Graphs in foreign formats: sites with places, and links with attributes.
 
-======================  ============================================================================================
-GraphML (``.graphml``)  as the Internet Topology Zoo has it: ``label``, ``Latitude``, ``Longitude``, ``LinkSpeedRaw`` in bits/s
-GML (``.gml``)          the same attributes
+======================  =======================================================================================
+GraphML (``.graphml``)  of the Internet Topology Zoo: ``label``, ``Latitude``, ``Longitude``, ``LinkSpeedRaw``
+GML (``.gml``)          the same attributes; ``LinkSpeedRaw`` is in bits/s
 XML (``.xml``)          SNDlib's own: coordinates (x east, y north) and the capacity of the installed module
-JSON (``.json``)        node-link data, as networkx and TopoHub write it: ``pos`` (east, north) or latitude and longitude, ``dist`` in km
+JSON (``.json``)        node-link data of networkx and TopoHub: ``pos`` (east, north) or latitude and longitude,
+                        ``dist`` in km
 networkx's graphs       their node-link data
-======================  ============================================================================================
+======================  =======================================================================================
 
 Rates and times of links are attributes by many names (:mod:`.quantities`). Nodes are ranks unless their ``kind`` or
-``type`` is ``switch``. Where every link has a number ``link``, as :func:`cwb.to_networkx` writes it, links are in this
+``type`` is ``switch``. If every link has a number ``link``, as written by :func:`cwb.to_networkx`, links are in this
 order.
 
 XML has no document type (:mod:`.xml`): without one there are no entities to expand and no other files to load. Sizes
@@ -25,11 +26,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, shown
+from ..core.errors import InputError, show_value
+from ..core.files import read_text
 from ..core.strict_json import parse_json
 from .quantities import OF_MODULE
-from .text import read_text
-from .xml import MAX_ELEMENTS, Element, local, outermost, parse_xml, texts
+from .xml import MAX_ELEMENTS, Element, local_name, outermost_elements, parse_xml, texts
 
 MAX_BYTES = 32 * 2**20
 MAX_SITES, MAX_EDGES = 20_000, 200_000
@@ -46,13 +47,13 @@ class Site:
     Parameters
     ----------
     key : str
-        What links call it.
+        Identifier of the site in links.
     name : str
-        Its label.
+        Label of the site in the file.
     place : tuple of float or None
         Latitude and longitude in degrees.
     fields : mapping
-        Everything that is said of it.
+        All attributes of the site.
     """
 
     key: str
@@ -67,12 +68,10 @@ class SiteLink:
 
     Parameters
     ----------
-    one, other : str
-        Keys of its sites.
     km : float or None
-        Its length, where the file has it.
+        Its length in km, if the file has it.
     fields : mapping
-        Everything that is said of it, rates and times among it.
+        All attributes, rates and times among them.
     """
 
     one: str
@@ -102,11 +101,11 @@ def read_graph(path: Path) -> Graph:
     readers = {".graphml": _graphml, ".gml": _gml, ".xml": _sndlib, ".json": _json_text}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"its name ends in {shown(path.suffix)}; expected {', '.join(readers)}")
-    return checked(reader(read_text(path, MAX_BYTES), path.stem))
+        raise InputError(f"its name ends in {show_value(path.suffix)}; expected {', '.join(readers)}")
+    return check_graph(reader(read_text(path, MAX_BYTES), path.stem))
 
 
-def checked(graph: Graph) -> Graph:
+def check_graph(graph: Graph) -> Graph:
     """Reject graphs that have no link, or links of sites that do not exist."""
     keys = {site.key for site in graph.sites}
     if len(keys) < len(graph.sites):
@@ -114,7 +113,7 @@ def checked(graph: Graph) -> Graph:
     for edge in graph.edges:
         for end in (edge.one, edge.other):
             if end not in keys:
-                raise InputError(f"a link ends at {shown(end)}, which is no node")
+                raise InputError(f"a link ends at {show_value(end)}, which is no node")
     if not graph.edges:
         raise InputError("no links; expected a graph with some")
     return graph
@@ -145,7 +144,7 @@ def from_node_link(data: Any, name: str) -> Graph:
     graph = _graph(title if isinstance(title, str) and title else name, data["nodes"], "nodes", links, "edges")
     directed = data.get("directed", False)
     if not isinstance(directed, bool):
-        raise InputError(f"{shown(directed)}; expected true or false", place="directed")
+        raise InputError(f"{show_value(directed)}; expected true or false", place="directed")
     return replace(graph, directed=directed)
 
 
@@ -161,7 +160,7 @@ def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any
 
 
 def _in_order(edges: list[SiteLink]) -> list[SiteLink]:
-    """Put links into the order of their numbers, if each has one of its own."""
+    """Sort links by their numbers, if each has one of its own."""
     numbers = {str(edge.fields.get("link")): edge for edge in edges}
     order = [numbers.get(str(number)) for number in range(len(edges))]
     return edges if None in order else [edge for edge in order if edge is not None]
@@ -205,7 +204,7 @@ def _number(value: Any, place: str) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not isfinite(number) or number < 0:
-        raise InputError(f"{shown(value)} is wrong; expected a number of at least 0", place=place)
+        raise InputError(f"{show_value(value)} is wrong; expected a number of at least 0", place=place)
     return number
 
 
@@ -215,7 +214,7 @@ def _place(latitude: Any, longitude: Any, place: str) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):
         north = east = float("nan")
     if not (abs(north) <= 90 and abs(east) <= 360):
-        raise InputError(f"{shown((latitude, longitude))} is no latitude and longitude in degrees", place=place)
+        raise InputError(f"{show_value((latitude, longitude))} is no latitude and longitude in degrees", place=place)
     return north, east
 
 
@@ -223,12 +222,12 @@ def _graphml(text: str, name: str) -> Graph:
     root = parse_xml(text, "graphml")
     found: dict[str, list[Element]] = {"graph": [], "key": [], "node": [], "edge": []}
     for element in root.iter():
-        if (kind := local(element)) in found:
+        if (kind := local_name(element)) in found:
             found[kind].append(element)
     title = {key.get("id"): key.get("attr.name") or "" for key in found["key"]}
 
     def fields(element: Element) -> dict[str, Any]:
-        data = {title.get(d.get("key"), ""): d.text for d in element if local(d) == "data"}
+        data = {title.get(d.get("key"), ""): d.text for d in element if local_name(d) == "data"}
         return {**data, **element.attrib}
 
     nodes, edges = ([fields(element) for element in found[kind]] for kind in ("node", "edge"))
@@ -236,19 +235,19 @@ def _graphml(text: str, name: str) -> Graph:
     for index, edge in enumerate(found["edge"]):
         if (said := edge.get("directed")) is not None and said != ("true" if directed else "false"):
             raise InputError(
-                f"{shown(said)}, unlike the graph; expected links of one kind", place=f"edge[{index}].directed"
+                f"{show_value(said)}, unlike the graph; expected links of one kind", place=f"edge[{index}].directed"
             )
     return replace(_graph(name, nodes, "node", edges, "edge"), directed=directed)
 
 
 def _sndlib(text: str, name: str) -> Graph:
     root = parse_xml(text, "network")
-    geographical = any(nodes.get("coordinatesType") == "geographical" for nodes in outermost(root, "nodes"))
+    geographical = any(nodes.get("coordinatesType") == "geographical" for nodes in outermost_elements(root, "nodes"))
     nodes: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
-    for part in outermost(root, "node", "link"):
+    for part in outermost_elements(root, "node", "link"):
         found = texts(part)
-        if local(part) == "node":
+        if local_name(part) == "node":
             place = {"lat": found.get("y"), "lon": found.get("x")} if geographical else {}
             nodes.append({"id": part.get("id"), **place})
         else:
@@ -275,7 +274,7 @@ def _gml(text: str, name: str) -> Graph:
 
 
 def _fields(entry: Any) -> Any:
-    """Fields of a list; of one that stands twice the last."""
+    """Return the fields of a list; the last of duplicates counts."""
     return dict(entry) if isinstance(entry, list) else entry
 
 
@@ -314,6 +313,6 @@ def _gml_entries(text: str) -> _Entries:
 
 
 def _after_space(text: str, position: int) -> int:
-    """Where the next token begins."""
+    """Return the position of the next token."""
     between = _BETWEEN.match(text, position)
     return position if between is None else between.end()

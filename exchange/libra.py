@@ -26,15 +26,16 @@ from pathlib import Path
 from typing import Any
 
 from ..core.cost import CostModel
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric, parse_fabric
-from ..core.fields import validated
+from ..core.fields import run_validation
+from ..core.files import read_text
 from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span
 from ..instances.build import build_instance
 from ..instances.loader import find_workload, network_from_text
 from ..instances.schema import MAX_LAYERS, InstanceFile
-from .text import read_text, read_yaml
+from .plain_yaml import read_yaml
 
 #: Room for the largest number of layers, in lines of 160 characters.
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS
@@ -74,8 +75,6 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
 
     Parameters
     ----------
-    files : LibraFiles
-        Where the files are.
     total_bandwidth : str or None
         Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``; without it the instance sets no limit.
     name : str or None
@@ -84,24 +83,23 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
     Returns
     -------
     dict
-        What the instance file says, checked by building it.
+        Content of the instance file, checked by building it.
 
     Raises
     ------
     InputError
-        If a file is wrong, or the files do not fit together; names the file, the place, the value and what was
-        expected.
+        If a file is wrong, or the files do not fit together; names the file, the place, the value and the expectation.
     """
-    with located(source=str(files.network)):
+    with locate_errors(source=str(files.network)):
         fabric = read_network(files.network)
-    with located(source=str(files.communicator)):
+    with locate_errors(source=str(files.communicator)):
         spans = read_communicators(files.communicator, fabric)
     groups = name_groups(spans)
-    with located(source=str(files.workload)):
+    with locate_errors(source=str(files.workload)):
         layers = read_layers(files.workload, groups, spans)
-    with located(source=str(files.cost_model)):
+    with locate_errors(source=str(files.cost_model)):
         prices = read_prices(files.cost_model, fabric)
-    workload = dashed(files.workload.stem) or "workload"
+    workload = dash_name(files.workload.stem) or "workload"
     names = ", ".join(path.name for path in (files.network, files.workload, files.communicator, files.cost_model))
     data: dict[str, Any] = {
         "schema": "cwb-instance/1",
@@ -115,11 +113,11 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         "cost_model": prices,
     }
     if total_bandwidth is not None:
-        with located(source="--total-bandwidth"):
+        with locate_errors(source="--total-bandwidth"):
             parse(total_bandwidth, UnitKind.RATE, allow_zero=False)
         data["design"] = {"objective": "perf", "total_bandwidth": total_bandwidth}
-    with located(source="the imported instance"):
-        file = validated(lambda: InstanceFile.model_validate(data))
+    with locate_errors(source="the imported instance"):
+        file = run_validation(lambda: InstanceFile.model_validate(data))
         build_instance(file, workload, find_workload, network_from_text)
     return data
 
@@ -135,7 +133,7 @@ def read_network(path: Path) -> Fabric:
         raise InputError(f"{len(tiers)} entries; expected {len(blocks)}, as in Topology", place="CostDimension")
     for index, block in enumerate(blocks):
         if block not in _BLOCKS:
-            raise InputError(f"{shown(block)}; expected one of {', '.join(_BLOCKS)}", place=f"Topology[{index}]")
+            raise InputError(f"{show_value(block)}; expected one of {', '.join(_BLOCKS)}", place=f"Topology[{index}]")
     for index, count in enumerate(counts):
         if count < 2:
             raise InputError(f"{count}; expected at least 2 NPUs", place=f"NpusCount[{index}]")
@@ -154,13 +152,13 @@ def read_communicators(path: Path, fabric: Fabric) -> dict[str, Span]:
             if size < 1 and size != -1:
                 raise InputError(f"{size}; expected a number of NPUs, or -1 for none", place=f"{key}[{index}]")
         spans[phase] = tuple(1 if size == -1 else size for size in sizes)
-        with located(key):
+        with locate_errors(key):
             check_span(spans[phase], fabric)
     return spans
 
 
 def name_groups(spans: Mapping[str, Span]) -> dict[str, str]:
-    """Name the group of every phase: tp and dp as long as both passes share one, else a group for each."""
+    """Name the group of every phase: tp and dp if both passes share one, else one for each."""
     if spans["forward"] == spans["input_gradient"]:
         return {"forward": "tp", "input_gradient": "tp", "weight_gradient": "dp"}
     return {phase: phase.replace("_", "-") for phase in spans}
@@ -194,12 +192,12 @@ def _read_phase(columns: list[str], first: int, line: str, group: str, members: 
     _number(compute, places[0])
     if collective.upper() not in _COLLECTIVES:
         expected = f"expected one of {', '.join(_COLLECTIVES)}"
-        raise InputError(f"{shown(collective)} is no collective; {expected}", place=places[1])
+        raise InputError(f"{show_value(collective)} is no collective; {expected}", place=places[1])
     size_bytes = _number(size, places[2])
     phase: dict[str, Any] = {"compute": f"{compute} ns"}
     if (kind := _COLLECTIVES[collective.upper()]) is not None:
         if size_bytes.denominator != 1:
-            raise InputError(f"{shown(size)}; expected a whole number of bytes", place=places[2])
+            raise InputError(f"{show_value(size)}; expected a whole number of bytes", place=places[2])
         full = size_bytes * members if kind == "all_gather" else size_bytes
         phase["communication"] = [{"collective": kind, "size": f"{full} B", "group": group}]
     return phase
@@ -213,7 +211,7 @@ def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
         if tier in prices:
             raise InputError(f"is {tier!r}, like another class", place=key)
         if not isinstance(components, dict):
-            raise InputError(f"{shown(components)}; expected prices of {', '.join(_COMPONENTS)}", place=key)
+            raise InputError(f"{show_value(components)}; expected prices of {', '.join(_COMPONENTS)}", place=key)
         prices[tier] = {}
         for component, price in components.items():
             if component not in _COMPONENTS and component != _IGNORED_COMPONENT:
@@ -226,14 +224,14 @@ def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
     return prices
 
 
-def dashed(name: str) -> str:
+def dash_name(name: str) -> str:
     """Write a name as instances do: ``GPT_3`` is ``gpt-3``."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def tier_name(name: str) -> str:
     """Write the name of a class of the cost model as a tier: ``InterChiplet`` is ``inter-chiplet``."""
-    return dashed(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name))
+    return dash_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name))
 
 
 def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
@@ -247,9 +245,9 @@ def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 
 
 def _texts(value: Any, place: str) -> list[str]:
-    """Insist on a list of text."""
+    """Return a list of texts, else raise InputError."""
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
-        raise InputError(f"{shown(value)}; expected a list with an entry for each dimension", place=place)
+        raise InputError(f"{show_value(value)}; expected a list with an entry for each dimension", place=place)
     return value
 
 
@@ -260,12 +258,12 @@ def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
         raise InputError(f"{len(texts)} entries; expected {count}, as in {like}", place=place)
     for index, text in enumerate(texts):
         if not _INTEGER.match(text):
-            raise InputError(f"{shown(text)}; expected an integer", place=f"{place}[{index}]")
+            raise InputError(f"{show_value(text)}; expected an integer", place=f"{place}[{index}]")
     return [int(text) for text in texts]
 
 
 def _number(text: Any, place: str) -> Fraction:
-    """Read a number that is finite and not negative, exactly."""
+    """Parse a finite number, not negative, exactly."""
     if not isinstance(text, str) or not _NUMBER.match(text):
-        raise InputError(f"{shown(text)}; expected a number that is not negative", place=place)
+        raise InputError(f"{show_value(text)}; expected a number that is not negative", place=place)
     return Fraction(text)

@@ -1,8 +1,8 @@
-"""Rates of NVLink, xGMI, PCIe and the links between CPUs: what a data sheet says, and what a copy attains.
+"""Nominal and effective rates of NVLink, xGMI, PCIe and links between CPUs.
 
 *Nominal* rates are lanes times signalling rate, without the line code. *Effective* rates are those that NCCL
-(``src/graph/topo.h``, ``topo.cc``) and RCCL (``src/graph/topo.h``) count with: measured, about 80 % of the nominal ones.
-All are of one link in one direction, in GB/s. CPUs have the effective rates alone, and NICs the nominal ones alone.
+(``src/graph/topo.h``, ``topo.cc``) and RCCL (``src/graph/topo.h``) use: measured, about 80 % of the nominal ones. All
+are of one link in one direction, in GB/s. CPUs have effective rates only, and NICs nominal ones only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from ..core.errors import InputError, shown
+from ..core.errors import InputError, show_value
 from .box import Times
 
 GB = 10**9
 
 
 class Rating(Enum):
-    """Which rates a link is given."""
+    """Choice between nominal and effective rates."""
 
     EFFECTIVE = "effective"
     NOMINAL = "nominal"
@@ -27,19 +27,13 @@ class Rating(Enum):
 
 @dataclass(frozen=True)
 class LinkRate:
-    """Rates of one link in one direction.
-
-    Parameters
-    ----------
-    nominal_Bps, effective_Bps : Fraction
-        Bytes per second.
-    """
+    """Rates of one link in one direction, in bytes per second."""
 
     nominal_Bps: Fraction
     effective_Bps: Fraction
 
     def by(self, rating: Rating) -> Fraction:
-        """The rate in bytes per second."""
+        """Return the rate in bytes per second."""
         return self.nominal_Bps if rating is Rating.NOMINAL else self.effective_Bps
 
 
@@ -93,6 +87,10 @@ GENERATIONS: Mapping[str, Generation] = {
 }
 
 
+#: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
+NVLS_CAPABILITY = 90
+
+
 def nvlink(capability: int) -> LinkRate:
     """Rates of an NVLink of a GPU.
 
@@ -142,7 +140,7 @@ def xgmi(architecture: str) -> LinkRate:
     name = architecture.partition(":")[0]
     found = XGMI.get(_OLDER.get(name, name))
     if found is None:
-        raise InputError(f"{shown(architecture)} is not known; expected one of {', '.join(XGMI)}")
+        raise InputError(f"{show_value(architecture)} is not known; expected one of {', '.join(XGMI)}")
     return found
 
 
@@ -158,28 +156,30 @@ _PCIE_LANE = {
 
 
 def pcie(speed: str, width: int) -> LinkRate:
-    """Rates of a PCIe link; like NCCL, an unknown speed counts as 8 GT/s and a width of 0 as 16 lanes.
+    """Return the rates of a PCIe link.
+
+    As in NCCL, an unknown speed counts as 8 GT/s and a width of 0 as 16 lanes.
 
     Parameters
     ----------
     speed : str
         Signalling rate, such as ``16 GT/s`` or ``16.0 GT/s PCIe``.
     width : int
-        Lanes.
+        Number of lanes, 0 if unknown.
     """
     lane = _PCIE_LANE.get(speed.partition(" GT/s")[0].removesuffix(".0"), _PCIE_LANE["8"])
     return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
 
 
 def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fraction:
-    """Rate between two CPUs in bytes per second, as NCCL counts.
+    """Return NCCL's rate between two CPUs in bytes per second.
 
     Parameters
     ----------
     architecture, vendor : str
-        As dumps write them: ``x86_64``, ``arm64`` or ``ppc64``; ``GenuineIntel`` and others.
+        Names as in dumps: ``x86_64``, ``arm64`` or ``ppc64``; ``GenuineIntel`` and others.
     family, model : int
-        Of an x86 CPU.
+        Family and model of an x86 CPU.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fra
         elif vendor.strip() in ("CentaurHauls", "Shanghai"):
             rate = 9 if (family, model) == (7, 0x5B) else 6
     if rate is None:
-        found = f"{shown(architecture)}, {shown(vendor)}"
+        found = f"{show_value(architecture)}, {show_value(vendor)}"
         raise InputError(f"the rate between CPUs of {found} is not known; expected x86_64, arm64 or ppc64 and a vendor")
     return Fraction(rate * GB)
 
@@ -207,18 +207,18 @@ LOCAL_Bps = Fraction(5000 * GB)
 
 @dataclass(frozen=True)
 class Rates:
-    """What a text of links does not say.
+    """Rates that a text of links lacks.
 
     Parameters
     ----------
     rating : Rating
-        Which rates NVLinks or xGMI links have.
+        Rating of NVLinks or xGMI links.
     generation : str or None
         A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
     links : Times or None
         NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
     pcie_Bps, cpus_Bps : Fraction or None
-        Of a PCIe link, and between two CPUs.
+        Rate of a PCIe link, and between two CPUs.
     """
 
     rating: Rating = Rating.EFFECTIVE

@@ -16,12 +16,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
 from ..core.units import UnitKind
 from .graph_network import Defaults
 from .machine import checked_instance
 from .quantities import is_quantity, quantity
-from .text import read_text
 
 MAX_BYTES = 64 * 2**20
 MAX_ROWS, MAX_LINKS = 200_000, 1_000_000
@@ -30,14 +30,12 @@ _COLUMNS = (*_REQUIRED, "bandwidth", "latency", "count", "bidirectional")
 
 
 def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a list of links.
+    """Make an instance of a CSV file of links.
 
     Parameters
     ----------
-    path : Path
-        The file.
     defaults : Defaults
-        What it does not say; its switches only pass on.
+        Defaults of missing attributes; its switches only forward.
     name : str or None
         Name of the instance; by default the file's.
 
@@ -46,7 +44,7 @@ def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> 
     InputError
         If the file is wrong; names the line.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
         said = f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
         return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{said}")
@@ -58,11 +56,9 @@ def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row for every link; an empty cell says nothing.
+        A row for every link; an empty cell is a missing attribute.
     defaults : Defaults
-        What it does not say.
-    name : str
-        Name of the instance.
+        Defaults of missing attributes of links.
 
     Raises
     ------
@@ -71,21 +67,21 @@ def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
     """
     missing = [column for column in _REQUIRED if column not in table.columns]
     if missing or not table.columns.is_unique:
-        raise InputError(f"columns {shown([*table.columns])}; expected source and target, and each once")
+        raise InputError(f"columns {show_value([*table.columns])}; expected source and target, each once")
     if len(table) > MAX_ROWS:
         raise InputError(f"{len(table):,} rows; expected at most {MAX_ROWS:,}")
     links = []
     short = table.select_dtypes(["float16", "float32"]).columns
     table = table.astype(dict.fromkeys(short, str)).astype(dict.fromkeys(short, float))
     for number, row in enumerate(table.astype(object).where(table.notna(), None).to_dict("records")):
-        with located(f"row {number}"):
+        with locate_errors(f"row {number}"):
             cells = {str(column): value for column, value in row.items() if value is not None}
             links.append(_link({**cells, **{end: str(cells.get(end, "")) for end in _REQUIRED}}, defaults))
-    return _instance(_counted(links), defaults, name, "a table of links")
+    return _instance(_check_link_count(links), defaults, name, "a table of links")
 
 
 def _instance(links: list[dict[str, Any]], defaults: Defaults, name: str, source: str) -> dict[str, Any]:
-    """An instance of links; nodes in the order in which they are named first."""
+    """Return an instance of links; nodes are in order of first occurrence."""
     names = list(dict.fromkeys(end for link in links for end in (link["source"], link["target"])))
     relays = {node for node in names for pattern in defaults.switches if fnmatchcase(node, pattern)}
     nodes = [{"name": n, **({"kind": "switch", "buffer": "0 B"} if n in relays else {})} for n in names]
@@ -102,7 +98,7 @@ def _read(text: str, defaults: Defaults) -> list[dict[str, Any]]:
             cells = [cell.strip() for cell in row]
             if not any(cells) or cells[0].startswith("#"):
                 continue
-            with located(f"line {rows.line_num}"):
+            with locate_errors(f"line {rows.line_num}"):
                 if not columns:
                     columns = _header(cells)
                     continue
@@ -113,13 +109,13 @@ def _read(text: str, defaults: Defaults) -> list[dict[str, Any]]:
                 links.append(_link(dict(zip(columns, cells, strict=True)), defaults))
     except csv.Error as error:
         raise InputError(f"no comma-separated values: {error}", place=f"line {rows.line_num}") from None
-    return _counted(links)
+    return _check_link_count(links)
 
 
-def _counted(links: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reject no links, and too many."""
+def _check_link_count(links: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the links, or raise InputError if there are none or too many."""
     if sum(link.get("count", 1) for link in links) > MAX_LINKS:
-        raise InputError(f"more than {MAX_LINKS:,} links, parallel ones counted")
+        raise InputError(f"more than {MAX_LINKS:,} links, including parallel ones")
     if not links:
         raise InputError(f"no links; expected a line of column names, such as {','.join(_COLUMNS[:3])}, and links")
     return links
@@ -130,30 +126,30 @@ def _header(cells: list[str]) -> list[str]:
     unknown = [column for column in columns if column not in _COLUMNS and not is_quantity(column)]
     missing = [column for column in _REQUIRED if column not in columns]
     if unknown or missing or len(set(columns)) < len(columns):
-        raise InputError(f"columns {shown(cells)}; expected source, target and some of {', '.join(_COLUMNS[2:])}")
+        raise InputError(f"columns {show_value(cells)}; expected source, target and some of {', '.join(_COLUMNS[2:])}")
     return columns
 
 
 def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
-    """One link as an instance file has it."""
+    """Return one link in the form of an instance file."""
     rate = quantity(cells, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
     time = quantity(cells, UnitKind.TIME, defaults.latency_unit, defaults.latency)
     if rate is None:
-        raise InputError("the link has no bandwidth; expected --bandwidth for those without")
+        raise InputError("the link has no bandwidth; expected --bandwidth as a default")
     for end in _REQUIRED:
         if not 0 < len(cells[end]) <= 200:
-            raise InputError(f"{shown(cells[end])}; expected a name of 1 to 200 characters", place=end)
+            raise InputError(f"{show_value(cells[end])}; expected a name of 1 to 200 characters", place=end)
     if cells["source"] == cells["target"]:
-        raise InputError(f"a link from {shown(cells['source'])} to itself")
+        raise InputError(f"a link from {show_value(cells['source'])} to itself")
     link: dict[str, Any] = {**{end: cells[end] for end in _REQUIRED}, "bandwidth": rate}
     if time is not None:
         link["latency"] = time
     if (count := str(cells.get("count", "")).removesuffix(".0")) != "":
         if not count.isdecimal() or not count.isascii() or not 1 <= len(count) <= 4 or int(count) < 1:
-            raise InputError(f"{shown(count)}; expected an integer from 1 to 9,999", place="count")
+            raise InputError(f"{show_value(count)}; expected an integer from 1 to 9,999", place="count")
         link["count"] = int(count)
     if two_ways := str(cells.get("bidirectional", "")).lower():
         if two_ways not in ("true", "false"):
-            raise InputError(f"{shown(two_ways)}; expected true or false", place="bidirectional")
+            raise InputError(f"{show_value(two_ways)}; expected true or false", place="bidirectional")
         link["bidirectional"] = two_ways == "true"
     return link

@@ -5,7 +5,8 @@
 * Each GPU uses the NICs with the widest way, of these the nearest; NICs that no GPU uses are left out, and so are all
   in a single box.
 * Without rails the NICs of all boxes are on one switch; with rails, NIC i of every box is on switch i.
-* All switches only pass on: they cannot store.
+* All switches only pass on: they cannot store. NVSwitches of Hopper and later copy and add, too (NVLink SHARP), unless
+  the layout says otherwise.
 
 Latencies are those of TE-CCL (section 6.1) unless said otherwise: 0.7 us between GPUs, half of it for each link of
 an NVSwitch, a PCIe switch or a CPU; 1.3 us from NIC to NIC, half for each link of the network between them.
@@ -19,32 +20,30 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..core.errors import InputError, located, shown
-from ..core.fields import validated
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.fields import run_validation
 from ..core.units import UnitKind, exact, parse
 from ..instances.build import build_instance
 from ..instances.loader import find_workload, network_from_text
 from ..instances.schema import InstanceFile
-from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merged
+from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
 from .link_rates import GB
 
 #: Nodes and links of all boxes: what an instance file can hold.
 MAX_SIZE = 200_000
 
 
-def imported(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:
+def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:
     """Make the data of an instance, checked by building it.
 
     Parameters
     ----------
-    box : Box
-        The machine.
     layout : Layout
-        How many there are, and how they are joined.
+        Number of boxes, and the network between them.
     name : str
-        Of the instance.
+        Name of the new instance.
     source : str
-        Where GPUs, links and rates come from; what the layout says is added.
+        Source of GPUs, links and rates; the layout's is added.
 
     Raises
     ------
@@ -55,26 +54,32 @@ def imported(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, A
         raise InputError("no GPU; expected at least one")
     names = Counter([*box.gpus, *box.parts])
     if (name_twice := next((n for n, count in names.items() if count > 1), None)) is not None:
-        raise InputError(f"two nodes are named {shown(name_twice)}")
+        raise InputError(f"two nodes are named {show_value(name_twice)}")
     gpus, boxes = len(box.gpus), layout.boxes
     about = f"A box of {gpus} GPUs" if boxes == 1 else f"{gpus * boxes:,} GPUs in {boxes:,} boxes"
     told = f"{source}; latencies are {layout.latency} between GPUs"
     told += f" and {layout.nic_latency} between NICs" if boxes > 1 else ""
     told += " (TE-CCL, section 6.1)" if (layout.latency, layout.nic_latency) == (LATENCY, NIC_LATENCY) else ""
+    if layout.nvls is not None:
+        box = replace(box, nvls=layout.nvls)
+    if box.nvls and Role.SWITCH in box.parts.values():
+        told += "; NVSwitches copy and add (NVLink SHARP)"
+    elif layout.nvls:
+        raise InputError("the machine has no NVSwitch; only NVSwitches copy and add", source="--nvls")
     network = network_of(box, layout)
     return checked_instance(network, name=name, description=f"{about}, imported.", source=told)
 
 
 def checked_instance(network: dict[str, Any] | str, *, name: str, description: str, source: str) -> dict[str, Any]:
-    """Data of an instance of a network, checked by building it; the caller names the file in errors."""
+    """Return the data of an instance, checked by building it; callers name the file in errors."""
     data = {"schema": "cwb-instance/1", "name": name, "description": description, "source": source, "network": network}
-    file = validated(lambda: InstanceFile.model_validate(data))
+    file = run_validation(lambda: InstanceFile.model_validate(data))
     build_instance(file, name, find_workload, network_from_text)
     return data
 
 
 def network_of(box: Box, layout: Layout) -> dict[str, Any]:
-    """Nodes and links of all boxes, as an instance file has them."""
+    """Return nodes and links of all boxes in the form of an instance file."""
     ports: dict[str, Fraction] = {}
     ways: set[tuple[str, str]] = set()
     if layout.boxes > 1:
@@ -83,15 +88,15 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
     cables = [c for c in box.cables if not {c.source, c.target} & nics]
     whole = layout.pcie or not join_all(box.gpus, [c for c in cables if not c.pcie])
     kept = [c for c in cables if whole or not c.pcie or (c.source, c.target) in ways]
-    kept = _without_dead_ends(kept, {*box.gpus, *ports})
+    kept = _drop_dead_ends(kept, {*box.gpus, *ports})
     if not join_all(box.gpus, kept):
         over = layout.boxes == 1 and nics and join_all(box.gpus, box.cables)
         raise InputError(
-            "its links do not join all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
+            "its links do not connect all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
         )
     ends = {end for c in kept for end in (c.source, c.target)}
     parts = {name: role for name, role in box.parts.items() if name in ends}
-    return _all_boxes(replace(box, parts=parts, cables=merged(kept)), ports, layout)
+    return _all_boxes(replace(box, parts=parts, cables=merge_cables(kept)), ports, layout)
 
 
 def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[str, Any]:
@@ -106,7 +111,12 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
     inside, outside = _half(layout.latency, "--latency"), _half(layout.nic_latency, "--nic-latency")
     prefix = [f"box{b}." if count > 1 else "" for b in range(count)]
     nodes: list[dict[str, Any]] = [{"name": p + gpu} for p in prefix for gpu in box.gpus]
-    nodes += [_relay(p + part) for p in prefix for part in box.parts]
+    sharp = {"multicast": True, "reduces": True} if box.nvls else {}
+    nodes += [
+        {**_relay(p + part), **(sharp if role is Role.SWITCH else {})}
+        for p in prefix
+        for part, role in box.parts.items()
+    ]
     nodes += [_relay(rail) for rail in rails]
     links: list[dict[str, Any]] = []
     for p in prefix:
@@ -120,7 +130,7 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
 
 
 def _pairs(cables: Iterable[Cable]) -> Iterator[tuple[str, str, Fraction, bool]]:
-    """Links with their rates; those that are alike in both directions once."""
+    """Yield links with their rates; a pair of equal links in both directions once."""
     rates = {(c.source, c.target, c.pcie): c.rate_Bps for c in cables}
     told: set[tuple[str, str, bool]] = set()
     for (source, target, pcie), rate in rates.items():
@@ -142,7 +152,7 @@ def _relay(name: str) -> dict[str, Any]:
 
 
 def _half(text: str, option: str) -> Fraction:
-    with located(source=option):
+    with locate_errors(source=option):
         return parse(text, UnitKind.TIME) / 2
 
 
@@ -150,30 +160,32 @@ _WithNics = tuple[Box, dict[str, Fraction], set[tuple[str, str]]]
 
 
 def _with_nics(box: Box, layout: Layout) -> _WithNics:
-    """The box, the NICs that are used with their rates, and the links on ways to them."""
+    """Return the box, the rates of the NICs in use, and the links on paths to them."""
     for name in layout.nics:
         if name not in box.ports:
             expected = f"expected some of {', '.join(box.ports)}" if box.ports else "the file names none"
-            raise InputError(f"no NIC is named {shown(name)}; {expected[:200]}", source="--nics")
+            raise InputError(f"no NIC is named {show_value(name)}; {expected[:200]}", source="--nics")
     names = [n for n in box.ports if not layout.nics or n in layout.nics]
     if not names:
-        return _made_nics(box, layout.nic)
+        return _add_nics(box, layout.nic)
     ports: dict[str, Fraction] = {}
     for name in names:
         rate = layout.nic.rate_Bps if layout.nic else box.ports[name]
         if rate is None:
-            raise InputError(f"the rate of NIC {shown(name)} is not in the file; expected --nic such as '400 Gb/s'")
+            raise InputError(
+                f"the rate of NIC {show_value(name)} is not in the file; expected --nic such as '400 Gb/s'"
+            )
         ports[name] = rate
     ways, used = _ways_to_nics(box, ports)
     if not used:
-        raise InputError("no way leads from a GPU to a NIC")
+        raise InputError("no path leads from a GPU to a NIC")
     if layout.nic and layout.nic.count not in (None, len(used)):
         found = f"the GPUs are nearest to {len(used)} NICs ({', '.join(used)[:120]}), not to {layout.nic.count}"
-        raise InputError(f"{found}; expected their number, or --nics with the names of those in use", source="--nic")
+        raise InputError(f"{found}; expected their number, or --nics with their names", source="--nic")
     return box, {name: ports[name] for name in names if name in used}, ways
 
 
-def _made_nics(box: Box, nic: Times | None) -> _WithNics:
+def _add_nics(box: Box, nic: Times | None) -> _WithNics:
     """NICs that are in no file: spread evenly over the GPUs, with links as fast as they are."""
     if nic is None or nic.count is None:
         raise InputError("the file names no NIC; expected --nic with their number, such as '8 x 400 Gb/s'")
@@ -190,7 +202,10 @@ def _made_nics(box: Box, nic: Times | None) -> _WithNics:
 
 
 def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[str, str]], list[str]]:
-    """Links of the ways from every GPU to the NICs that are reached best, and these NICs; all NICs that do not choose."""
+    """Return the links on paths from GPUs to their best NICs, and these NICs.
+
+    Without a choice in the file all NICs count.
+    """
     if box.chosen:
         return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
     ahead: dict[str, list[Cable]] = {}
@@ -234,8 +249,8 @@ def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
     return way
 
 
-def _without_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
-    """Links without those to parts that lead nowhere else."""
+def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
+    """Remove links to parts that lead nowhere else."""
     beside: dict[str, set[str]] = {}
     for c in cables:
         beside.setdefault(c.source, set()).add(c.target)

@@ -12,16 +12,16 @@ FORMATS = (".lp", ".mps")
 
 
 def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
-    """Text of a Pyomo model in a format; a model without an objective minimizes zero.
+    """Write a Pyomo model in a format; a model without an objective minimizes zero.
 
     Parameters
     ----------
     model : pyomo.environ.ConcreteModel
-        The model; left as it is.
+        The model, which is not changed.
     suffix : str
-        One of :data:`FORMATS`.
+        File suffix, one of :data:`FORMATS`.
     named : bool, optional
-        Whether variables and constraints have the names of the model instead of x1, x2 and so on.
+        Whether variables and constraints keep the names of the model instead of x1, x2 and so on.
     """
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept

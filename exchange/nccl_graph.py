@@ -16,10 +16,10 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-from ..core.errors import InputError, located, shown
-from .box import Box, Cable, Role, merged
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
+from .box import Box, Cable, Role, merge_cables
 from .link_rates import GB
-from .text import read_text
 from .xml import Element, parse_xml
 
 MAX_BYTES = 4 * 2**20
@@ -48,10 +48,10 @@ def graph_box(root: Element, wanted: int) -> Box:
     graph = graphs.get(str(wanted))
     if graph is None:
         raise InputError(f"no graph has the id {wanted}; expected one of {', '.join(graphs)[:80]}", source="--graph")
-    with located(f"graph {wanted}"):
+    with locate_errors(f"graph {wanted}"):
         pattern = graph.get("pattern", "")
         if pattern not in (_RING, *_CHAINS):
-            raise InputError(f"{shown(pattern)} is no ring or tree; expected from 1 to 4", place="pattern")
+            raise InputError(f"{show_value(pattern)} is no ring or tree; expected from 1 to 4", place="pattern")
         inside, outside = (_speed(graph, key) for key in ("speedintra", "speedinter"))
         channels = [child for child in graph if child.tag == "channel"]
         if not 0 < len(channels) <= MAX_CHANNELS:
@@ -60,14 +60,14 @@ def graph_box(root: Element, wanted: int) -> Box:
         nics: dict[str, Fraction | None] = {}
         cables: list[Cable] = []
         for index, channel in enumerate(channels):
-            with located(f"channel[{index}]"):
+            with locate_errors(f"channel[{index}]"):
                 visited = [_visit(child) for child in channel]
                 if len(visited) > MAX_VISITS:
                     raise InputError(f"{len(visited):,} GPUs; expected at most {MAX_VISITS:,}")
                 cables += _channel(visited, inside, outside, ring=pattern == _RING)
                 gpus |= {number for kind, number in visited if kind == "gpu"}
                 nics |= {f"net{number}": None for kind, number in visited if kind == "net"}
-    links = merged(cables)
+    links = merge_cables(cables)
     ports = {nic: sum((c.rate_Bps for c in links if c.target == nic), Fraction(0)) or None for nic in nics}
     return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, chosen=True)
 
@@ -86,12 +86,12 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
     InputError
         If the file is wrong or has no rings.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_BYTES), "graphs")
         graph_box(root, 0)  # checks all of it
         graph = next(graph for graph in root if graph.tag == "graph" and graph.get("id", "") == "0")
         if graph.get("pattern", "") != _RING:
-            raise InputError(f"{shown(graph.get('pattern', ''))} is no ring; expected 4", place="graph 0.pattern")
+            raise InputError(f"{show_value(graph.get('pattern', ''))} is no ring; expected 4", place="graph 0.pattern")
         visits = [[_visit(child) for child in channel] for channel in graph if channel.tag == "channel"]
         orders = [[number for kind, number in visited if kind == "gpu"] for visited in visits]
         place = {number: index for index, number in enumerate(sorted(set(orders[0])))}
@@ -102,7 +102,7 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
 
 
 def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:
-    """Links of a channel, from each node that it visits to the next."""
+    """Return the links of a channel between consecutive nodes."""
     names = [f"{kind}{number}" for kind, number in visited]
     pairs = list(pairwise(names))
     if ring and len(names) > 1 and visited[0][0] == "gpu":
@@ -121,12 +121,14 @@ def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Frac
 def _visit(element: Element) -> tuple[str, int]:
     dev = element.get("dev", "")
     if element.tag not in ("gpu", "net") or not re.match(r"(?:0x)?[0-9a-fA-F]{1,8}\Z", dev):
-        raise InputError(f"{shown(element.tag)} with dev {shown(dev)}; expected gpu or net with a hexadecimal number")
+        raise InputError(
+            f"{show_value(element.tag)} with dev {show_value(dev)}; expected gpu or net with a hexadecimal number"
+        )
     return element.tag, int(dev, 16)
 
 
 def _speed(graph: Element, key: str) -> Fraction:
     text = graph.get(key, "")
     if not _SPEED.match(text) or not Fraction(text):
-        raise InputError(f"{shown(text)}; expected a number of GB/s above 0", place=key)
+        raise InputError(f"{show_value(text)}; expected a number of GB/s above 0", place=key)
     return Fraction(text) * GB

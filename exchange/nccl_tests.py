@@ -1,9 +1,9 @@
-"""Results of nccl-tests and rccl-tests: the table that they print, and the file that ``-J`` writes.
+"""Results of nccl-tests and rccl-tests: the printed table, and the file of ``-J``.
 
 A line of the table is ``size count type redop root time algbw busbw #wrong``, the last four twice, out of place and in
-place; older versions have no ``root`` and call the last one ``error``. Whatever stands before or after a line, such as a
-time stamp or the name of a host, does not count, nor do lines of other kinds. A size is that of the whole data, as
-everywhere in cwb. Sources: ``src/util.cu`` and ``src/common.cu`` of NVIDIA/nccl-tests a0b82b2.
+place; older versions have no ``root`` and call the last one ``error``. Text before or after a line, such as a time
+stamp or a host name, is ignored, as are lines of other kinds. A size is that of the whole data, as everywhere in cwb.
+Sources: ``src/util.cu`` and ``src/common.cu`` of NVIDIA/nccl-tests a0b82b2.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.collective import CollectiveKind
-from ..core.errors import InputError, located, shown
-from .text import read_text
+from ..core.collective import Collective
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
 
 MAX_BYTES = 16 * 2**20
 
@@ -29,12 +29,12 @@ _SIZES, _LEAST_US, _MOST_US = 2**60, 1e-3, 1e12
 
 #: Programs by the collective that they measure; sizes of the others mean something else.
 PROGRAMS = {
-    "all_reduce": CollectiveKind.ALL_REDUCE,
-    "all_gather": CollectiveKind.ALL_GATHER,
-    "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
-    "broadcast": CollectiveKind.BROADCAST,
-    "reduce": CollectiveKind.REDUCE,
-    "alltoall": CollectiveKind.ALL_TO_ALL,
+    "all_reduce": Collective.ALL_REDUCE,
+    "all_gather": Collective.ALL_GATHER,
+    "reduce_scatter": Collective.REDUCE_SCATTER,
+    "broadcast": Collective.BROADCAST,
+    "reduce": Collective.REDUCE,
+    "alltoall": Collective.ALL_TO_ALL,
 }
 
 _PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoall)_perf")
@@ -69,28 +69,28 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a file has.
+class Measurements:
+    """Measurements in a file.
 
     Parameters
     ----------
     samples : tuple of Sample
-        In the order of the file; those of no bytes or no time are left out.
-    collective : CollectiveKind or None
+        Samples in the order of the file; those of no bytes or no time are left out.
+    collective : Collective or None
         The collective, if the file names it.
     ranks : int or None
         Number of ranks, if the file lists them.
     version : str
-        Version of the library; empty if it is not there.
+        Version of the library; empty if it is not given.
     """
 
     samples: tuple[Sample, ...]
-    collective: CollectiveKind | None
+    collective: Collective | None
     ranks: int | None
     version: str
 
 
-def read_measured(path: Path) -> Measured:
+def read_measured(path: Path) -> Measurements:
     """Read a file of either kind.
 
     Raises
@@ -98,29 +98,29 @@ def read_measured(path: Path) -> Measured:
     InputError
         If it cannot be read, or has no result.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         text = read_text(path, MAX_BYTES)
         found = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
         if not found.samples:
-            raise InputError("no line with a size and times; expected what nccl-tests prints, or its -J file")
+            raise InputError("no line with a size and times; expected the output of nccl-tests, or its -J file")
         if len(found.samples) > MAX_SAMPLES:
             raise InputError(f"{len(found.samples):,} times; expected at most {MAX_SAMPLES:,}")
         return found
 
 
-def _from_text(text: str) -> Measured:
-    """What was printed."""
+def _from_text(text: str) -> Measurements:
+    """Parse the printed table."""
     samples: list[Sample] = []
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) <= MAX_LINE and (found := _LINE.search(line)) is not None:
-            with located(f"line {number}"):
+            with locate_errors(f"line {number}"):
                 samples += _samples(int(found[1]), found[2].split())
     ranks = {int(number) for number in _RANK.findall(text)}
-    return Measured(tuple(samples), _collective(text), len(ranks) or None, _version(text))
+    return Measurements(tuple(samples), _collective(text), len(ranks) or None, _version(text))
 
 
 def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
-    """Times of a line, from what stands behind the type and the operator; the root is one word more."""
+    """Yield the times of a line from the words after type and operator; a root adds one word."""
     rooted = len(words) > 2 * _HALF or len(words) == _HALF + 1
     halves = words[int(rooted) :]
     for place in range(2):
@@ -130,23 +130,23 @@ def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
 
 
 def _sample(size: int, microseconds: float, in_place: bool) -> Iterator[Sample]:
-    """A time, if there are bytes and time.
+    """Yield a sample, if there are bytes and time.
 
     Raises
     ------
     InputError
-        If nothing takes so long, or has so many bytes.
+        If time or size are out of range.
     """
     if not 0 <= size <= _SIZES:
-        raise InputError(f"{shown(size)}; expected a size of at most 2^60 bytes")
+        raise InputError(f"{show_value(size)}; expected a size of at most 2^60 bytes")
     if microseconds != 0 and not _LEAST_US <= microseconds <= _MOST_US:
         raise InputError(f"{microseconds:g} us; expected a time from {_LEAST_US:g} to {_MOST_US:g} us")
     if size > 0 and microseconds > 0:
         yield Sample(size, microseconds * 1e-6, in_place)
 
 
-def _collective(text: str) -> CollectiveKind | None:
-    """The collective of the only program that is named."""
+def _collective(text: str) -> Collective | None:
+    """Return the collective of the only program that is named."""
     names = set(_PROGRAM.findall(text))
     return PROGRAMS[names.pop()] if len(names) == 1 else None
 
@@ -155,31 +155,35 @@ def _version(text: str) -> str:
     found = _LIBRARY.search(text)
     if found is None:
         return ""
-    return found[2] or _dotted(int(found[1]))
+    return found[2] or _version_text(int(found[1]))
 
 
-def _dotted(code: int) -> str:
-    """NCCL's version code, such as 22907, in words."""
+def _version_text(code: int) -> str:
+    """Format NCCL's version code, such as 22907."""
     return f"{code // 10000}.{code % 10000 // 100}.{code % 100}" if code >= 10000 else ""
 
 
-def _from_json(text: str) -> Measured:
-    """What ``-J`` wrote."""
+def _from_json(text: str) -> Measurements:
+    """Parse the output of ``-J``."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         raise InputError("not JSON") from None
     results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, list):
-        raise InputError(f"{shown(results)}; expected a list", place="results")
+        raise InputError(f"{show_value(results)}; expected a list", place="results")
     samples = [sample for index, result in enumerate(results) for sample in _of_result(result, f"results[{index}]")]
     args = data.get("args")
     program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
     config = data.get("config")
     listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
-    ranks = {shown(one.get("rank")) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+    ranks = (
+        {show_value(one.get("rank")) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+    )
     code = data.get("nccl_version")
-    return Measured(tuple(samples), program, len(ranks) or None, _dotted(code) if isinstance(code, int) else "")
+    return Measurements(
+        tuple(samples), program, len(ranks) or None, _version_text(code) if isinstance(code, int) else ""
+    )
 
 
 def _of_result(result: Any, place: str) -> Iterator[Sample]:
@@ -190,6 +194,6 @@ def _of_result(result: Any, place: str) -> Iterator[Sample]:
         if isinstance(half, Mapping):
             time = half.get("time")
             if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time <= _MOST_US:
-                raise InputError(f"{shown(time)}; expected microseconds", place=f"{place}.{key}.time")
-            with located(f"{place}.{key}"):
+                raise InputError(f"{show_value(time)}; expected microseconds", place=f"{place}.{key}.time")
+            with locate_errors(f"{place}.{key}"):
                 yield from _sample(size, time, key == "in_place")

@@ -25,12 +25,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
-from .box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, merged, wired
-from .link_rates import GB, GENERATIONS, LOCAL_Bps, Rating, between_cpus, nvlink, pcie, xgmi
-from .machine import imported
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
+from .box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, merge_cables, wire_gpus
+from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, LOCAL_Bps, Rating, between_cpus, nvlink, pcie, xgmi
+from .machine import machine_instance
 from .nccl_graph import graph_box
-from .text import read_text
 from .xml import Element, parse_xml
 
 #: NCCL itself reads no more than 256 nodes of a kind; a dump of 72 GPUs has 0.3 MB.
@@ -42,18 +42,18 @@ _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
 
 @dataclass(frozen=True)
 class Missing:
-    """What a file of a cloud does not say of its NVLinks.
+    """NVLinks that a cloud's file lacks.
 
     Parameters
     ----------
     generation : str or None
-        A GPU of :data:`.link_rates.GENERATIONS`.
+        Generation of the GPUs, of :data:`.link_rates.GENERATIONS`.
     nvlink : Times or None
         NVLinks of a GPU, and the rate of one.
     wiring : Wiring or None
-        Where they lead.
+        Wiring of the NVLinks between GPUs.
     pcie_only : bool
-        Whether there are none.
+        Whether there are no NVLinks at all.
     """
 
     generation: str | None = None
@@ -69,14 +69,12 @@ def import_nccl(
 
     Parameters
     ----------
-    path : Path
-        The file.
     layout : Layout
-        How many boxes there are, and how they are joined.
+        Number of boxes, and the network between them.
     rating : Rating
-        Which rates links have.
+        Choice between nominal and effective rates.
     missing : Missing
-        What the file does not say.
+        NVLinks that the file lacks.
     graph : int
         Number of the graph in a graph file.
     name : str or None
@@ -85,9 +83,9 @@ def import_nccl(
     Raises
     ------
     InputError
-        If the file is wrong or does not say enough; names the place, the value and what was expected.
+        If the file is wrong or incomplete; names the place, the value and the expectation.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_BYTES))
         if root.tag == "graphs":
             box = graph_box(root, graph)
@@ -97,8 +95,8 @@ def import_nccl(
             source = f"{path.name}, a topology of NCCL; rates of links are {rating.value}, as NCCL counts"
             source += ", but those of NVLinks as given" if missing.nvlink else ""
         else:
-            raise InputError(f"its root is {shown(root.tag)}; expected system or graphs")
-        return imported(box, layout, name=name or path.stem, source=source)
+            raise InputError(f"its root is {show_value(root.tag)}; expected system or graphs")
+        return machine_instance(box, layout, name=name or path.stem, source=source)
 
 
 def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
@@ -109,7 +107,7 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
         raise InputError(f"{len(cpus)} CPUs; expected from 1 to {MAX_CPUS}", place="system")
     hosts = list(dict.fromkeys(cpu.get("host_hash", "") for cpu in cpus))
     for index, cpu in enumerate(cpus):
-        with located(f"cpu[{index}]"):
+        with locate_errors(f"cpu[{index}]"):
             host = hosts.index(cpu.get("host_hash", ""))
             reader.read_cpu(cpu, host, f"host{host}." if len(hosts) > 1 else "")
     reader.join_cpus()
@@ -125,7 +123,8 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
     order = (
         reader.order if len(set(ranks)) == len(ranks) else [(0, i, gpu) for i, (_, _, gpu) in enumerate(reader.order)]
     )
-    return Box(tuple(gpu for _, _, gpu in sorted(order)), reader.parts, merged(reader.cables), reader.ports)
+    ranked = tuple(gpu for _, _, gpu in sorted(order))
+    return Box(ranked, reader.parts, merge_cables(reader.cables), reader.ports, nvls=reader.has_nvls(missing))
 
 
 @dataclass
@@ -150,7 +149,7 @@ class _Gpu:
 
 @dataclass
 class _Reader:
-    """What has been read so far."""
+    """State of reading a topology file."""
 
     rating: Rating
     parts: dict[str, Role] = field(default_factory=dict)
@@ -169,7 +168,7 @@ class _Reader:
         self.cpus.append(cpu)
         self._part(cpu.name, Role.CPU)
         for index, child in enumerate(element):
-            with located(f"{child.tag}[{index}]"):
+            with locate_errors(f"{child.tag}[{index}]"):
                 if child.tag == "pci":
                     self._device(child, cpu, cpu.name, prefix)
                 elif child.tag == "nic":
@@ -177,7 +176,7 @@ class _Reader:
 
     def _part(self, name: str, role: Role) -> None:
         if name in self.parts:
-            raise InputError(f"two parts are named {shown(name)}")
+            raise InputError(f"two parts are named {show_value(name)}")
         if len(self.parts) == MAX_PARTS:
             raise InputError(f"more than {MAX_PARTS:,} CPUs, PCIe switches and NICs")
         self.parts[name] = role
@@ -189,7 +188,7 @@ class _Reader:
         gpus = [child for child in element if child.tag == "gpu"]
         nic = next((child for child in element if child.tag == "nic"), None)
         if len(gpus) > 1:
-            raise InputError(f"{len(gpus)} GPUs are parts of one device; expected one")
+            raise InputError(f"{len(gpus)} GPUs are partitions of one device; expected one")
         if gpus:
             self._gpu(gpus[0], cpu, parent, rate, prefix, busid)
         elif nic is not None:
@@ -206,7 +205,7 @@ class _Reader:
             self.devices[cpu.host, busid] = name
             self.cables += both(name, parent, rate, pcie=True)
             for index, child in enumerate(element):
-                with located(f"{child.tag}[{index}]"):
+                with locate_errors(f"{child.tag}[{index}]"):
                     if child.tag == "pci":
                         self._device(child, cpu, name, prefix)
                     elif child.tag == "pcilink":
@@ -238,7 +237,7 @@ class _Reader:
             self.cables += both(shared, parent, rate, pcie=True)
             parent = shared
         for index, net in enumerate(nets):
-            with located(f"net[{index}]"):
+            with locate_errors(f"net[{index}]"):
                 speed = _integer(net, "speed", 0, -(10**9), 10**9)
                 name = net.get("name") or f"net{_integer(net, 'dev')}"
                 self._port(prefix + name, parent, rate, Fraction((speed if speed > 0 else 10_000) * GB, 8000))
@@ -253,7 +252,7 @@ class _Reader:
         for cpu in self.cpus:
             for other in self.cpus:
                 if cpu is not other and cpu.host == other.host:
-                    with located(cpu.name):
+                    with locate_errors(cpu.name):
                         self.cables.append(Cable(cpu.name, other.name, _cpu_rate(cpu.element), pcie=True))
         for name, host, busid in self.links:
             target = self.devices.get((host, int(busid)))
@@ -264,7 +263,7 @@ class _Reader:
         """Add NVLinks, xGMI links and those to the CPU."""
         for gpu in self.gpus:
             for index, child in enumerate(gpu.element):
-                with located(f"{gpu.place}.{child.tag}[{index}]"):
+                with locate_errors(f"{gpu.place}.{child.tag}[{index}]"):
                     if child.tag in ("nvlink", "xgmi"):
                         self._fast_link(gpu, child)
                     elif child.tag == "c2c":
@@ -289,7 +288,13 @@ class _Reader:
             self.cables += both(gpu.name, "nvswitch", rate)
         else:
             expected = "expected 0x03.. or 0x1200.. (GPU), 0x068000 (NVSwitch) or 0x068001 (CPU)"
-            raise InputError(f"tclass {shown(kind)}; {expected}")
+            raise InputError(f"tclass {show_value(kind)}; {expected}")
+
+    def has_nvls(self, missing: Missing) -> bool:
+        """Return True if all GPUs are of a generation whose NVSwitches copy and add."""
+        if self.bare:
+            return missing.generation is not None and GENERATIONS[missing.generation].capability >= NVLS_CAPABILITY
+        return all(_integer(gpu.element, "sm", 0, 0, 1000) >= NVLS_CAPABILITY for gpu in self.gpus)
 
     def wire_bare(self, missing: Missing) -> None:
         """Add the NVLinks that the user has said."""
@@ -301,11 +306,11 @@ class _Reader:
             links = Times(generation.links, nvlink(generation.capability).by(self.rating))
         if links is None:
             raise InputError(
-                "the file has the PCIe tree alone, and says nothing of NVLinks; expected --generation such as a100,"
+                "the file has only the PCIe tree, without NVLinks; expected --generation such as a100,"
                 " --nvlink such as '12 x 25 GB/s' (links of a GPU), or --no-nvlink"
             )
         wiring = missing.wiring or likely_wiring(len(self.bare), links.count or 1)
-        parts, cables = wired(self.bare, links, wiring)
+        parts, cables = wire_gpus(self.bare, links, wiring)
         self.parts.update(parts)
         self.cables += cables
 
@@ -316,13 +321,13 @@ def _cpu_rate(cpu: Element) -> Fraction:
 
 
 def _integer(element: Element, key: str, default: int | None = None, low: int = -(10**9), high: int = 10**9) -> int:
-    """An attribute that is an integer, decimal or hexadecimal with 0x."""
+    """Return an integer attribute, decimal or hexadecimal with 0x."""
     text = element.get(key)
     if text is None and default is not None:
         return default
     if text is None or not _INTEGER.match(text):
         raise InputError(
-            f"{shown(text)}; expected an integer" if text is not None else "missing, but required", place=key
+            f"{show_value(text)}; expected an integer" if text is not None else "missing, but required", place=key
         )
     value = int(text, 16) if "x" in text.lower() else int(text)
     if not low <= value <= high:
@@ -331,8 +336,8 @@ def _integer(element: Element, key: str, default: int | None = None, low: int = 
 
 
 def _busid(element: Element, key: str) -> int:
-    """The address of a PCIe device as a number: its hexadecimal digits, whatever stands between them."""
+    """Return the address of a PCIe device as a number: its hexadecimal digits without separators."""
     digits = re.sub(r"[:.]", "", element.get(key, ""))
     if not re.match(r"[0-9a-fA-F]{1,16}\Z", digits):
-        raise InputError(f"{shown(element.get(key))}; expected an address such as 0000:1b:00.0", place=key)
+        raise InputError(f"{show_value(element.get(key))}; expected an address such as 0000:1b:00.0", place=key)
     return int(digits, 16)

@@ -1,7 +1,7 @@
-"""Graphs of networkx: read by way of their node-link data (:mod:`.graphs`), and made of networks and schedules.
+"""Graphs of networkx: read from their node-link data (:mod:`.graphs`), and made of networks and schedules.
 
-Rates and times of networks are exact numbers. What is no whole number is a float where the decimal that it is written as is the number,
-and a :class:`~fractions.Fraction` elsewhere; reading gives the same number back.
+Rates and times of networks are exact numbers. A number that is not whole is a float if the float's decimal text equals
+it, and a :class:`~fractions.Fraction` otherwise; reading restores the same number.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.answers import Answer
-from ..core.errors import InputError, located
+from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
 from ..core.topology import NodeKind, Topology
 from .frames import sends_frame
 from .graph_network import Defaults
 from .graph_network import network_of as network_data
-from .graphs import MAX_EDGES, MAX_SITES, Graph, checked, from_node_link, read_graph
+from .graphs import MAX_EDGES, MAX_SITES, Graph, check_graph, from_node_link, read_graph
 from .machine import checked_instance
 
 
@@ -46,16 +46,16 @@ def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dic
 
 def import_data(data: dict[str, Any], defaults: Defaults, name: str | None = None) -> dict[str, Any]:
     """Make an instance of node-link data; see :func:`import_graph`."""
-    return _imported(checked(from_node_link(data, "graph")), defaults, name)
+    return _graph_instance(check_graph(from_node_link(data, "graph")), defaults, name)
 
 
 def import_file(path: Path, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
     """Make an instance of a graph in a file; see :func:`import_graph`."""
-    with located(source=str(path)):
-        return _imported(read_graph(path), defaults, name)
+    with locate_errors(source=str(path)):
+        return _graph_instance(read_graph(path), defaults, name)
 
 
-def _imported(graph: Graph, defaults: Defaults, name: str | None) -> dict[str, Any]:
+def _graph_instance(graph: Graph, defaults: Defaults, name: str | None) -> dict[str, Any]:
     network = network_data(graph, defaults)
     about = f"{len(network['nodes']):,} nodes and {len(network['links']):,} links."
     return checked_instance(network, name=name or graph.name, description=about, source="a graph")
@@ -74,21 +74,14 @@ def node_link(graph: Any) -> dict[str, Any]:
 
 
 def network_graph(topology: Topology, name: str) -> Any:
-    """A network as a ``networkx.MultiDiGraph``.
-
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    name : str
-        Of the graph.
+    """Convert a network to a ``networkx.MultiDiGraph``.
 
     Returns
     -------
     networkx.MultiDiGraph
         Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast`` and ``reduces``, and
-        ``buffer_bytes`` of nodes that hold only so much. Edges with ``link``, which is their key too, ``bandwidth_Bps`` and
-        ``latency_s``.
+        ``buffer_bytes`` of nodes with a limited buffer. Edges with ``link``, which is their key too, ``bandwidth_Bps``
+        and ``latency_s``.
     """
     import networkx as nx
 
@@ -110,14 +103,14 @@ def network_graph(topology: Topology, name: str) -> Any:
 
 
 def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
-    """A schedule or a packing of trees as a ``networkx.MultiDiGraph``, an edge for every send.
+    """Convert a schedule or a packing of trees to a ``networkx.MultiDiGraph``, an edge for every send.
 
     Parameters
     ----------
     answer : Answer
-        A schedule.
+        A schedule or a packing of trees.
     instance : Instance, optional
-        What it answers: then all nodes are there, by their names; else those that are used, by their numbers.
+        The problem: adds all nodes, by their names; otherwise only those in use, by their numbers.
 
     Returns
     -------
@@ -142,7 +135,7 @@ def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
 
 
 def number(value: Fraction) -> int | float | Fraction:
-    """The simplest number that is this one exactly, a float counting as the decimal that it is written as."""
+    """Return the simplest exact equal number; a float counts as its decimal text."""
     if value.denominator == 1:
         return value.numerator
     near = float(value)

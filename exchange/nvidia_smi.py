@@ -1,14 +1,15 @@
-"""The text of ``nvidia-smi topo -m``, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s`` where it is there.
+"""The text of ``nvidia-smi topo -m``, optionally with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
 
-The matrix says how each pair of GPUs and NICs is joined: ``NV#`` by so many NVLinks, else over PCIe, the nearer the
-better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA node), ``SYS`` (another CPU).
+The matrix has the connection of each pair of GPUs and NICs: ``NV#`` by so many NVLinks, else over PCIe, the nearer the
+better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA node), ``SYS`` (another
+CPU).
 
-``NV12`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all that a GPU has, for every peer.
+``NV12`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all links of a GPU, for every peer.
 So the matrix is read with the number of links of a GPU: where the sum over its peers exceeds it, and all pairs are
 alike, the GPUs are on a switch; where it does not, the links are between the pairs. That number and the rate come from
 ``nvlink -s`` (whose ``<inactive>`` links do not count), the product name, or the user.
 
-The text has no rates of PCIe and NICs, which the user says where they matter. Without one for PCIe, a NIC hangs on the
+The text has no rates of PCIe and NICs, which the user gives if they matter. Without one for PCIe, a NIC hangs on the
 GPUs that it is nearest to. Matrices of ``topo -p2p`` behind the first are not read.
 """
 
@@ -16,16 +17,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
-from .box import Box, Cable, Layout, Role, both, join_all, merged
-from .link_rates import GB, GENERATIONS, Rates, Rating, nvlink
-from .machine import imported
-from .text import read_text
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
+from .box import Box, Cable, Layout, Role, both, join_all, merge_cables
+from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, Rates, Rating, nvlink
+from .machine import machine_instance
 
 MAX_BYTES = 2**20
 MAX_DEVICES = 256
@@ -42,14 +43,14 @@ _STATUS = re.compile(r"^\s*(?:GPU ([0-9]{1,4}):|Link ([0-9]{1,2}): (?:([0-9]{1,4
 
 @dataclass(frozen=True)
 class Matrix:
-    """What ``topo -m`` prints.
+    """The matrix of ``topo -m``.
 
     Parameters
     ----------
     gpus, nics : tuple of str
-        Names in their order.
+        Names in their order of rows.
     cells : mapping
-        What is written for a pair, in both orders.
+        Text of a pair, in both orders.
     """
 
     gpus: tuple[str, ...]
@@ -62,7 +63,7 @@ class Matrix:
         return int(found[1]) if found else 0
 
     def near(self, one: str, other: str) -> int | None:
-        """How near two devices are over PCIe; None where NVLinks hide it."""
+        """Return the PCIe distance of two devices; None where NVLinks hide it."""
         return _NEAR.get(self.cells[one, other])
 
 
@@ -87,14 +88,16 @@ def import_nvidia_smi(
     InputError
         If there is no matrix, it is wrong, or it can mean several machines.
     """
-    with located(source=str(paths[0])):
+    with locate_errors(source=str(paths[0])):
         text = _ANSI.sub("", "\n".join(read_text(path, MAX_BYTES) for path in paths))
         matrix = read_matrix(text)
-        single, origin = _nvlink(matrix, text, rates)
+        named = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
+        single, origin = _nvlink(matrix, text, rates, named)
         parts, cables = _nvlinks(matrix, single)
-        box = _with_pcie(matrix, parts, cables, rates, layout)
+        sharp = bool(named) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in named)
+        box = replace(_with_pcie(matrix, parts, cables, rates, layout), nvls=sharp)
         told = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
-        return imported(box, layout, name=name or paths[0].stem, source=told)
+        return machine_instance(box, layout, name=name or paths[0].stem, source=told)
 
 
 def read_matrix(text: str) -> Matrix:
@@ -115,7 +118,7 @@ def read_matrix(text: str) -> Matrix:
         if not names:
             names = _header(words)
         elif words[0] in names:
-            with located(f"line {number}"):
+            with locate_errors(f"line {number}"):
                 rows[words[0]] = _row(words, names)
         if names and len(rows) == len(names):
             break
@@ -123,7 +126,7 @@ def read_matrix(text: str) -> Matrix:
         raise InputError("no matrix of nvidia-smi topo -m; expected a line such as 'GPU0 GPU1 ... CPU Affinity'")
     missing = [row for row in names if row not in rows]
     if missing:
-        raise InputError(f"the matrix has no row of {shown(missing[0])}; expected one for each of its columns")
+        raise InputError(f"the matrix has no row of {show_value(missing[0])}; expected one for each of its columns")
     legend = dict(_LEGEND.findall(text))
     called = {row: row.lower() if _GPU.match(row) else legend.get(row, row) for row in names}
     if len(set(called.values())) < len(names):
@@ -131,9 +134,11 @@ def read_matrix(text: str) -> Matrix:
     cells = {(called[a], called[b]): rows[a][j] for a in names for j, b in enumerate(names)}
     for (a, b), cell in cells.items():
         if cell != cells[b, a]:
-            raise InputError(f"{shown(cell)} from {a} to {b}, but {shown(cells[b, a])} back; expected the same")
+            raise InputError(
+                f"{show_value(cell)} from {a} to {b}, but {show_value(cells[b, a])} back; expected the same"
+            )
         if (a == b) != (cell == "X"):
-            raise InputError(f"{shown(cell)} from {a} to {b}; expected X on the diagonal alone")
+            raise InputError(f"{show_value(cell)} from {a} to {b}; expected X only on the diagonal")
     gpus = tuple(called[row] for row in names if _GPU.match(row))
     return Matrix(gpus, tuple(called[row] for row in names if not _GPU.match(row)), cells)
 
@@ -145,7 +150,7 @@ def _header(words: Sequence[str]) -> list[str]:
     end = next((i for i, word in enumerate(words) if word in _TAIL), len(words))
     names = list(words[:end])
     if len(set(names)) < len(names) or len(names) > MAX_DEVICES or max(map(len, names)) > 60:
-        raise InputError(f"{len(names):,} columns; expected at most {MAX_DEVICES}, each with a name of its own")
+        raise InputError(f"{len(names):,} columns; expected at most {MAX_DEVICES}, each with its own name")
     return names
 
 
@@ -158,7 +163,7 @@ def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
     for name, cell in zip(names, cells, strict=False):
         if cell != "X" and not _near_or_nv(cell):
             expected = "expected X, NV#, PIX, PXB, PHB, NODE or SYS, with a space or tab behind it"
-            raise InputError(f"{shown(cell)} from {words[0]} to {name}; {expected}")
+            raise InputError(f"{show_value(cell)} from {words[0]} to {name}; {expected}")
     if len(cells) < len(names):
         raise InputError(f"{len(cells)} cells for {len(names)} columns")
     return cells
@@ -172,8 +177,8 @@ class _Links:
     rate_Bps: Mapping[str, Fraction]
 
 
-def _nvlink(matrix: Matrix, text: str, rates: Rates) -> tuple[_Links, str]:
-    """How many NVLinks every GPU has, how fast they are, and who says so."""
+def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[_Links, str]:
+    """Find the number and the rate of the NVLinks of every GPU, and their source in words."""
     highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
     if not highest:
         return _Links({}, {}), "no NVLinks; rates of PCIe as given"
@@ -186,17 +191,16 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates) -> tuple[_Links, str]:
         count_of = {gpu: len(found) for gpu, found in status.items()}
         rate_of = {gpu: found[0] * share for gpu, found in status.items() if found}
         return _Links(count_of, rate_of), f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
-    named = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
     if len(named) != 1:
         found = f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch"
         raise InputError(
             f"{found}; expected --generation such as h100, --nvlink such as '18 x 25 GB/s', or the text of"
             " nvidia-smi -L or nvidia-smi nvlink -s in the file or in another one"
         )
-    name = named.pop()
-    generation = GENERATIONS[str(name)]
+    (name,) = named
+    generation = GENERATIONS[name]
     rate = nvlink(generation.capability).by(rates.rating)
-    origin = f"rates of NVLinks are the {rates.rating.value} ones of {str(name).upper()}"
+    origin = f"rates of NVLinks are the {rates.rating.value} ones of {name.upper()}"
     return _Links(dict.fromkeys(matrix.gpus, generation.links), dict.fromkeys(matrix.gpus, rate)), origin
 
 
@@ -224,7 +228,7 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
         if len(set(found[name])) > 1:
             rates = sorted({float(rate / GB) for rate in found[name]})
             raise InputError(
-                f"the NVLinks of {name} have several rates: {shown(rates)} GB/s; expected one, or --nvlink"
+                f"the NVLinks of {name} have several rates: {show_value(rates)} GB/s; expected one, or --nvlink"
             )
     return {name: found[name] for name in gpus}
 
@@ -268,12 +272,12 @@ def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list
 
 
 def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rates: Rates, layout: Layout) -> Box:
-    """The box, with a PCIe tree where its rate is known and NICs on their GPUs where it is not."""
+    """Return the box with a PCIe tree if its rate is known, else with NICs on their GPUs."""
     nics: dict[str, Role] = dict.fromkeys(matrix.nics, Role.NIC)
     ports: dict[str, Fraction | None] = dict.fromkeys(matrix.nics)
     if rates.pcie_Bps is not None:
         more, tree = pcie_tree(matrix, rates.pcie_Bps, rates.cpus_Bps)
-        return Box(matrix.gpus, {**parts, **more, **nics}, merged([*cables, *tree]), ports)
+        return Box(matrix.gpus, {**parts, **more, **nics}, merge_cables([*cables, *tree]), ports)
     if not join_all(matrix.gpus, cables):
         raise InputError("PCIe joins GPUs that NVLinks do not, and its rate is not in the text; expected --pcie")
     allowed = [nic for nic in matrix.nics if not layout.nics or nic in layout.nics]
@@ -285,20 +289,18 @@ def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rate
             used[nic] = None
             cables = [*cables, *both(gpu, nic, rate, pcie=True)]
     ports = {nic: None for nic in matrix.nics if nic in used or nic not in allowed}
-    return Box(matrix.gpus, {**parts, **nics}, merged(cables), ports, chosen=True)
+    return Box(matrix.gpus, {**parts, **nics}, merge_cables(cables), ports, chosen=True)
 
 
 def pcie_tree(matrix: Matrix, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
-    """PCIe switches and CPUs, from who is how near to whom.
+    """Return PCIe switches and CPUs, from the PCIe distances of devices.
 
     Parameters
     ----------
-    matrix : Matrix
-        The relations.
     rate : Fraction
-        Of every PCIe link in bytes per second.
+        Rate of every PCIe link in bytes per second.
     cpus : Fraction or None
-        Between two CPUs.
+        Rate between two CPUs in bytes per second.
 
     Raises
     ------

@@ -9,28 +9,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..core.answers import Answer
 from ..core.instance import Instance
 from ..core.schedule import Ints, Sends
 from ..core.trace import Trace
 from ..schedules.simulate.transfers import sends_of
 
 
-def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
+def chrome_trace(instance: Instance, answer: Answer, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
     """Write a trace as one JSON object, line by line.
 
     Parameters
     ----------
     instance, answer, pieces
-        What was simulated.
+        Problem, answer and pieces that were simulated.
     trace : Trace
-        What came out.
+        Result of the schedule's simulation.
 
     Yields
     ------
     str
         Lines. Every hop is a complete event (``ph`` X) in microseconds; its process is the rank that sends, its thread
         the link. Switches are processes behind the ranks. Arrows (``ph`` s and f) lead from the hop with which a chunk
-        came last to the hop that takes it on.
+        came last to the hop that forwards it.
     """
     topology = instance.topology
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
@@ -39,10 +40,10 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
         process.setdefault(node, len(process))
     yield '{"displayTimeUnit": "ns", "traceEvents": [\n'
     for node, number in process.items():
-        yield _named("process_name", topology.nodes[node].name, pid=number) + ",\n"
+        yield _metadata_event("process_name", topology.nodes[node].name, pid=number) + ",\n"
     pids = [process[source] for source, _ in topology.link_ends]
     for index, wire in enumerate(topology.links):
-        yield _named("thread_name", f"{wire.source} -> {wire.target}", pid=pids[index], tid=index) + ",\n"
+        yield _metadata_event("thread_name", f"{wire.source} -> {wire.target}", pid=pids[index], tid=index) + ",\n"
     start, length = trace.hop_start_s * 1e6, (trace.hop_end_s - trace.hop_start_s) * 1e6
     for row in np.argsort(trace.hop_start_s, kind="stable").tolist():
         link, send = int(sends.path_links[row]), int(sends.hop_send[row])
@@ -50,7 +51,7 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
         details = {"send": send, "chunk": chunk, "bytes": float(chunk_bytes[chunk])}
         when = {"ts": float(start[row]), "dur": float(length[row]), "pid": pids[link], "tid": link}
         yield json.dumps({"name": f"chunk {chunk}", "ph": "X", **when, "args": details}) + ",\n"
-    for number, rows in enumerate(_handed_on(sends, trace)):
+    for number, rows in enumerate(_forwarding_pairs(sends, trace)):
         for phase, row in zip("sf", rows, strict=True):
             link = int(sends.path_links[row])
             when = {"ts": float(start[row] + length[row] / 2), "pid": pids[link], "tid": link}
@@ -60,13 +61,13 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
     yield json.dumps(completion) + "\n]}\n"
 
 
-def _named(what: str, name: str, **numbers: int) -> str:
-    """A metadata event that names a process or a thread."""
+def _metadata_event(what: str, name: str, **numbers: int) -> str:
+    """Return a metadata event that names a process or a thread."""
     return json.dumps({"name": what, "ph": "M", **numbers, "args": {"name": name}})
 
 
-def _handed_on(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
-    """Pairs of hops: on the way of a send one after the other, and the last arrival of its chunk before its first hop."""
+def _forwarding_pairs(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
+    """Yield pairs of hops: consecutive ones of a send, and its chunk's last arrival before its first hop."""
     arrived: dict[tuple[int, int], list[int]] = defaultdict(list)
     for send in np.argsort(trace.end_s, kind="stable").tolist():
         arrived[int(sends.chunk[send]), int(sends.target[send])].append(send)

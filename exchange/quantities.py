@@ -1,4 +1,4 @@
-"""Rates and times of links as graphs and tables have them: under several names, the unit in the value or in the name.
+"""Rates and times of links in graphs and tables: under several names, with units in value or name.
 
 =============  ====================================================================================================
 rate           ``bandwidth``, ``bw``, ``capacity`` or ``rate``; ``LinkSpeedRaw`` is in bits per second
@@ -7,8 +7,8 @@ either         ``weight``, where its text has a unit
 =============  ====================================================================================================
 
 A value is a text with its unit, such as ``"25 GB/s"``, or a number whose unit is in the name: ``bandwidth_GBps``,
-``bandwidth (Gb/s)``, ``latency_us``. A float is the decimal that it is written as, so 0.7 is seven tenths. What says
-nothing certain is rejected: a number without a unit, ``bandwidth_gbps`` (bytes or bits), two values that differ.
+``bandwidth (Gb/s)``, ``latency_us``. 0.7 is read as exactly 7/10. Ambiguous input is rejected: a number without a unit,
+``bandwidth_gbps`` (bytes or bits), two values that differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.units import UnitKind, exact, parse
 
 _NAMES = {UnitKind.RATE: ("bandwidth", "bw", "capacity", "rate"), UnitKind.TIME: ("latency", "delay")}
@@ -32,18 +32,18 @@ RAW, OF_MODULE = "LinkSpeedRaw", "capacity of module"
 def quantity(
     fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None, default: str | None = None
 ) -> str | None:
-    """Rate or time of a link, written as in an instance file; None where no field has one and there is no default.
+    """Return the rate or time of a link as in an instance file; None without field and default.
 
     Parameters
     ----------
     fields : mapping
-        What is said of the link; fields of other names do not count.
+        Attributes of the link; fields of other names are ignored.
     kind : UnitKind
-        A rate or a time.
+        Kind of quantity, a rate or a time.
     unit : str, optional
         Unit of numbers whose unit is neither in the value nor in the name.
     default : str, optional
-        Where no field has one; a number called ``weight`` is none then.
+        Value if no field has one; a number called ``weight`` then does not count.
 
     Raises
     ------
@@ -51,24 +51,24 @@ def quantity(
         If a value is no quantity of this kind, its unit is not certain, or two values differ.
     """
     found: dict[str, str] = {}
-    for name, value, said in _said(fields, kind, unit):
-        with located(name):
+    for name, value, said in _stated_quantities(fields, kind, unit):
+        with locate_errors(name):
             found[name] = _text(value, kind, said or unit)
     values = {parse(text, kind) for text in found.values()}
     if len(values) > 1:
-        told = " and ".join(f"{name} {shown(text)}" for name, text in found.items())
+        told = " and ".join(f"{name} {show_value(text)}" for name, text in found.items())
         raise InputError(f"{told} differ; expected one of them")
     if not found and default is not None:
         parse(default, kind, allow_zero=kind is UnitKind.TIME)
         return default
     if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
-        text = f"{shown(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 GB/s'"
+        text = f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 GB/s'"
         raise InputError(text, place="weight")
     return next(iter(found.values()), None)
 
 
 def is_quantity(name: str) -> bool:
-    """Whether a field of this name is a rate or a time.
+    """Return whether a field of this name is a rate or a time.
 
     Raises
     ------
@@ -79,14 +79,16 @@ def is_quantity(name: str) -> bool:
     return any(match is not None and _unit_of(match[1] or "", kind)[0] for match, kind in matches)
 
 
-def _said(fields: Mapping[str, Any], kind: UnitKind, unit: str | None) -> Iterator[tuple[str, Any, str | None]]:
+def _stated_quantities(
+    fields: Mapping[str, Any], kind: UnitKind, unit: str | None
+) -> Iterator[tuple[str, Any, str | None]]:
     """Fields of this kind with their values and the units that their names say."""
     for name, value in fields.items():
         if value is None or (isinstance(value, str) and not value):
             continue
         if name in (RAW, OF_MODULE):
             said = "b/s" if name == RAW else unit
-            if kind is UnitKind.RATE and said is not None and parse(f"{_written(value)} {said}", kind):
+            if kind is UnitKind.RATE and said is not None and parse(f"{_value_text(value)} {said}", kind):
                 yield name, value, said
         elif name == "weight":
             if isinstance(value, str) and not _is_number(value) and _has_unit(value, kind):
@@ -102,7 +104,7 @@ def _pattern(kind: UnitKind) -> re.Pattern[str]:
 
 
 def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
-    """Whether what stands behind a name is a unit, and which."""
+    """Return whether the suffix of a name is a unit, and which one."""
     if not suffix:
         return True, None
     spelled = (suffix, suffix.replace("_", "/"), re.sub("(?:_per_|p)s$", "/s", suffix))
@@ -110,12 +112,12 @@ def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
         return True, unit
     near = sorted(unit for unit in kind.units if unit.lower() in {text.lower() for text in spelled})
     if near:
-        raise InputError(f"{shown(suffix)} may be {' or '.join(near)}; expected the unit as it is written there")
+        raise InputError(f"{show_value(suffix)} may be {' or '.join(near)}; expected the unit in that spelling")
     return False, None
 
 
 def _text(value: Any, kind: UnitKind, unit: str | None) -> str:
-    """A value as a text with a unit."""
+    """Format a value as a text with a unit."""
     rate = kind is UnitKind.RATE
     if not _is_number(value):
         parse(value, kind, allow_zero=not rate)
@@ -123,9 +125,9 @@ def _text(value: Any, kind: UnitKind, unit: str | None) -> str:
     if unit is None:
         name = "bandwidth_GBps" if rate else "latency_us"
         expected = f"{kind.example!r}, a name such as {name}, or a unit for all numbers"
-        raise InputError(f"{shown(value)} has no unit; expected {expected}")
-    parse(f"{_written(value)} {unit}", kind, allow_zero=not rate)
-    return exact(Fraction(_written(value)), unit)
+        raise InputError(f"{show_value(value)} has no unit; expected {expected}")
+    parse(f"{_value_text(value)} {unit}", kind, allow_zero=not rate)
+    return exact(Fraction(_value_text(value)), unit)
 
 
 def _has_unit(text: str, kind: UnitKind) -> bool:
@@ -137,19 +139,19 @@ def _has_unit(text: str, kind: UnitKind) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number, or a text that is one."""
+    """Return whether a value is a number, or the text of one."""
     if isinstance(value, str):
         return _NUMBER.match(value) is not None
     return isinstance(_plain(value), int | float | Fraction | Decimal) and not isinstance(_plain(value), bool)
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy as one of Python; a float of fewer bits is the decimal that it is written as."""
+    """Convert a number of numpy to one of Python; short floats keep their decimal text."""
     if not hasattr(value, "dtype") or getattr(value, "shape", None) != ():
         return value
     plain = value.item()
     return float(str(value)) if isinstance(plain, float) else plain
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else str(_plain(value))

@@ -18,11 +18,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
 from .box import Box, Cable, Layout, Role, both, join_all
 from .link_rates import AMD_GENERATIONS, XGMI, Rates
-from .machine import imported
-from .text import read_text
+from .machine import machine_instance
 
 MAX_BYTES = 2**20
 MAX_GPUS = 256
@@ -35,14 +35,14 @@ _WEIGHTS, _TYPES = "weight between two gpus", "link type between two gpus"
 
 @dataclass(frozen=True)
 class Relations:
-    """What the text says of a box.
+    """Relations between the GPUs of a box.
 
     Parameters
     ----------
     gpus : tuple of str
-        In their order.
+        Names in the order of the text.
     links : tuple of (str, str)
-        Pairs that an xGMI link joins, in both orders.
+        Pairs joined by an xGMI link, in both orders.
     numa : mapping
         NUMA node of every GPU.
     """
@@ -57,21 +57,19 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
 
     Parameters
     ----------
-    path : Path
-        The file.
     layout : Layout
-        How many boxes there are, and how they are joined.
+        Number of boxes, and the network between them.
     rates : Rates
-        What the text does not say.
+        Rates that the text lacks.
     name : str or None
         Name of the instance; by default the file's.
 
     Raises
     ------
     InputError
-        If the text is wrong, or does not say enough.
+        If the text is wrong or incomplete.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         relations = read_relations(read_text(path, MAX_BYTES))
         parts: dict[str, Role] = {}
         cables: list[Cable] = []
@@ -86,7 +84,7 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
             raise InputError("PCIe joins GPUs that xGMI does not, and its rate is not in the text; expected --pcie")
         box = Box(relations.gpus, parts, tuple(cables))
         told = f"{path.name}, rocm-smi --showtopo; {origin}"
-        return imported(box, layout, name=name or path.stem, source=told)
+        return machine_instance(box, layout, name=name or path.stem, source=told)
 
 
 def read_relations(text: str) -> Relations:
@@ -110,18 +108,20 @@ def read_relations(text: str) -> Relations:
     weights, types = (_matrix(blocks.get(title, []), title) for title in (_WEIGHTS, _TYPES))
     gpus = tuple(dict.fromkeys(a for a, _ in weights))
     if gpus != tuple(dict.fromkeys(a for a, _ in types)):
-        raise InputError("weights and link types are not of the same GPUs")
+        raise InputError("weights and link types list different GPUs")
     links: list[tuple[str, str]] = []
     for (a, b), kind in types.items():
         if a == b:
             continue
-        with located(f"{a} to {b}"):
+        with locate_errors(f"{a} to {b}"):
             if (kind, weights[a, b]) != (types[b, a], weights[b, a]):
-                raise InputError(f"{shown(kind)} of weight {shown(weights[a, b])}, but not the same back")
+                raise InputError(
+                    f"{show_value(kind)} of weight {show_value(weights[a, b])}, but different in the other direction"
+                )
             if kind not in ("XGMI", "PCIE"):
-                raise InputError(f"link type {shown(kind)}; expected XGMI or PCIE")
+                raise InputError(f"link type {show_value(kind)}; expected XGMI or PCIE")
             if not re.match(r"[0-9]{1,6}\Z", weights[a, b]):
-                raise InputError(f"weight {shown(weights[a, b])}; expected an integer")
+                raise InputError(f"weight {show_value(weights[a, b])}; expected an integer")
             if kind == "XGMI" and int(weights[a, b]) == _ONE_HOP:
                 links.append((a, b))
     return Relations(gpus, tuple(links), {gpu: numa.get(gpu, 0) for gpu in gpus})
@@ -129,7 +129,7 @@ def read_relations(text: str) -> Relations:
 
 def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
     """Cells of a block: a header of GPUs, then a row for each."""
-    with located(title):
+    with locate_errors(title):
         header = lines[0].split() if lines else []
         if not header or not all(map(_GPU.match, header)) or len(set(header)) < len(header):
             raise InputError("no such block; expected the text of rocm-smi --showtopo")

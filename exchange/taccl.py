@@ -2,17 +2,17 @@
 
 A *topology* has costs for data of one size: ``alpha`` of a link and ``betas`` in microseconds, ``remote_alpha`` and
 ``remote_beta`` between boxes, whose ``nics_per_node`` the connections share. Custom ones have matrices ``links`` and
-``betas`` (row: target); of the known ones the code has the links, and ``node_betas_list`` has one entry (all GPUs on a
+``betas`` (row: target); the code has the links of the known ones, and ``node_betas_list`` has one entry (all GPUs on a
 switch, DGX-2) or two (a hybrid cube mesh, NDv2). ``invbws`` are alpha + beta and are not read.
 
-A *sketch* has ``nnodes`` and ``internode_conn``: which GPUs send to which GPUs of all other boxes. Each connection has the
-bandwidth of the NICs over the number of connections. Two boxes are joined directly, more by a switch for every sender.
-What guides TACCL's search (strategies, symmetry, ``input_chunkup``) is not read.
+A *sketch* has ``nnodes`` and ``internode_conn``: which GPUs send to which GPUs of all other boxes. Each connection has
+the bandwidth of the NICs over the number of connections. Two boxes are joined directly, more by a switch for every
+sender. Fields that guide TACCL's search (strategies, symmetry, ``input_chunkup``) are not read.
 
-What means something else there:
+Differences from cwb:
 
-* A cost is that of data of a size which only the name says (``DGX2_1MB``). A MB is 2²⁰ bytes: the profiles for 1 KB and
-  32 KB have the same costs for a byte when a MB has 1024 KB.
+* A cost is that of data of a size that only the name contains (``DGX2_1MB``). A MB is 2²⁰ bytes: the profiles for 1 KB
+  and 32 KB have the same costs for a byte when a MB has 1024 KB.
 * Profiles may be multiplied by a factor, so that costs are large integers; those of 1 KB are, by 100, those of 32 KB by
   10. The factor is in no file: ``time_unit`` is 1 us over it.
 """
@@ -26,13 +26,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import read_text
 from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 from .link_rates import GB
 from .machine import MAX_SIZE, checked_instance
-from .text import read_text
 
 MAX_BYTES = 16 * 2**20
 MAX_GPUS, MAX_BOXES = 1024, 1024
@@ -53,22 +53,22 @@ def import_taccl(
     Parameters
     ----------
     path : Path
-        The topology.
+        File of the topology, in JSON.
     sketch : Path or None
-        The sketch.
+        File of the sketch, in JSON.
     size : str or None
-        The size of the data that has the costs; by default what the name of the topology says.
+        Data size of the costs; by default that in the name of the topology.
     time_unit : str
-        What a cost of 1 is.
+        Time of a cost of 1.
     name : str or None
         Name of the instance; by default the topology's.
 
     Raises
     ------
     InputError
-        If a file is wrong, or the size is not said.
+        If a file is wrong, or the size is not given.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = _object(path)
         title = str(data.get("name", ""))[:100]
         unit = parse(time_unit, UnitKind.TIME, allow_zero=False)
@@ -77,7 +77,7 @@ def import_taccl(
         nodes, links = _box(costs, gpus)
     boxes, connections = 1, dict[int, list[int]]()
     if sketch is not None:
-        with located(source=str(sketch)):
+        with locate_errors(source=str(sketch)):
             boxes, connections = _sketch(_object(sketch), gpus)
     if boxes * (len(nodes) + len(links)) > MAX_SIZE:
         raise InputError(f"{boxes:,} boxes of {len(links):,} links; expected at most {MAX_SIZE:,}", source=str(sketch))
@@ -86,7 +86,7 @@ def import_taccl(
     all_nodes += [_relay(p + node) for p in prefix for node in nodes if not node.startswith("gpu")]
     all_links = [{**link, **{e: p + link[e] for e in ("source", "target")}} for p in prefix for link in links]
     if boxes > 1:
-        with located(source=str(path)):
+        with locate_errors(source=str(path)):
             relays, outside = _between(costs, prefix, connections)
         all_nodes += [_relay(node) for node in relays]
         all_links += outside
@@ -94,7 +94,7 @@ def import_taccl(
     told = f"{path.name}{f' and {sketch.name}' if sketch else ''}, a topology of TACCL (microsoft/taccl)"
     told += f"; costs are of {exact(costs.size_bytes, 'B')}, in units of {time_unit}"
     network = {"nodes": all_nodes, "links": all_links}
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         return checked_instance(network, name=name or path.stem, description=about, source=told)
 
 
@@ -109,23 +109,23 @@ class _Costs:
         cost = _number(beta, place)
         if not cost:
             raise InputError("0; expected a cost above 0", place=place)
-        with located(place):
+        with locate_errors(place):
             return exact(self.size_bytes * share / (cost * self.unit_s) / GB, "GB/s")
 
     def time(self, key: str, parts: int = 1) -> str:
         """Latency of an alpha, or one of several equal parts of it."""
-        with located(key):
+        with locate_errors(key):
             return exact(_number(self.data.get(key), "") * self.unit_s / parts * 10**6, "us")
 
 
 def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """Nodes and links of a box."""
+    """Return nodes and links of a box."""
     names = [f"gpu{i}" for i in range(gpus)]
     betas = costs.data.get("node_betas_list")
     if "links" in costs.data:
         return names, _custom(costs, names)
     if not isinstance(betas, list) or len(betas) not in (1, 2):
-        raise InputError(f"{shown(betas)}; expected one cost or two, or links and betas", place="node_betas_list")
+        raise InputError(f"{show_value(betas)}; expected one cost or two, or links and betas", place="node_betas_list")
     if len(betas) == 1:
         rate, latency = costs.rate(betas[0], "node_betas_list[0]"), costs.time("alpha", 2)
         links = [_link(gpu, "nvswitch", rate, latency, both=True) for gpu in names]
@@ -138,7 +138,7 @@ def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
-    """Links of matrices whose rows are targets."""
+    """Return the links of matrices whose rows are targets."""
     matrices = {key: costs.data.get(key) for key in ("links", "betas")}
     for key, matrix in matrices.items():
         square = isinstance(matrix, list) and len(matrix) == len(names)
@@ -156,7 +156,7 @@ def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int]]]:
-    """Number of boxes, and the receivers of every sender."""
+    """Return the number of boxes, and the receivers of every sender."""
     boxes = _integer(data, "nnodes", 1, MAX_BOXES)
     inter = data.get("internode_sketch")
     if boxes == 1:
@@ -167,7 +167,7 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
     place = "internode_sketch.internode_conn"
     if not isinstance(conn, dict) or not conn:
         raise InputError(
-            f"{shown(conn)}; expected receivers of every sender, fully-connected or direct-map", place=place
+            f"{show_value(conn)}; expected receivers of every sender, fully-connected or direct-map", place=place
         )
     found: dict[int, list[int]] = {}
     for sender, receivers in conn.items():
@@ -177,14 +177,14 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
 
 def _rank(text: str, gpus: int, place: str) -> int:
     if not re.match(r"[0-9]{1,5}\Z", text) or int(text) >= gpus:
-        raise InputError(f"sender {shown(text)}; expected a GPU from 0 to {gpus - 1}", place=place)
+        raise InputError(f"sender {show_value(text)}; expected a GPU from 0 to {gpus - 1}", place=place)
     return int(text)
 
 
 def _receivers(value: Any, gpus: int, place: str) -> list[int]:
     listed = value if isinstance(value, list) else []
     if not listed or not all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed) or len({*listed}) < len(listed):
-        raise InputError(f"receivers {shown(value)}; expected different GPUs from 0 to {gpus - 1}", place=place)
+        raise InputError(f"receivers {show_value(value)}; expected different GPUs from 0 to {gpus - 1}", place=place)
     return listed
 
 
@@ -229,25 +229,25 @@ def _size(title: str, size: str | None) -> Fraction:
         return parse(size, UnitKind.SIZE, allow_zero=False)
     found = _SIZE_IN_NAME.search(title)
     if not found or not int(found[1]):
-        raise InputError(f"{shown(title)} does not say which size of data has the costs; expected --size", place="name")
+        raise InputError(f"{show_value(title)} does not name the data size of the costs; expected --size", place="name")
     return Fraction(int(found[1]) * _BINARY[found[2].upper()])
 
 
 def _object(path: Path) -> dict[str, Any]:
     data = parse_json(read_text(path, MAX_BYTES).encode(), 10_000)
     if not isinstance(data, dict):
-        raise InputError(f"{shown(data)}; expected an object")
+        raise InputError(f"{show_value(data)}; expected an object")
     return data
 
 
 def _integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
     value = data.get(key)
     if type(value) is not int or not low <= value <= high:
-        raise InputError(f"{shown(value)}; expected an integer from {low} to {high:,}", place=key)
+        raise InputError(f"{show_value(value)}; expected an integer from {low} to {high:,}", place=key)
     return value
 
 
 def _number(value: Any, place: str) -> Fraction:
     if type(value) not in (int, float) or not isfinite(value) or not 0 <= value <= 10**12:
-        raise InputError(f"{shown(value)}; expected a number that is not negative", place=place or None)
+        raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place or None)
     return Fraction(repr(value))

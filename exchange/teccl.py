@@ -30,8 +30,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
-from ..core.fields import validated
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.fields import run_validation
+from ..core.files import read_text
 from ..core.strict_json import parse_json
 from ..core.topology import Topology
 from ..core.units import exact
@@ -40,7 +41,6 @@ from ..instances.expression import parse_expression
 from ..instances.generators import generate
 from ..instances.loader import find_workload, network_from_text
 from ..instances.schema import InstanceFile
-from .text import read_text
 
 #: The largest file that the original has written is a hundred times smaller.
 MAX_BYTES = 64 * 2**20
@@ -64,11 +64,11 @@ class OriginalSend:
     chunk : int
         Number of the chunk at its source.
     source : int
-        The node that the chunk comes from, as the code counts nodes.
+        Origin of the chunk, in the code's numbering of nodes.
     epoch : int
-        In which it starts.
+        Epoch in which it starts.
     way : tuple of int
-        Nodes, the switches in between included.
+        Nodes of the path, switches included.
     volume : Fraction
         Part of the chunk that is sent.
     """
@@ -82,14 +82,14 @@ class OriginalSend:
 
 @dataclass(frozen=True)
 class OriginalSchedule:
-    """What is read of a schedule file.
+    """Contents of a schedule file.
 
     Parameters
     ----------
     epoch_s : Fraction
         Length of an epoch in seconds.
     epochs : int
-        What the file says the schedule takes.
+        Length of the schedule according to the file.
     flows : tuple of OriginalSend
         Sends, in the order of the file.
     """
@@ -104,8 +104,6 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
 
     Parameters
     ----------
-    path : Path
-        The file.
     as_drawn : bool
         Whether the network is that of the paper's figure where the code has another.
     name : str or None
@@ -114,18 +112,18 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
     Returns
     -------
     dict
-        What the instance file says, checked by building it.
+        Content of the instance file, checked by building it.
 
     Raises
     ------
     InputError
-        If the file is wrong; names the file, the place, the value and what was expected.
+        If the file is wrong; names the file, the place, the value and the expectation.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
         topology, instance = (_object(data.get(key), key) for key in ("TopologyParams", "InstanceParams"))
         network = network_expression(topology, as_drawn=as_drawn)
-        with located("TopologyParams"):
+        with locate_errors("TopologyParams"):
             ranks = len(generate(parse_expression(network)).ranks)
         kind = _integer(instance.get("collective", 1), "InstanceParams.collective", 1)
         if kind not in _COLLECTIVES:
@@ -143,8 +141,8 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
         "network": network,
         "collective": {"kind": _COLLECTIVES[kind], "size": exact(size, "B"), "chunks": chunks},
     }
-    with located(source="the imported instance"):
-        file = validated(lambda: InstanceFile.model_validate(result))
+    with locate_errors(source="the imported instance"):
+        file = run_validation(lambda: InstanceFile.model_validate(result))
         build_instance(file, result["name"], find_workload, network_from_text)
     return result
 
@@ -156,7 +154,7 @@ def topology_name(path: Path) -> str:
 
 
 def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
-    """Generator expression of ``TopologyParams``."""
+    """Return the generator expression of ``TopologyParams``."""
     name, chassis = topology.get("name", "DGX1"), _integer(topology.get("chassis", 1), "TopologyParams.chassis", 1)
     match str(name).lower():
         case "dgx1":
@@ -174,7 +172,7 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
             return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
         case _:
             expected = "expected DGX1, DGX2, NDv2, AMD or Mesh"
-            raise InputError(f"{shown(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
+            raise InputError(f"{show_value(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
 
 
 def read_schedule(path: Path) -> OriginalSchedule:
@@ -185,11 +183,11 @@ def read_schedule(path: Path) -> OriginalSchedule:
     InputError
         If it has not the form that the code writes.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
         lines = data.get("7-Flows")
         if not isinstance(lines, list):
-            raise InputError(f"{shown(lines)}; expected a list of lines", place="7-Flows")
+            raise InputError(f"{show_value(lines)}; expected a list of lines", place="7-Flows")
         epoch = _number(data.get("1-Epoch_Duration"), "1-Epoch_Duration")
         epochs = _integer(data.get("3-Epochs_Required"), "3-Epochs_Required", 0)
         return OriginalSchedule(epoch, epochs, tuple(_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)))
@@ -199,29 +197,27 @@ def _flow(line: Any, place: str) -> OriginalSend:
     found = _FLOW.match(line) if isinstance(line, str) else None
     if found is None:
         expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
-        raise InputError(f"{shown(line)}; {expected}", place=place)
+        raise InputError(f"{show_value(line)}; {expected}", place=place)
     chunk, source, tail, head = (int(found[index]) for index in range(1, 5))
     try:
         volume = Fraction(found[5] or 1)
     except ValueError:
-        raise InputError(f"{shown(found[5])} is no volume", place=place) from None
+        raise InputError(f"{show_value(found[5])} is no volume", place=place) from None
     between = tuple(int(text) for text in re.findall(r"\d+", found[7] or ""))
     return OriginalSend(chunk, source, int(found[6]), (tail, *between, head), volume)
 
 
 def position(topology: Topology, name: str, node: int) -> int:
-    """Position of a node that the code counts as ``node``.
+    """Return the position of a node of the code's numbering.
 
     It counts switches first, those of DGX2 at the head of their chassis.
 
     Parameters
     ----------
-    topology : Topology
-        The network of the instance.
     name : str
-        ``TopologyParams.name``.
+        Value of ``TopologyParams.name`` in the input.
     node : int
-        As the code counts.
+        Number of the node in the code.
 
     Raises
     ------
@@ -249,24 +245,26 @@ def _code_order(topology: Topology, name: str) -> list[str]:
 def _alpha(topology: Mapping[str, Any]) -> Fraction:
     alpha = topology.get("alpha", [0, 0])
     if not isinstance(alpha, list) or len(alpha) != 2:
-        raise InputError(f"{shown(alpha)}; expected seconds of links and of switches", place="TopologyParams.alpha")
+        raise InputError(
+            f"{show_value(alpha)}; expected seconds of links and of switches", place="TopologyParams.alpha"
+        )
     return _number(alpha[0], "TopologyParams.alpha[0]")
 
 
 def _object(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{shown(value)}; expected an object", place=place)
+        raise InputError(f"{show_value(value)}; expected an object", place=place)
     return value
 
 
 def _integer(value: Any, place: str, low: int) -> int:
     if type(value) is not int or not low <= value <= 10**6:
-        raise InputError(f"{shown(value)}; expected an integer from {low}", place=place)
+        raise InputError(f"{show_value(value)}; expected an integer from {low}", place=place)
     return value
 
 
 def _number(value: Any, place: str) -> Fraction:
-    """Read a number as it is written: the shortest text of a float is what somebody typed."""
+    """Parse a number exactly; a float counts as its shortest decimal text."""
     if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise InputError(f"{shown(value)}; expected a number that is not negative", place=place)
+        raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place)
     return Fraction(repr(value))

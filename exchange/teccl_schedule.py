@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.collective import CollectiveKind
-from ..core.errors import InputError, located
-from ..core.fields import validated
+from ..core.collective import Collective
+from ..core.errors import InputError, locate_errors
+from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.schedule import Chunks
 from ..core.timing import Semantics, Timing
@@ -40,12 +40,10 @@ class ImportedSchedule:
     ----------
     instance : Instance
         The problem, on the grid of the file.
-    chunks : Chunks
-        What is moved.
     sends : tuple of (int, int, tuple of int)
         Chunk, epoch of the start, and links.
     epochs : int
-        What the file says the schedule takes.
+        Length of the schedule according to the file.
     """
 
     instance: Instance
@@ -60,21 +58,19 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
     Parameters
     ----------
     data : dict
-        The instance that the input states (:func:`.teccl.import_teccl`).
+        The instance of the input (:func:`.teccl.import_teccl`).
     network : str
-        ``TopologyParams.name`` of the input.
-    path : Path
-        The schedule file.
+        Value of ``TopologyParams.name`` in the input.
 
     Raises
     ------
     InputError
         If the file is wrong, or names nodes, links or chunks that the instance does not have.
     """
-    file = validated(lambda: InstanceFile.model_validate(data))
+    file = run_validation(lambda: InstanceFile.model_validate(data))
     instance = build_instance(file, data["name"], find_workload, network_from_text)
     original = read_schedule(path)
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         if not original.epoch_s:
             raise InputError("an epoch of no time", place="1-Epoch_Duration")
         return _on_grid(instance, network, original)
@@ -84,14 +80,14 @@ def _on_grid(instance: Instance, network: str, original: OriginalSchedule) -> Im
     topology, demand = instance.network, instance.demand
     assert isinstance(topology, Topology)  # noqa: S101 (every network of the importer is one)
     assert demand is not None  # noqa: S101 (the importer asks for a collective)
-    to_each = demand.collective is CollectiveKind.ALL_TO_ALL
+    to_each = demand.collective is Collective.ALL_TO_ALL
     timing = Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each)
     links = {ends: e for e, ends in enumerate(topology.link_ends)}
     rank = {node: r for r, node in enumerate(topology.rank_nodes)}
     per_source = demand.chunks * (len(rank) if to_each else 1)
     sends: list[tuple[int, int, tuple[int, ...]]] = []
     for index, flow in enumerate(original.flows):
-        with located(f"7-Flows[{index}]"):
+        with locate_errors(f"7-Flows[{index}]"):
             sends.append(_send(topology, network, flow, links, rank, per_source))
     return ImportedSchedule(
         instance.with_changes(timing=timing),

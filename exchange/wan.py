@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located
+from ..core.errors import InputError, locate_errors
 from .graph_network import Defaults, network_of
-from .graphs import Graph, checked, from_node_link, read_graph
+from .graphs import Graph, check_graph, from_node_link, read_graph
 from .machine import checked_instance
 
 #: Where TopoHub's networks are asked for, such as ``topohub:sndlib/germany50``.
@@ -36,14 +36,14 @@ def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict
     InputError
         If the file is wrong, or a link has no rate or no latency; names the file and the place.
     """
-    with located(source=source[:200]):
+    with locate_errors(source=source[:200]):
         graph = read_topohub(source.removeprefix(TOPOHUB)) if source.startswith(TOPOHUB) else read_graph(Path(source))
         network = network_of(graph, defaults)
     title = name or "-".join(graph.name.split()).lower() or "wan"
     about = f"{graph.name}: {len(network['nodes']):,} sites and {len(network['links']):,} links, imported."
     told = source if source.startswith(TOPOHUB) else Path(source).name
     told = f"{told}; latencies that it does not say are distances over 200,000 km/s"
-    with located(source="the imported instance"):
+    with locate_errors(source="the imported instance"):
         return checked_instance(network, name=title, description=about, source=told)
 
 
@@ -65,4 +65,4 @@ def read_topohub(name: str) -> Graph:
         data = topohub.get(name)
     except (KeyError, OSError):
         raise InputError("TopoHub has no such network; expected a name such as topohub:sndlib/germany50") from None
-    return checked(from_node_link(data, name.replace("/", "-")))
+    return check_graph(from_node_link(data, name.replace("/", "-")))

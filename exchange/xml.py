@@ -12,9 +12,19 @@ from typing import Any, Protocol
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..core.errors import InputError, shown
+from ..core.errors import InputError, show_value
 
-__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "Target", "feed_xml", "local", "outermost", "parse_xml", "texts"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_ELEMENTS",
+    "Element",
+    "Target",
+    "feed_xml",
+    "local_name",
+    "outermost_elements",
+    "parse_xml",
+    "texts",
+]
 
 #: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
 MAX_DEPTH = 64
@@ -29,7 +39,7 @@ def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMEN
     Parameters
     ----------
     text : str
-        The document; its size is for the caller to bound, as :func:`~cwb.exchange.text.read_text` does.
+        The document; its size is for the caller to bound, as :func:`~cwb.core.files.read_text` does.
     root : str or None
         Name that the outermost element must have, without its namespace.
     max_elements : int
@@ -47,15 +57,15 @@ def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMEN
         elements, or begins with another element.
     """
     tree = TreeBuilder()
-    _Reader(max_elements, _Named(tree), tree.data).read(text, namespaces=True)
+    _Reader(max_elements, _NamespaceTarget(tree), tree.data).read(text, namespaces=True)
     found = tree.close()
-    if root is not None and local(found) != root:
-        raise InputError(f"its root is {shown(local(found))}; expected {root}")
+    if root is not None and local_name(found) != root:
+        raise InputError(f"its root is {show_value(local_name(found))}; expected {root}")
     return found
 
 
 class Target(Protocol):
-    """What is told of every element as it opens and as it closes."""
+    """Receiver of the events of opening and closing elements."""
 
     def start(self, tag: str, attributes: dict[str, str], /) -> object:
         """Take the begin of an element."""
@@ -97,7 +107,7 @@ class _Reader:
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         if self._data is not None:
             parser.CharacterDataHandler = self._data
-        parser.StartDoctypeDeclHandler, parser.SkippedEntityHandler = _doctype, _skipped
+        parser.StartDoctypeDeclHandler, parser.SkippedEntityHandler = _doctype, _reject_entity
         self._parser = parser
         try:
             parser.Parse(text, True)
@@ -112,7 +122,7 @@ class _Reader:
         if self._count > self._most:
             raise InputError(f"more than {self._most:,} elements")
         if self._depth > MAX_DEPTH:
-            raise InputError(f"{shown(tag)} is nested deeper than {MAX_DEPTH} elements")
+            raise InputError(f"{show_value(tag)} is nested deeper than {MAX_DEPTH} elements")
         try:
             self._target.start(tag, attributes)
         except InputError as error:
@@ -126,41 +136,41 @@ class _Reader:
             raise error.at(place=f"line {self._parser.CurrentLineNumber}") from None
 
 
-class _Named:
+class _NamespaceTarget:
     """Hands elements to a builder of trees, with names as it writes those in namespaces."""
 
     def __init__(self, tree: TreeBuilder) -> None:
         self._tree = tree
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._tree.start(_named(tag), {_named(name): value for name, value in attributes.items()})
+        self._tree.start(_qualified_name(tag), {_qualified_name(name): value for name, value in attributes.items()})
 
     def end(self, tag: str) -> None:
-        self._tree.end(_named(tag))
+        self._tree.end(_qualified_name(tag))
 
 
-def _named(name: str) -> str:
-    """Name of an element or attribute as ElementTree writes it."""
+def _qualified_name(name: str) -> str:
+    """Return the name of an element or attribute as in ElementTree."""
     return f"{{{name}" if "}" in name else name
 
 
 def _doctype(name: str, system: str | None, public: str | None, declares: Any) -> None:
     del system, public
     if declares:
-        raise InputError(f"declares entities or more in its document type {shown(name)}; expected plain XML")
+        raise InputError(f"declares entities or more in its document type {show_value(name)}; expected plain XML")
 
 
-def _skipped(name: str, parameter: Any) -> None:
+def _reject_entity(name: str, parameter: Any) -> None:
     del parameter
-    raise InputError(f"names the entity {shown(name)}, which the file does not have; expected plain XML")
+    raise InputError(f"names the entity {show_value(name)}, which the file does not define; expected plain XML")
 
 
-def local(element: Element) -> str:
+def local_name(element: Element) -> str:
     """Name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
-def outermost(element: Element, *names: str) -> Iterator[Element]:
+def outermost_elements(element: Element, *names: str) -> Iterator[Element]:
     """Elements of these names below one, in the order of the text, without those inside one that has been found.
 
     No element is looked at twice, so that work on what is inside those that are found is linear.
@@ -170,7 +180,7 @@ def outermost(element: Element, *names: str) -> Iterator[Element]:
         child = next(waiting[-1], None)
         if child is None:
             waiting.pop()
-        elif local(child) in names:
+        elif local_name(child) in names:
             yield child
         else:
             waiting.append(iter(child))
@@ -181,5 +191,5 @@ def texts(element: Element) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for part in element.iter():
         if part is not element:
-            found.setdefault(local(part), part.text)
+            found.setdefault(local_name(part), part.text)
     return found

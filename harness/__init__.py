@@ -1,4 +1,4 @@
-"""Runs methods. Only this package reads a clock, which it passes to methods and solvers."""
+"""Execution of methods. Only this package reads a clock, which it passes to methods and solvers."""
 
 from __future__ import annotations
 

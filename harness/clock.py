@@ -10,19 +10,17 @@ from ..core.budget import Lap
 
 
 class WallClock:
-    """Measures phases by the wall, and knows the time that is left.
+    """Wall clock that measures phases and the remaining time.
 
     Parameters
     ----------
     time_limit_s : float or None
-        Seconds from now until the run should end.
+        Seconds from now until the run should end; None for no limit.
 
     Attributes
     ----------
-    limit_s : float or None
-        The time limit.
     broken_in : str or None
-        The phase that an exception has left first.
+        The first phase that an exception has ended.
     """
 
     def __init__(self, time_limit_s: float | None = None) -> None:
@@ -30,7 +28,7 @@ class WallClock:
         self._stands_at: float | None = None
         self._start = self._now()
         self.limit_s = time_limit_s
-        self._kept_s = 0.0
+        self._reserved_s = 0.0
         self._phases: dict[str, float] = {}
         self.broken_in: str | None = None
 
@@ -38,12 +36,12 @@ class WallClock:
         return (time.perf_counter() if self._stands_at is None else self._stands_at) - self._apart_s
 
     def cpu_s(self) -> float:
-        """Seconds of the processor, without what is timed apart."""
+        """Return the processor seconds, without phases timed apart."""
         return time.process_time() - self._apart_cpu_s
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
-        """Time a phase; the seconds of phases of the same name add up."""
+        """Time a phase; phases of the same name add up."""
         lap, start, used = Lap(), self._now(), self.cpu_s()
         try:
             yield lap
@@ -56,7 +54,7 @@ class WallClock:
 
     @contextmanager
     def apart(self, name: str) -> Iterator[None]:
-        """Time a phase for which the clock stands still: it counts toward no other phase, limit or total."""
+        """Time a phase while the clock stands still: it counts toward no other phase, limit or total."""
         start, used = time.perf_counter(), time.process_time()
         self._stands_at = start
         try:
@@ -69,18 +67,18 @@ class WallClock:
             self._phases[name] = self._phases.get(name, 0.0) + seconds
 
     def elapsed_s(self) -> float:
-        """Seconds since the clock was started, without what is timed apart."""
+        """Return the seconds since the start, without phases timed apart."""
         return self._now() - self._start
 
     def remaining_s(self) -> float | None:
-        """Seconds until the time limit, less those that are kept, never negative; None without a limit."""
-        return None if self.limit_s is None else max(0.0, self.limit_s - self._kept_s - self.elapsed_s())
+        """Return the unreserved seconds until the time limit, at least 0; None without a limit."""
+        return None if self.limit_s is None else max(0.0, self.limit_s - self._reserved_s - self.elapsed_s())
 
-    def keep(self, seconds: float) -> float | None:
-        """Keep at least so many seconds of the limit for what comes after; give those that are left with them."""
-        self._kept_s = max(self._kept_s, seconds)
+    def reserve_seconds(self, seconds: float) -> float | None:
+        """Reserve at least some seconds for later phases; return the remaining ones, reserved included."""
+        self._reserved_s = max(self._reserved_s, seconds)
         return None if self.limit_s is None else max(0.0, self.limit_s - self.elapsed_s())
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of every phase, and in total."""
+        """Return the seconds of every phase, and ``total``."""
         return {**self._phases, "total": self.elapsed_s()}

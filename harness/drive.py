@@ -1,21 +1,20 @@
-"""Gets tasks done: claims them, hands them to an executor, and appends their records to the ledger."""
+"""Driver of a comparison: claims tasks, submits them to an executor, and records their results."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ..core.budget import silent
+from ..core.budget import ignore
 from ..core.errors import CwbError
 from ..core.record import RunRecord
 from .executors import RunExecutor
-from .failure import failure
 from .ledger import Claims, Ledger
 from .supervise import supervise
 from .task import Task
@@ -25,19 +24,17 @@ _ASK_S = 0.5
 
 
 @dataclass(frozen=True)
-class Tally:
-    """Where a comparison is.
+class ComparisonProgress:
+    """Progress of a comparison.
 
     Parameters
     ----------
-    total : int
-        Runs to be made.
     done, running, failed : int
-        How many have a record now, are at work, and have the record of an error.
+        Runs with a record, runs in progress, and runs whose record is an error.
     others : int
-        How many another comparison has recorded meanwhile.
+        Runs that another comparison has recorded meanwhile.
     seconds_left : float or None
-        An estimate, by the mean of those that are done.
+        Estimate from the mean time per finished run; None before the first.
     """
 
     total: int
@@ -48,13 +45,13 @@ class Tally:
     seconds_left: float | None = None
 
 
-def unseen(tally: Tally) -> None:
-    """Show nothing."""
+def ignore_tally(tally: ComparisonProgress) -> None:
+    """Ignore the progress."""
     del tally
 
 
-def due(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> list[Task]:
-    """Tasks that the ledger has no record of, and those that are to be run again."""
+def due_tasks(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> list[Task]:
+    """Select the tasks without a record, and those to run again."""
 
     def is_due(task: Task) -> bool:
         entry = ledger.entry(task.key)
@@ -66,20 +63,16 @@ def due(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> lis
 
 
 class ExecutorGoneError(CwbError):
-    """The executor gave up runs that nobody has cancelled."""
+    """The executor dropped runs that were not cancelled."""
 
 
 class ComparisonDriver:
-    """One comparison at work.
+    """Driver of one comparison.
 
     Parameters
     ----------
-    tasks : sequence of Task
-        What is due.
     ledger, claims : Ledger, Claims
-        Where records go, and who is at work on what.
-    executor : RunExecutor
-        Makes the runs.
+        Destination of records, and locks on tasks in progress.
     progress, watch : callable
         Called with a line for each record; called with the tally whenever it changes.
     """
@@ -90,32 +83,33 @@ class ComparisonDriver:
         ledger: Ledger,
         claims: Claims,
         executor: RunExecutor,
-        progress: Callable[[str], None] = silent,
-        watch: Callable[[Tally], None] = unseen,
+        progress: Callable[[str], None] = ignore,
+        watch: Callable[[ComparisonProgress], None] = ignore_tally,
     ) -> None:
-        self._todo = list(tasks)
+        # Records that need no run are written first, however fast the others are.
+        self._todo = sorted(tasks, key=lambda task: task.record is None)
         self._begun_with = {task.key: _count(ledger, task.key) for task in tasks}
         self._ledger, self._claims, self._executor = ledger, claims, executor
         self._progress, self._watch = progress, watch
-        self._running: dict[Future[dict[str, Any]], Task] = {}
-        self.tally = Tally(len(tasks))
+        self._running: dict[Future[RunRecord], Task] = {}
+        self.tally = ComparisonProgress(len(tasks))
         self._start_s = time.perf_counter()
         self.records: list[RunRecord] = []
 
     def run(self, stop: threading.Event) -> None:
-        """Work until everything has a record, or the event is set."""
+        """Run tasks until all have a record, or the event is set."""
         while (self._todo or self._running) and not stop.is_set():
             self._fill()
             finished, _ = wait(self._running, timeout=_ASK_S if self._running else 0, return_when=FIRST_COMPLETED)
             for future in [each for each in self._running if each in finished]:
-                self._keep(future)
+                self._append_record(future)
                 if stop.is_set():
                     return
             if self._todo and not self._running and not finished:
                 stop.wait(_ASK_S)  # others are at work on all that is left
 
     def _fill(self) -> None:
-        """Hand over as many tasks as the executor takes; those that others have claimed are asked for again later."""
+        """Submit tasks up to the executor's capacity; retry later those that others have claimed."""
         capacity = self._executor.capacity()
         free = capacity - sum(_slots(task) for task in self._running.values())
         kept: list[Task] = []
@@ -129,62 +123,60 @@ class ComparisonDriver:
             self._ledger.refresh()
             if _count(self._ledger, task.key) > self._begun_with[task.key]:
                 self._claims.give_back(task.key)
-                self._told(others=self.tally.others + 1)
+                self._update_tally(others=self.tally.others + 1)
                 continue
             if task.record is not None:
-                self._running[_done(task.record)] = task
+                self._running[_finished_future(task.record)] = task
                 continue
-            self._running[self._executor.submit(supervise, task.to_json())] = task
+            self._running[self._executor.submit(supervise, task)] = task
             free -= _slots(task)
         self._todo = kept
-        self._told(running=len(self._running))
+        self._update_tally(running=len(self._running))
 
-    def _keep(self, future: Future[dict[str, Any]]) -> None:
+    def _append_record(self, future: Future[RunRecord]) -> None:
         """Append the record of a run."""
         task = self._running.pop(future)
         record = self._ledger.append(_record(future, task), self._begun_with[task.key])
         self._claims.give_back(task.key)
         if record is None:
-            self._told(others=self.tally.others + 1, running=len(self._running))
+            self._update_tally(others=self.tally.others + 1, running=len(self._running))
             return
         self.records.append(record)
         failed = self.tally.failed + (record.status == "error")
         done = len(self.records)
         left = self.tally.total - done - self.tally.others
         seconds_left = (time.perf_counter() - self._start_s) / done * left
-        self._told(done=done, running=len(self._running), failed=failed, seconds_left=seconds_left)
+        self._update_tally(done=done, running=len(self._running), failed=failed, seconds_left=seconds_left)
         seconds = record.seconds.get("total", 0.0)
         self._progress(f"{done}/{self.tally.total} {record.shown_status} in {seconds:.2f} s: {task.cell}")
 
-    def _told(self, **changes: Any) -> None:
+    def _update_tally(self, **changes: Any) -> None:
         self.tally = replace(self.tally, **changes)
         self._watch(self.tally)
 
 
 def _slots(task: Task) -> int:
-    """Threads that a run takes; none where the record is known without it."""
+    """Return the threads of a run; 0 if its record is known already."""
     return 0 if task.record is not None else task.cell.request.threads
 
 
-def _done(record: Mapping[str, Any]) -> Future[dict[str, Any]]:
-    """A future that has its result."""
-    future: Future[dict[str, Any]] = Future()
-    future.set_result(dict(record))
+def _finished_future(record: RunRecord) -> Future[RunRecord]:
+    future: Future[RunRecord] = Future()
+    future.set_result(record)
     return future
 
 
 def _count(ledger: Ledger, key: str) -> int:
-    """Records that the ledger has of a key."""
     entry = ledger.entry(key)
     return 0 if entry is None else entry.count
 
 
-def _record(future: Future[dict[str, Any]], task: Task) -> RunRecord:
-    """Record of a run, or of a failure where the executor lost it."""
+def _record(future: Future[RunRecord], task: Task) -> RunRecord:
+    """Return the record of a run, or of a failure if the executor lost it."""
     try:
-        return RunRecord.from_json(future.result(), source="executor", place="record")
+        return future.result()
     except (CancelledError, asyncio.CancelledError):
         raise ExecutorGoneError("the executor has ended with runs in progress; start again to resume") from None
     except Exception as error:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return failure(task, f"the run was lost: {type(error).__name__}: {error}", now)
+        return task.failure(f"the run was lost: {type(error).__name__}: {error}", now)

@@ -1,11 +1,12 @@
-"""Where a run ran, and the memory that a process holds."""
+"""Machine and libraries of a run, and memory use of processes."""
 
 from __future__ import annotations
 
 import os
 import platform
-import subprocess
+import re
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,12 +17,12 @@ _PACKAGES = ("pyomo", "highspy", "gurobipy", "pyscipopt", "numpy", "scipy", "num
 
 
 def cwb_version() -> str:
-    """Version of the installed package."""
+    """Return the version of the installed package."""
     return package_version("cwb") or "unknown"
 
 
 def package_version(name: str) -> str | None:
-    """Version of an installed package; None if it is not."""
+    """Return the version of an installed package, None if missing."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -30,7 +31,7 @@ def package_version(name: str) -> str | None:
 
 @cache
 def environment() -> dict[str, Any]:
-    """The part of a record about the machine and the libraries."""
+    """Return the fields of a record about the machine and the libraries."""
     versions = {name: package_version(name) for name in _PACKAGES}
     return {
         "python": platform.python_version(),
@@ -42,14 +43,14 @@ def environment() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _cpu() -> str:
-    """Name of the processor, as far as the system tells it."""
+    """Return the processor's name, as far as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -60,47 +61,35 @@ def _cpu() -> str:
 
 
 def memory_bytes(pid: int) -> int | None:
-    """Physical memory that a process holds now; None if there is no such process or nobody tells.
+    """Return a process's resident memory; None if it does not exist or the system does not report it.
 
     Address space says little: compiled kernels and solvers map two to four times of what they use.
     """
-    if sys.platform == "linux":
-        return _status_bytes(pid, "VmRSS")
+    import psutil
+
     try:
-        shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-        return int(shown.stdout) * 1024
-    except (OSError, ValueError, subprocess.CalledProcessError):
+        return int(psutil.Process(pid).memory_info().rss)
+    except (psutil.Error, OSError):
         return None
 
 
-def spare_bytes() -> int | None:
-    """Physical memory that the machine can still give; None where nobody tells."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+def spare_bytes() -> int:
+    """Return the physical memory that is still available."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)
 
 
 def peak_rss_bytes() -> int | None:
-    """Most physical memory that this process has held; None where nobody tells."""
+    """Return this process's peak resident memory; None if the system does not report it."""
     if sys.platform == "win32":
         return None
-    if sys.platform == "linux" and (peak := _status_bytes(os.getpid(), "VmHWM")) is not None:
-        return peak  # getrusage's also counts what the parent held before this program was started
+    if sys.platform == "linux":  # psutil knows no peak here, and getrusage's counts what was held before a fork
+        with suppress(OSError):
+            found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+            if found is not None:
+                return int(found[1]) * 1024
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _status_bytes(pid: int, field: str) -> int | None:
-    try:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith(field):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return None

@@ -1,7 +1,7 @@
-"""Where runs are made: on this machine, on the workers of a Dask cluster, or as jobs of Slurm.
+"""Executors of runs: this machine, the workers of a Dask cluster, or Slurm jobs.
 
-Every executor is a :class:`concurrent.futures.Executor` that is given :func:`~cwb.harness.supervise.supervise` and a
-task; each says how many threads of runs it takes at a time.
+Every executor is a :class:`concurrent.futures.Executor` that is given :func:`~cwb.harness.supervise.supervise` and
+a task, and has a capacity in threads of simultaneous runs.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ SPECS = "local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local"
 
 
 class RunExecutor(Executor):
-    """What every executor can do beside the standard's."""
+    """Interface of executors beyond the standard library's."""
 
     @abstractmethod
     def capacity(self) -> int:
-        """Threads of runs that it takes at a time."""
+        """Return the number of threads of simultaneous runs."""
 
     def expect(self, tasks: Sequence[Task]) -> None:
-        """Make ready for what will be submitted."""
+        """Prepare for tasks that will be submitted."""
         del tasks
 
 
 class LocalExecutor(RunExecutor):
-    """Processes of this machine: a thread here watches over each.
+    """Executor by processes of this machine, each watched by a thread.
 
     Parameters
     ----------
     jobs : int, optional
-        Threads of runs at a time; by default the cores that may be used.
+        Threads of simultaneous runs; by default the number of usable cores.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -55,11 +55,11 @@ class LocalExecutor(RunExecutor):
         self._threads = ThreadPoolExecutor(self._jobs)
 
     def capacity(self) -> int:
-        """Number of jobs."""
+        """Return the number of jobs."""
         return self._jobs
 
     def expect(self, tasks: Sequence[Task]) -> None:
-        """Start what the first runs are forked from, no more than the cores import at a time."""
+        """Start the first runs' fork servers, no more than there are cores for imports."""
         if FORKS:
             start_servers(tasks, min(self._jobs, cores()))
 
@@ -68,7 +68,7 @@ class LocalExecutor(RunExecutor):
         return self._threads.submit(fn, *args, stop=self._stop, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End; the processes of runs in progress are killed if futures are to be cancelled."""
+        """Shut down; kill the processes of runs in progress if futures are cancelled."""
         if cancel_futures:
             self._stop.set()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
@@ -76,21 +76,21 @@ class LocalExecutor(RunExecutor):
 
 
 class DaskExecutor(RunExecutor):
-    """The workers of a Dask cluster, where cwb is installed and files have the same names.
+    """Executor by workers of a Dask cluster with cwb installed and the same file names.
 
-    A worker that dies has its runs made again by another one.
+    Runs of a worker that dies are repeated by another one.
 
     Parameters
     ----------
     address : str
-        Of the scheduler, such as ``10.0.0.1:8786``.
+        Address of the scheduler, such as ``10.0.0.1:8786``.
     jobs : int, optional
-        Threads of runs at a time; by default those of all workers.
+        Threads of simultaneous runs; by default those of all workers.
 
     Raises
     ------
     InputError
-        If Dask is not installed, or nobody answers.
+        If Dask is not installed, or the scheduler does not answer.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
@@ -108,7 +108,7 @@ class DaskExecutor(RunExecutor):
         self._inner = self._client.get_executor(pure=False)
 
     def capacity(self) -> int:
-        """Number of jobs, or the threads that the cluster has now."""
+        """Return the number of jobs, or of the cluster's current threads."""
         return self._jobs or max(1, sum(self._client.nthreads().values()))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -117,13 +117,13 @@ class DaskExecutor(RunExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End; runs that are cancelled end on their workers within a second."""
+        """Shut down; cancelled runs end on their workers within a second."""
         self._inner.shutdown(wait and not cancel_futures)
         self._client.close()
 
 
 def _on_dask(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run ``fn(*args, stop=…)`` on a worker, where the event is set when the task is cancelled."""
+    """Run ``fn(*args, stop=…)`` on a worker; cancelling the task sets the event."""
     from distributed import get_worker
 
     worker, over, stop = get_worker(), threading.Event(), threading.Event()
@@ -143,18 +143,16 @@ def _on_dask(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class SlurmExecutor(RunExecutor):
-    """A job of the cluster for every run, by submitit.
+    """Executor by one cluster job per run, through submitit.
 
     Parameters
     ----------
     folder : Path
-        Where the logs of the jobs are kept; both sides must see it.
-    jobs : int, optional
-        Jobs in the queue at a time.
+        Folder for the jobs' logs, visible to both sides.
     cluster : str
-        ``slurm``, or ``local`` to try it without one.
+        ``slurm``, or ``local`` to test without a cluster.
     **parameters
-        Slurm's own, such as ``partition``.
+        Slurm's own parameters, such as ``partition``.
 
     Raises
     ------
@@ -179,11 +177,11 @@ class SlurmExecutor(RunExecutor):
         self._poller.start()
 
     def capacity(self) -> int:
-        """Number of jobs."""
+        """Return the number of jobs."""
         return self._jobs
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue a job that has the threads, the time and the memory of its run."""
+        """Queue a job with the threads, time and memory of its run."""
         future: Future[Any] = Future()
         asked = {name: value for name, value in _job_of(args[0]).items() if name not in self._given}
         with self._lock:
@@ -193,7 +191,7 @@ class SlurmExecutor(RunExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End; the jobs at hand are taken out of the queue, or killed, if futures are to be cancelled."""
+        """Shut down; remove current jobs from the queue, or kill them, if futures are cancelled."""
         if cancel_futures:
             with self._lock:
                 jobs = list(self._open.values())
@@ -217,19 +215,18 @@ class SlurmExecutor(RunExecutor):
 
 
 def _settle(future: Future[Any], job: Any) -> None:
-    """Resolve a future with the result of its job."""
     try:
         future.set_result(job.result())
     except Exception as error:
         future.set_exception(error)
 
 
-def _job_of(task: dict[str, Any]) -> dict[str, Any]:
-    """Resources that a job requests: the time and memory of the run, of its verifier and of what watches over them."""
-    request, memory = task["cell"]["request"], task["cell"]["memory_bytes"]
-    asked: dict[str, Any] = {"cpus_per_task": request["threads"]}
-    if request["time_limit_s"] is not None:
-        asked["timeout_min"] = 10 + int(3 * (request["time_limit_s"] + task["grace_s"]) / 60)
+def _job_of(task: Task) -> dict[str, Any]:
+    """Return a job's resources: time and memory of the run, its verifier and their supervisor."""
+    request, memory = task.cell.request, task.cell.memory_bytes
+    asked: dict[str, Any] = {"cpus_per_task": request.threads}
+    if request.time_limit_s is not None:
+        asked["timeout_min"] = 10 + int(3 * (request.time_limit_s + task.grace_s) / 60)
     if memory is not None:
         asked["mem_gb"] = memory / 2**30 + 1
     return asked
@@ -243,15 +240,11 @@ def open_executor(spec: str, folder: Path, jobs: int | None = None) -> RunExecut
     spec : str
         ``local``, ``dask://host:port``, ``slurm`` (with parameters: ``slurm:partition=cpu,account=me``) or
         ``slurm-local``.
-    folder : Path
-        Where jobs of a cluster leave their logs.
-    jobs : int, optional
-        Threads of runs at a time.
 
     Raises
     ------
     InputError
-        If there is no such executor, or it cannot be had here.
+        If the executor does not exist, or is not available here.
     """
     name, _, rest = spec.partition(":")
     match name:

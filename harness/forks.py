@@ -1,14 +1,13 @@
-"""Fork servers as their parent sees them, and the runs that they fork (:mod:`~cwb.harness.fork_server`).
+"""The parent's side of fork servers and forked runs (:mod:`~cwb.harness.fork_server`).
 
-Runs that have the same environment, number of threads and solver are forked by the same server, which stays for the next
-one. Of two that import different libraries, neither holds the memory of the other's.
+Runs with the same environment, number of threads and solver are forked by the same server, which stays for the next
+one. So no run holds the memory of libraries that only others import.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -22,37 +21,37 @@ from typing import IO
 
 from .task import Task
 
-#: Seconds in which a process that is killed is gone.
-_KILLED_S = 5.0
-
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def environment_of(task: Task) -> dict[str, str]:
-    """Environment of a run: libraries that start threads by themselves start as many as it may have."""
+    """Return the environment of a run, which limits the threads that libraries start."""
     return {**os.environ, **dict.fromkeys(_THREADS, str(task.cell.request.threads))}
 
 
 def kill_group(leader: int) -> None:
-    """Kill a process and all that it started, as far as they still run."""
+    """Kill the process group of a leader (on Windows the process alone), if it still runs."""
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
+        if sys.platform == "win32":
+            os.kill(leader, signal.SIGTERM)
+        else:
+            os.killpg(leader, signal.SIGKILL)
 
 
 class ForkServer:
-    """A server, which ends when it is closed, or when this process ends.
+    """A fork server, which ends when it is closed, or with this process.
 
     Parameters
     ----------
     environment : mapping of str to str
-        Of the runs.
+        Environment variables of its runs.
     solver : str or None
-        What is imported beside what all runs need.
+        Solver to import in addition to the libraries of all runs.
 
     Attributes
     ----------
     runs : int
-        How many are using it.
+        Number of runs that are using it.
     """
 
     def __init__(self, environment: Mapping[str, str], solver: str | None) -> None:
@@ -70,17 +69,17 @@ class ForkServer:
             )
 
     def fork(self, model: str, descriptors: list[int]) -> None:
-        """Ask for a run; where the server has died, the ends of the run's pipes tell it."""
+        """Request a run; if the server has died, the run's pipes end at once."""
         with suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._control, [model.encode(errors="replace")], descriptors)
 
     def output(self) -> str:
-        """What it has printed."""
+        """Return the server's printed output."""
         self._output.seek(0)
         return self._output.read().decode(errors="replace")
 
     def close(self) -> None:
-        """End it."""
+        """End the server process."""
         self._control.close()
         self.process.kill()
         self.process.wait()
@@ -94,7 +93,7 @@ _MOST_IDLE = 6
 
 
 def start_servers(tasks: Iterable[Task], most: int) -> None:
-    """Let the servers that runs will need first, so many of them, import their libraries beside one another."""
+    """Start the servers that runs need first, at most ``most``, so that their imports overlap."""
     needed = {_key(task): task for task in tasks if task.record is None}
     for task in islice(needed.values(), most):
         _give_back(_borrow(task))
@@ -105,7 +104,7 @@ def _key(task: Task) -> tuple[frozenset[tuple[str, str]], str | None]:
 
 
 def _borrow(task: Task) -> ForkServer:
-    """A server for a run, which is given back by :func:`_give_back`."""
+    """Return a server for a run; :func:`_give_back` returns it."""
     key = _key(task)
     with _lock:
         server = _servers.get(key)
@@ -129,13 +128,13 @@ def _give_back(server: ForkServer) -> None:
 
 
 def _release(server: ForkServer) -> None:
-    """End a server that is none of the list any more, when its last run has given it back."""
+    """End an unlisted server when its last run has given it back."""
     if server.runs == 0:
         server.close()
 
 
 def close_servers() -> None:
-    """End all servers that have no run at hand."""
+    """End all servers without a current run."""
     with _lock:
         for key in [key for key, server in _servers.items() if server.runs == 0]:
             _servers.pop(key).close()
@@ -144,80 +143,46 @@ def close_servers() -> None:
 atexit.register(close_servers)
 
 
-class Forked:
-    """A run that is forked.
+class ForkedRun:
+    """A forked run.
 
     Parameters
     ----------
     task : Task
-        What it runs, or verifies.
+        The task to run or verify, which determines the server.
     line : bytes
-        Its stdin.
-    stderr : file
-        Where its stderr goes.
+        Content of the run's stdin.
     """
+
+    #: The run reports it when it begins.
+    pid: int | None = None
 
     def __init__(self, task: Task, line: bytes, stderr: IO[bytes]) -> None:
         self._server = _borrow(task)
-        self._told, telling = socket.socketpair()
-        self._text, self._over = b"", False
         self._events, writing = socket.socketpair()
         self.stdout = self._events.makefile("rb")
-        with tempfile.TemporaryFile() as stdin, telling, writing:
+        with tempfile.TemporaryFile() as stdin, writing:
             stdin.write(line)
             stdin.seek(0)
-            descriptors = [stdin.fileno(), writing.fileno(), stderr.fileno(), telling.fileno()]
-            self._server.fork(task.cell.request.model, descriptors)
-
-    def _hear(self, timeout_s: float) -> list[int]:
-        """What has been told: nothing, the number of the process, or that and its exit status.
-
-        The timeout is that of each of the two.
-        """
-        poll = select.poll()
-        poll.register(self._told, select.POLLIN)
-        while not self._over and poll.poll(1000 * timeout_s):
-            try:
-                more = self._told.recv(64)
-            except ConnectionResetError:
-                more = b""
-            self._text += more
-            self._over = not more or self._text.count(b"\n") == 2
-        return [int(number) for number in self._text.split()]
-
-    @property
-    def pid(self) -> int | None:
-        """Number of the process; None as long as it has not begun."""
-        return next(iter(self._hear(0.0)), None)
+            self._server.fork(task.cell.request.model, [stdin.fileno(), writing.fileno(), stderr.fileno()])
 
     def wait(self, timeout_s: float) -> int | None:
-        """Exit status, the server's if that has died; None if neither has ended within the timeout."""
-        told = self._hear(timeout_s)
-        if len(told) == 2:
-            return told[1]
-        if self._over:
-            with suppress(subprocess.TimeoutExpired):
-                return self._server.process.wait(timeout_s)
+        """Return the exit status of the server, with which all its forks end; None if it continues."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._server.process.wait(timeout_s)
         return None
 
-    def kill(self) -> int:
-        """Kill it and what it started, and give its exit status; what has not begun never will."""
-        if self.pid is None:
-            for ours in (self._told, self._events):
-                with suppress(OSError):  # the server has died
-                    ours.shutdown(socket.SHUT_RD)
-        if (pid := self.pid) is not None:
-            kill_group(pid)
-        status = self.wait(_KILLED_S if pid is not None else 0.0)
-        return -signal.SIGKILL if status is None else status
+    def give_up(self) -> None:
+        """End a run that has not begun as soon as it reports its start."""
+        with suppress(OSError):  # the server has died
+            self._events.shutdown(socket.SHUT_RD)
 
     def last_words(self) -> str:
-        """What the server has said, where it died before it could fork the run."""
-        return "" if self._text else self._server.output()
+        """Return the server's output, if it died before it could fork the run."""
+        return self._server.output()
 
     def close(self) -> None:
-        """Free everything."""
-        self._told.close()
+        """Release all resources."""
         self.stdout.close()
         self._events.close()
         _give_back(self._server)

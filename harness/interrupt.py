@@ -1,9 +1,9 @@
-"""How a run is brought to its end: Ctrl-C, and a watch that breaks off what does not end by itself.
+"""Termination of a run: Ctrl-C, and a watchdog that interrupts code that does not end by itself.
 
-The first Ctrl-C and the time limit ask: methods look at their budget and finish with what they have. What does not look,
-such as the building of a model, is broken off ``GRACE_S`` later by an exception that is raised wherever the main thread
-is; so is a run that takes the machine's last memory. Native calls cannot be broken off; solvers have a guard of their
-own (:mod:`~cwb.solvers.guard`).
+The first Ctrl-C and the time limit are requests: methods check their budget and finish with their current results.
+Code that does not check it, such as the building of a model, is interrupted ``GRACE_S`` later by an exception
+raised wherever the main thread is; so is a run that takes the machine's last memory. Native calls cannot be
+interrupted; solvers have their own guard (:mod:`~cwb.solvers.guard`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ import weakref
 from collections.abc import Iterator
 from types import FrameType
 
-from ..core.budget import Budget, Progress, silent
-from ..core.effort import spending
+from ..core.budget import Budget, Progress, ignore
 from ..core.errors import OutOfTime
-from ..core.watch import watched
+from ..core.limits import limited_by
 from ..solvers import guard
 from .clock import WallClock
 from .environment import memory_bytes, spare_bytes
@@ -45,7 +44,8 @@ _MEMORY_TICKS = 10
 _MOST_TIMES = 20
 
 #: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
-#: order, and locks that are taken by hand are given back.
+#: order, and locks that are taken by hand are given back. They are known by their names on the stack, since most are
+#: not cwb's, and no context or decorator of cwb's can mark them. The file is all that a frame says of whose code it is.
 _LOCKING = (logging, queue, subprocess, tempfile, threading, weakref)
 _WHOLE = (
     "<frozen importlib",
@@ -59,37 +59,35 @@ _WHOLE = (
 _COMPILER = f"{os.sep}numba{os.sep}"
 
 
-class BrokenOff(BaseException):
-    """The run did not end by itself; like KeyboardInterrupt no error, so that nobody takes it for one.
+class RunInterrupted(BaseException):
+    """The run was interrupted; like KeyboardInterrupt no Exception, so that no handler catches it.
 
-    The message says why, where it was not the end of the budget.
+    The message states the reason, unless it was the end of the budget.
     """
 
 
 @contextlib.contextmanager
 def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Set the event on the first SIGINT of the block and raise KeyboardInterrupt on the second.
+    """Set the event on the first SIGINT in the block; raise KeyboardInterrupt on the second.
 
-    Signals can be handled in the main thread only; elsewhere the block runs as it is.
+    Only the main thread can handle signals; elsewhere the block runs unchanged.
     """
     with _interrupts(stop, None):
         yield
 
 
 @contextlib.contextmanager
-def broken_off(budget: Budget, grace_s: float | None = None, stop: threading.Event | None = None) -> Iterator[None]:
-    """Set ``budget.stop`` on the first SIGINT, raise KeyboardInterrupt on the second, and watch over the time.
+def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.Event | None = None) -> Iterator[None]:
+    """Set ``budget.stop`` on the first SIGINT, raise KeyboardInterrupt on the second, and enforce the budget.
 
-    Outside of the main thread the block runs as it is, with the limit that the method itself keeps.
+    Outside of the main thread the block runs unchanged, limited only by the method itself.
 
     Parameters
     ----------
-    budget : Budget
-        Whose end is kept.
     grace_s : float, optional
-        Seconds of the processor after it is exhausted at which the block is broken off; by default :data:`GRACE_S`.
+        Processor seconds after the budget is exhausted until the interruption; by default :data:`GRACE_S`.
     stop : threading.Event, optional
-        What the first SIGINT sets, if it is not ``budget.stop``.
+        Event that the first SIGINT sets instead of ``budget.stop``.
 
     Raises
     ------
@@ -107,37 +105,35 @@ def broken_off(budget: Budget, grace_s: float | None = None, stop: threading.Eve
 
 
 @contextlib.contextmanager
-def within(clock: WallClock, progress: Progress = silent, *, asks: bool = False) -> Iterator[Budget]:
-    """Hold what a command does beside runs to a time limit and to the memory that is left.
+def command_limits(clock: WallClock, progress: Progress = ignore, *, asks: bool = False) -> Iterator[Budget]:
+    """Limit a command's work outside of runs to a time limit and the available memory.
 
     Parameters
     ----------
-    clock : WallClock
-        Knows the limit.
-    progress : callable
-        Shows lines of what is loaded.
     asks : bool
-        Whether the block looks at the budget, and ends by itself also at the first Ctrl-C; else it is broken off at
+        The block checks the budget, and ends by itself even on the first Ctrl-C; otherwise it is interrupted at
         once, and the first Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
     OutOfTime
-        If the block was broken off.
+        If the block was interrupted.
     """
-    budget = Budget(clock.limit_s, clock=clock, progress=progress, keep=clock.keep, spare_bytes=spare_bytes)
-    stop = budget.stop if asks else threading.Event()
+    budget = Budget(
+        clock.limit_s, clock=clock, progress=progress, reserve_seconds=clock.reserve_seconds, spare_bytes=spare_bytes
+    )
+    stop, doing = (budget.stop, "") if asks else (threading.Event(), "reading the input")
     if not asks:
         stop.set()
     try:
-        with watched(budget), spending(budget), broken_off(budget, None if asks else 0.0, stop):
+        with limited_by(budget, doing), time_limited(budget, None if asks else 0.0, stop):
             yield budget
-    except BrokenOff as error:
+    except RunInterrupted as error:
         raise OutOfTime(str(error) or budget.why_exhausted) from None
 
 
 class _Watch:
-    """Interrupts the main thread when a budget has been exhausted for so long, until it is told that the block has ended."""
+    """Watchdog that interrupts the main thread some time after a budget is exhausted, until ended."""
 
     def __init__(self, budget: Budget, grace_s: float) -> None:
         self._budget, self._grace_s = budget, grace_s
@@ -165,19 +161,19 @@ class _Watch:
                 self.interrupt()
 
     def interrupt(self) -> None:
-        """Interrupt the main thread; where it must not be broken off, nothing comes of it."""
+        """Interrupt the main thread; without effect while it must not be interrupted."""
         with self._lock:
             if not self._ended.is_set():
                 self._due = True
                 _thread.interrupt_main()
 
     def end(self) -> None:
-        """After this nothing is interrupted; what is pending is ignored."""
+        """Stop interrupting, and ignore pending interrupts."""
         with self._lock:
             self._ended.set()
 
-    def took(self) -> bool:
-        """Whether an interrupt is the watch's own, and no longer waits to be taken."""
+    def take_interrupt(self) -> bool:
+        """Return whether an interrupt comes from the watchdog, and clear it."""
         due, self._due = self._due, False
         return due
 
@@ -186,15 +182,15 @@ class _Watch:
 
 
 def _memory_is_short() -> str:
-    """Return how much the run holds and how little is left, if it is too little; empty if not, or if nobody knows."""
+    """Describe a shortage of memory; empty if there is none, or none is reported."""
     held, spare = memory_bytes(os.getpid()), spare_bytes()
-    if held is None or spare is None or held < _MOST_TIMES * spare:
+    if held is None or held < _MOST_TIMES * spare:
         return ""
     return f"the run held {held / 2**30:.1f} GiB of memory, and the machine had {spare / 2**30:.1f} GiB left"
 
 
 def _used_s() -> float:
-    """Processor seconds of the main thread; by the wall where the system does not tell them."""
+    """Return the main thread's processor seconds, or wall time if the system reports none."""
     main = threading.main_thread().ident
     if main is None or not hasattr(time, "pthread_getcpuclockid"):
         return time.monotonic()
@@ -203,17 +199,17 @@ def _used_s() -> float:
 
 @contextlib.contextmanager
 def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
-    """Handle SIGINT in the block, that of the user and that of the watch."""
+    """Handle SIGINT in the block, from the user and from the watchdog."""
     if threading.current_thread() is not threading.main_thread():
         yield False
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
         del number
-        if watch is not None and watch.took():
-            if not watch.has_ended() and _may_end(frame):
+        if watch is not None and watch.take_interrupt():
+            if not watch.has_ended() and _is_interruptible(frame):
                 logging.disable(logging.ERROR)  # nobody wants to read which rule of a model was broken off
-                raise BrokenOff(watch.why)
+                raise RunInterrupted(watch.why)
         elif stop.is_set():
             raise KeyboardInterrupt
         else:
@@ -227,8 +223,8 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
         logging.disable(silenced)
 
 
-def _may_end(frame: FrameType | None) -> bool:
-    """Whether nothing is under way that has to be whole."""
+def _is_interruptible(frame: FrameType | None) -> bool:
+    """Return whether no code is running that must not be interrupted."""
     while frame is not None:
         place = frame.f_code.co_filename
         if place.startswith(_WHOLE) or _COMPILER in place:

@@ -1,4 +1,4 @@
-"""The last model that a run has handed to a solver, as a file."""
+"""Writing of the last model that a run passed to a solver."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ if TYPE_CHECKING:
 
 
 class LastModel:
-    """Keeps the last model of a run (``Listener.handed``): as it was solved, with what was changed and added since.
+    """Keeps the last model of a run (``Listener.on_model``) as solved, with all later changes.
 
     Parameters
     ----------
     path : Path
-        Where it is to be written.
-
-    Raises
-    ------
-    InputError
-        If the file's name does not end as one of the formats.
+        Output file; its suffix determines the format.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +32,7 @@ class LastModel:
         self._text: Callable[[], bytes] | None = None
 
     def __call__(self, model: Callable[[], MatrixModel]) -> None:
-        """Keep a model in place of the last one."""
+        """Replace the kept model."""
         matrix, suffix = model(), self.path.suffix
         self.size = matrix.size
         if matrix.quadratic_rows:
@@ -45,18 +40,12 @@ class LastModel:
             text = write_model(matrix.rows[0].model(), suffix)
             self._text = lambda: text
             return
-        from ..solvers.model_file import written
+        from ..solvers.model_file import model_text
 
-        self._text = lambda: written(matrix, suffix)
+        self._text = lambda: model_text(matrix, suffix)
 
     def write(self) -> bool:
-        """Write the file; false, and nothing is written, where no solver was handed a model.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        """
+        """Write the file; return False, and write nothing, if no solver received a model."""
         if self._text is None:
             return False
         write_whole(self.path, self._text())

@@ -1,4 +1,4 @@
-"""The ledger of a comparison: its records by key, and who is at work on which."""
+"""The ledger of a comparison: its records by key, and claims on runs in progress."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 
 from ..core.errors import ExitStatus, InputError
 from ..core.files import NO_LINK
-from ..core.jsonl import heal, is_open, lock, locked
+from ..core.jsonl import heal, is_open, lock, lock_for_append
 from ..core.record import RunRecord, to_line
-from .failure import not_json
+from .failure import not_json_record
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """What the ledger has of a key.
+    """Summary of a key's records in the ledger.
 
     Parameters
     ----------
     count : int
         Number of its records; the last one counts.
     failed : bool
-        Whether it is an error, or an answer that the verifier rejected.
+        True for an error, or an answer that the verifier rejected.
     limited : bool
-        Whether a limit ended it.
+        True if a limit ended the run.
     """
 
     count: int
@@ -35,19 +35,19 @@ class LedgerEntry:
 
 
 class Ledger:
-    """The file of records, read as it grows, also by others.
+    """The file of records, read as it grows, also by other processes.
 
     Parameters
     ----------
     path : Path
-        The JSONL file; its folder is made, and lines that are no records are moved to a file beside it.
+        The JSONL file; its folder is created, and lines that are no records are moved to a file beside it.
     to_write : bool
-        Whether anything is changed at all.
+        False to leave all files unchanged.
 
     Raises
     ------
     InputError
-        If it cannot be read or written.
+        If the file cannot be read or written.
     """
 
     def __init__(self, path: Path, *, to_write: bool = True) -> None:
@@ -66,13 +66,7 @@ class Ledger:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what has been appended since.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read.
-        """
+        """Read the records appended since the last reading."""
         try:
             with self.path.open("rb") as stream:
                 status = os.fstat(stream.fileno())
@@ -101,7 +95,7 @@ class Ledger:
                 )
 
     def entry(self, key: str) -> LedgerEntry | None:
-        """What was there of a key when the ledger was last read."""
+        """Return a key's entry as of the last reading."""
         return self._entries.get(key)
 
     def append(self, record: RunRecord, count: int = 0) -> RunRecord | None:
@@ -110,27 +104,27 @@ class Ledger:
         Parameters
         ----------
         record : RunRecord
-            What is to be kept; one that JSON cannot hold is written as the method's failure.
+            The record; one that JSON cannot represent is written as the method's failure.
         count : int
-            Records of this key that were there when its run was begun.
+            Number of records of this key when its run began.
 
         Returns
         -------
         RunRecord or None
-            What was written.
+            The record as written; None if another one exists.
 
         Raises
         ------
         InputError
-            If the file does not take it; then it takes nothing of it.
+            If the file cannot be appended to; then it is unchanged.
         """
         try:
             line = to_line(record)
         except (TypeError, ValueError) as error:
-            record = not_json(record, error)
+            record = not_json_record(record, error)
             line = to_line(record)
         try:
-            with locked(self.path) as file:
+            with lock_for_append(self.path) as file:
                 self.refresh()
                 entry = self.entry(record.key)
                 if entry is not None and entry.count > count:
@@ -142,14 +136,14 @@ class Ledger:
 
 
 class Claims:
-    """Says which keys somebody is at work on, so that two comparisons into one folder share the work.
+    """Claims on keys in progress, so that comparisons into one folder share the work.
 
-    A claim is a lock on a file of the key's name. It ends with the process that has it, whatever ends that.
+    A claim is a lock on a file of the key's name. It ends with the process that holds it, however that ends.
 
     Parameters
     ----------
     folder : Path
-        Where the files are; gone when nobody has a claim.
+        Folder of the lock files, removed when there are no claims.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -157,13 +151,7 @@ class Claims:
         self._held: dict[str, int] = {}
 
     def take(self, key: str) -> bool:
-        """Claim a key; False if somebody else has it.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be made.
-        """
+        """Claim a key; return False if another process has claimed it."""
         path = self._folder / key
         while True:
             try:

@@ -1,6 +1,6 @@
-"""Suites, planned as cells.
+"""Plans of suites as cells.
 
-A cell says everything that one run needs, in plain data, so that it can be run wherever it is taken.
+A cell contains everything that one run needs, in plain data, so that it can run anywhere.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ..core.errors import InputError, SolverUnavailable, located
+from ..core.errors import InputError, SolverUnavailable, locate_errors
 from ..core.method import Kind as MethodKind
 from ..core.text import one_of
 from ..core.units import UnitKind, parse
-from ..instances.loader import shipped
+from ..instances.loader import shipped_instances
 from . import registry
 from .request import Request
 from .suite_file import GridFile, Suite, is_file
@@ -32,18 +32,18 @@ _IN_BRACES = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Cell:
-    """One run to be made.
+    """Specification of one run.
 
     Parameters
     ----------
     instance : str
-        What :func:`cwb.instances.load` takes.
+        Name, file or expression for :func:`cwb.instances.load`.
     request : Request
         Method, solver, options and limits.
     collective, size, chunks : str or int, optional
-        What is asked instead of what the instance says.
+        Values that replace those of the instance.
     memory_bytes : int, optional
-        Most memory that the run may hold.
+        Largest resident memory of the run in bytes.
     edits : sequence of pairs of str
         Changes of the network, each an option and its text (:class:`~cwb.instances.edits.Edit`).
     """
@@ -72,11 +72,11 @@ def cells(suite: Suite) -> list[Cell]:
     Raises
     ------
     InputError
-        If a model or solver is unknown, a pattern matches no instance, or there are more than :data:`MAX_CELLS` cells.
+        If a method or solver is unknown, a pattern matches nothing, or there are more than :data:`MAX_CELLS` cells.
     """
     plan: dict[str, Cell] = {}
     for index, grid in enumerate(suite.file.grid):
-        with located(f"grid[{index}]", source=suite.source):
+        with locate_errors(f"grid[{index}]", source=suite.source):
             for cell in _grid_cells(suite, grid):
                 # Two grids may overlap; what is the same run is made once.
                 plan.setdefault(json.dumps(asdict(cell), sort_keys=True), cell)
@@ -86,7 +86,7 @@ def cells(suite: Suite) -> list[Cell]:
 
 
 def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
-    """Every combination of one grid, the options the fastest."""
+    """Yield every combination of one grid; options vary fastest."""
     models, with_own = _models(grid), _with_own_options(grid, _solvers(grid))
     limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
     limit_s = None if limit is None else float(limit)
@@ -108,14 +108,13 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
 
 
 def _or_none(values: Sequence[str]) -> Sequence[str | None]:
-    """Values to take in turn; one that is none where there are none."""
     return values or [None]
 
 
 def _models(grid: GridFile) -> list[str]:
-    """Methods by name, pattern or kind, without those that are left out again.
+    """Select methods by name, pattern or kind, without the excluded ones.
 
-    Formulations are named, or matched by a pattern with a slash: ``*`` means methods alone.
+    Formulations need a name or a pattern with a slash: ``*`` matches methods only.
     """
 
     def is_of(name: str, pattern: str) -> bool:
@@ -135,12 +134,12 @@ def _models(grid: GridFile) -> list[str]:
             raise InputError(f"unknown {wanted!r}{one_of(wanted, known)}", place=f"models[{index}]")
         found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
     if not found:
-        raise InputError("every model is left out again; expected at least one", place="models")
+        raise InputError("every model is excluded; expected at least one", place="models")
     return list(found)
 
 
 def _solvers(grid: GridFile) -> list[str]:
-    """Solvers by name; a pattern gives those of them that are installed."""
+    """Select solvers by name; a pattern matches installed ones only."""
     found: dict[str, None] = {}
     for index, pattern in enumerate(grid.solvers):
         # One that Pyomo drives is there by its whole name only.
@@ -156,9 +155,9 @@ def _solvers(grid: GridFile) -> list[str]:
 
 
 def _with_own_options(grid: GridFile, chosen: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Solvers with every combination of their options by their own names, which are tried on those that are here."""
+    """Combine solvers with every combination of their own options, checked on installed solvers."""
     for solver, own in grid.solver_options.items():
-        with located(f'solver_options."{solver}"'):
+        with locate_errors(f'solver_options."{solver}"'):
             if not any(fnmatchcase(solver, pattern) for pattern in grid.solvers):
                 raise InputError(f"no solver of the grid; expected one of {', '.join(chosen)}")
             for name, value in ((name, value) for name, choices in own.items() for value in choices):
@@ -173,7 +172,6 @@ def _with_own_options(grid: GridFile, chosen: Sequence[str]) -> list[tuple[str, 
 
 
 def _needs_solver(model: str) -> bool:
-    """Whether a method calls a solver; a broken one is found out when it runs."""
     try:
         return registry.get(model).needs_solver
     except Exception:
@@ -181,21 +179,21 @@ def _needs_solver(model: str) -> bool:
 
 
 def _instances(suite: Suite, grid: GridFile) -> list[str]:
-    """Names, files and expressions as they are, patterns as the shipped names that they match, ranges written out."""
+    """List instances: names, files and expressions as given, shipped matches of patterns, expanded ranges."""
     found: dict[str, None] = {}
     unused = set(grid.over)
     for index, name in enumerate(grid.instances):
         if "(" not in name and ("*" in name or "?" in name):
-            matching = [candidate for candidate in shipped() if fnmatchcase(candidate, name)]
+            matching = [candidate for candidate in shipped_instances() if fnmatchcase(candidate, name)]
             if not matching:
                 raise InputError(
-                    f"{name!r} matches no shipped instance; expected one of {', '.join(shipped())}",
+                    f"{name!r} matches no shipped instance; expected one of {', '.join(shipped_instances())}",
                     place=f"instances[{index}]",
                 )
             found |= dict.fromkeys(matching)
             continue
         unused -= set(_IN_BRACES.findall(name))
-        for spec in _written_out(name, grid.over, f"instances[{index}]"):
+        for spec in _expand_braces(name, grid.over, f"instances[{index}]"):
             beside = None if suite.folder is None else suite.folder / spec
             found[str(beside) if beside is not None and is_file(beside) else spec] = None
     if unused:
@@ -203,12 +201,12 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
     return list(found)
 
 
-def _written_out(name: str, over: Mapping[str, Sequence[int]], place: str) -> Iterator[str]:
-    """An expression with every combination of the numbers that its ``{names}`` stand for."""
+def _expand_braces(name: str, over: Mapping[str, Sequence[int]], place: str) -> Iterator[str]:
+    """Yield an expression for every combination of the numbers of its ``{names}``."""
     names = list(dict.fromkeys(_IN_BRACES.findall(name)))
     for used in names:
         if used not in over:
-            raise InputError(f"{{{used}}} is not in 'over', which says what it stands for", place=place)
+            raise InputError(f"{{{used}}} is not defined in 'over'", place=place)
     for values in product(*(over[used] for used in names)):
         spec = name
         for used, value in zip(names, values, strict=True):

@@ -1,21 +1,22 @@
-"""Every method, formulation and solver by its name, imported when it is asked for: a broken method breaks only itself.
+"""Methods, formulations and solvers by name, imported on demand: a broken method breaks only itself.
 
-Beside those of the package there are others: of plugin files, of the entry points ``cwb.models`` and ``cwb.solvers`` of
-installed packages, and registered ones.
+Others come from plugin files, from the entry points ``cwb.models`` and ``cwb.solvers`` of installed packages, and
+from registration. Collectives have the same sources and are kept in :mod:`cwb.core.collective`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 from warnings import warn
 
 from .. import solvers
-from ..core.errors import InputError
+from ..core.collective import Collective, register_collective
+from ..core.errors import InputError, locate_errors
 from ..core.formulation import Formulation
 from ..core.method import Method
 from ..core.text import one_of
@@ -116,68 +117,50 @@ FORMULATIONS: Mapping[str, str] = {
 }
 
 #: What can come from outside.
-Entry: TypeAlias = Method | Formulation | Adapter
+Entry: TypeAlias = Method | Formulation | Adapter | Collective
 
 _registered: dict[str, Entry] = {}
 
 
 def names() -> tuple[str, ...]:
-    """Names of all methods."""
-    return (*METHODS, *(name for name, entry in _others().items() if isinstance(entry, Method)))
+    """Return the names of all methods."""
+    return (*METHODS, *(name for name, entry in _foreign_entries().items() if isinstance(entry, Method)))
 
 
 def family(name: str) -> str:
-    """Folder of a method of the package, which those of the same paper share; of others, ``plugin``."""
+    """Return the folder of a method, common to those of one paper; ``plugin`` outside the package."""
     return METHODS[name].split(".")[1] if METHODS.get(name) else "plugin"
 
 
 def formulation_names() -> tuple[str, ...]:
-    """Names of all formulations."""
-    return (*FORMULATIONS, *(name for name, entry in _others().items() if isinstance(entry, Formulation)))
+    """Return the names of all formulations."""
+    return (*FORMULATIONS, *(name for name, entry in _foreign_entries().items() if isinstance(entry, Formulation)))
 
 
 def get(name: str) -> Method:
-    """Method of a name; the name of a formulation is the method that solves it as it is declared.
-
-    Raises
-    ------
-    InputError
-        If there is none with that name.
-    """
+    """Return the method of a name; for a formulation, the method that solves it as declared."""
     if name in formulation_names():
         return Method.of(formulation(name))
-    entry = _entry(name, METHODS, names(), "model")
+    entry = _entry(name, METHODS, names, "model")
     assert isinstance(entry, Method)  # noqa: S101 (names tell methods)
     return entry
 
 
 def formulation(name: str) -> Formulation:
-    """Formulation of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none with that name.
-    """
-    entry = _entry(name, FORMULATIONS, formulation_names(), "formulation")
+    """Return the formulation of a name."""
+    entry = _entry(name, FORMULATIONS, formulation_names, "formulation")
     assert isinstance(entry, Formulation)  # noqa: S101 (names tell formulations)
     return entry
 
 
 def solver_names() -> tuple[str, ...]:
-    """Names of all solvers, the default first, without those that Pyomo drives."""
-    return (*solvers.names(), *(name for name, entry in _others().items() if isinstance(entry, Adapter)))
+    """Return the names of all solvers, the default first, except those that Pyomo drives."""
+    return (*solvers.names(), *(name for name, entry in _foreign_entries().items() if isinstance(entry, Adapter)))
 
 
 def solver(name: str) -> Adapter:
-    """Solver of a name; imports no solver library.
-
-    Raises
-    ------
-    InputError
-        If there is none with that name.
-    """
-    entry = _others().get(name)
+    """Return the solver of a name without importing its library."""
+    entry = _foreign_entries().get(name)
     if isinstance(entry, Adapter):
         return entry
     if name in solvers.names() or name.startswith("pyomo:"):
@@ -187,34 +170,38 @@ def solver(name: str) -> Adapter:
 
 
 def register(entry: Entry) -> None:
-    """Make a method, formulation or solver known by its name in this process.
-
-    Raises
-    ------
-    InputError
-        If another one has the name.
-    """
+    """Register a method, formulation, solver or collective by its name in this process."""
     _add(_registered, [entry], "register")
 
 
-def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str) -> Entry:
+def load_collectives() -> None:
+    """Register the collectives of plugin files and of installed packages."""
+    _foreign_entries()
+
+
+def _entry(name: str, places: Mapping[str, str], names_known: Callable[[], Sequence[str]], what: str) -> Entry:
     if name in places:
-        module, attribute = places[name].split(":")
-        entry: Entry = getattr(import_module(f"..{module}", __package__), attribute)
-        return entry
+        return _own_entry(places[name])
+    known = names_known()
     if name in known:
-        return _others()[name]
+        return _foreign_entries()[name]
     raise InputError(f"unknown {what} {name!r}{one_of(name, known)}", source=f"--{what}")
 
 
-def _others() -> dict[str, Entry]:
-    """What does not come with the package."""
-    return {**_installed(), **_plugged(os.environ.get(PLUGINS, "")), **_registered}
+def _own_entry(place: str) -> Entry:
+    module, attribute = place.split(":")
+    entry: Entry = getattr(import_module(f"..{module}", __package__), attribute)
+    return entry
+
+
+def _foreign_entries() -> dict[str, Entry]:
+    """Return the entries from outside the package; register their collectives."""
+    return {**_installed_entries(), **_plugin_entries(os.environ.get(PLUGINS, "")), **_registered}
 
 
 @cache
-def _installed() -> dict[str, Entry]:
-    """Entry points of installed packages."""
+def _installed_entries() -> dict[str, Entry]:
+    """Return the entry points of installed packages."""
     found: dict[str, Entry] = {}
     for point in (point for group in ("cwb.models", "cwb.solvers") for point in entry_points(group=group)):
         try:
@@ -224,21 +211,27 @@ def _installed() -> dict[str, Entry]:
     return found
 
 
-@cache
-def _plugged(paths: str) -> dict[str, Entry]:
-    """Methods, formulations and solvers in plugin files."""
+def _plugin_entries(paths: str) -> dict[str, Entry]:
+    """Return the entries of plugin files."""
     found: dict[str, Entry] = {}
     for path in filter(None, paths.split(os.pathsep)):
-        _add(found, objects_of(path, (Method, Formulation, Adapter)), path)
+        _add(found, objects_of(path, get_args(Entry)), path)
     return found
 
 
 def _add(found: dict[str, Entry], entries: Iterable[Entry], source: str) -> None:
-    """Add entries under their names, each of which is new."""
+    """Add entries under new names; skip the package's own."""
     for entry in entries:
+        if isinstance(entry, Collective):
+            with locate_errors(source=source):
+                register_collective(entry)
+            continue
         if not isinstance(entry, Method | Formulation | Adapter):
-            text = f"expected a Method, a Formulation or a solver's Adapter, got {type(entry).__name__}"
+            text = f"expected a Method, a Formulation, a solver's Adapter or a Collective, got {type(entry).__name__}"
             raise InputError(text, source=source)
+        place = (FORMULATIONS if isinstance(entry, Formulation) else METHODS).get(entry.name)
+        if place is not None and _own_entry(place) is entry:
+            continue
         taken = entry.name in METHODS or entry.name in FORMULATIONS or entry.name in solvers.names()
         if taken or found.get(entry.name, entry) is not entry:
             raise InputError(f"{entry.name!r} is the name of another method, formulation or solver", source=source)

@@ -1,4 +1,4 @@
-"""What is asked of a run, and who observes it."""
+"""Specification of a run, and its observers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.budget import Incumbent, Progress, silent, unheard, unkept
+from ..core.budget import Incumbent, Progress, ignore
 from ..core.instance import Instance
 
 DEFAULT_SOLVER = "highs"
@@ -17,26 +17,26 @@ LEAST_VERIFIER_S = 60.0
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run.
+    """Specification of a run.
 
     Parameters
     ----------
     model : str
-        Name of the method.
+        Name of the method to run.
     solver : str
         Name of the solver; not used by methods that need none.
     options : mapping of str to object
         The method's options as the user wrote them.
     seed, threads : int
-        Seed of everything random; threads that a solver may use.
+        Seed of all random numbers; threads available to a solver.
     time_limit_s, gap : float or None
-        Limits of the run; None is the method's own.
+        Limits of the run; None for the method's own.
     log_file : str or None
-        Where the solver writes its log.
+        File for the solver's log; None for no log.
     solver_options : mapping of str to object
-        Options of the solver by its own names.
+        Options by the solver's own names.
     pool : int
-        How many different solutions are wanted of a declared model, the best first.
+        Number of different solutions of a declared model, the best first.
     """
 
     model: str
@@ -52,43 +52,43 @@ class Request:
 
     @property
     def verifier_limit_s(self) -> float | None:
-        """Seconds that the verifier may take, which do not count toward the limit of the run; None without a limit."""
+        """Seconds for the verifier, in addition to the run's limit; None without a limit."""
         return None if self.time_limit_s is None else max(self.time_limit_s, LEAST_VERIFIER_S)
 
     def limits(self) -> dict[str, float]:
-        """Limits that are set, as records say them."""
+        """Return the limits that are set, as in records."""
         asked = {"time_limit_s": self.time_limit_s, "gap": self.gap}
         return {name: value for name, value in asked.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Observers of a run while it goes on.
+    """Observers of a run in progress.
 
     Parameters
     ----------
     progress : callable
-        Shows lines.
+        Called with lines to show.
     tell : callable
-        Takes in every better :class:`~cwb.core.budget.Incumbent`.
+        Called with every better :class:`~cwb.core.budget.Incumbent`.
     posed : callable
-        Called with the problem as the method has it.
-    handed : callable
-        Called before every solve with a function that gives the arrays of the model.
+        Called with the problem as posed to the method.
+    on_model : callable
+        Called before every solve with a function that returns the arrays of the model.
     answered : callable
         Called when the method is done and verification begins.
     compiling : callable
-        Called with True when loops begin to be compiled, with False when they are.
+        Called with True when the compilation of loops begins, with False when it ends.
     """
 
-    progress: Progress = silent
-    tell: Callable[[Incumbent], None] = unheard
+    progress: Progress = ignore
+    tell: Callable[[Incumbent], None] = ignore
     posed: Callable[[Instance], None] = lambda _: None
-    handed: Callable[[Callable[[], Any]], None] = unkept
+    on_model: Callable[[Callable[[], Any]], None] = ignore
     answered: Callable[[], None] = lambda: None
     compiling: Callable[[bool], None] = lambda _: None
 
 
 def plain_option(value: Any) -> Any:
-    """An option as plain data for a record."""
+    """Convert an option to plain data for a record."""
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)

@@ -1,4 +1,4 @@
-"""One run: an instance goes in, a method answers, the verifier checks, one record comes out."""
+"""One run: load an instance, run a method, verify its answer, make a record."""
 
 from __future__ import annotations
 
@@ -11,29 +11,39 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from ..core.answers import Answer, BoundOnly, to_json
+from ..core.answers import Answer, BoundOnly
 from ..core.bounds import Certificate
-from ..core.budget import Budget, Progress, silent
-from ..core.effort import STOPPED_S, spending
-from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, SolverUnavailable, Unsupported, located
-from ..core.fields import validated
+from ..core.budget import Budget, Progress, ignore
+from ..core.errors import (
+    CwbError,
+    ExitStatus,
+    InputError,
+    OutOfTime,
+    Refusal,
+    SolverUnavailable,
+    Unsupported,
+    locate_errors,
+)
+from ..core.fields import run_validation
 from ..core.formulation import Formulation
 from ..core.instance import Instance
-from ..core.method import Alternative, Method, Outcome, Status
-from ..core.network_views import taken
+from ..core.limits import STOPPED_S, limited_by
+from ..core.method import Method
+from ..core.network_views import supported_view
+from ..core.outcome import Alternative, Outcome, Status
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
 from ..schedules import verdict_of
 from ..schedules.contradiction import ATTESTED_TOLERANCE
 from . import registry
+from .best_so_far import BestSoFar
 from .clock import WallClock
-from .compiling import compiled_apart
+from .compile_time import time_compiling_apart
 from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes
-from .found import Found
-from .interrupt import BrokenOff, broken_off
-from .noting import Noting
-from .pyomo_imports import leave_out_statistics
+from .interrupt import RunInterrupted, time_limited
+from .pyomo_imports import skip_scipy_statistics
+from .recording_solver import RecordingSolver
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
@@ -51,21 +61,14 @@ BOUND_S = 1.0
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A record with what it is about.
+    """A record with the objects that it describes.
 
     Parameters
     ----------
-    record : RunRecord
-        What is kept.
     instance : Instance or None
-        The problem as it was posed to the method and to the verifier; None where the time was over before it was
-        loaded.
+        The problem as posed to the method and to the verifier; None if time ran out before it was loaded.
     answer : Answer or None
-        The answer in full; of a schedule the record has the size only.
-    certificate : Certificate or None
-        What proves the bound.
-    pool : tuple of Answer
-        The answers of ``record.pool``.
+        The full answer; the record has only the size of a schedule.
     """
 
     record: RunRecord
@@ -76,14 +79,14 @@ class FinishedRun:
 
 
 def run_one(
-    instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None
+    instance: Instance, request: Request, progress: Progress = ignore, stop: threading.Event | None = None
 ) -> RunRecord:
-    """Run one method on one instance and have its answer verified; see :func:`run`."""
+    """Run one method on one instance and verify its answer; see :func:`run`."""
     return run(instance, request, progress, stop).record
 
 
-def unsupported(instance: Instance, request: Request) -> RunRecord | None:
-    """The record of a run, where the method does not support the instance; None where it does. Runs nothing.
+def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:
+    """Return the record of an unsupported run without running it; None if it is supported.
 
     Raises
     ------
@@ -91,10 +94,10 @@ def unsupported(instance: Instance, request: Request) -> RunRecord | None:
         If the method or solver is unknown or an option is wrong.
     """
     clock, started_at = WallClock(), _now()
-    method, solver, options = _asked(request)
-    if not (reason := taken(method.supports, instance)[1]):
+    method, solver, options = _resolve_request(request)
+    if not (refusal := supported_view(method, instance)[1]):
         return None
-    outcome = _restricted(_refused(method, reason), method, options)
+    outcome = _add_restriction(_refusal_outcome(method, refusal), method, options)
     record = _record(instance, instance, request, method, solver, outcome, Verdict(), None, clock, started_at)
     return replace(record, peak_rss_bytes=None)
 
@@ -102,45 +105,39 @@ def unsupported(instance: Instance, request: Request) -> RunRecord | None:
 def run(
     instance: Instance,
     request: Request,
-    progress: Progress = silent,
+    progress: Progress = ignore,
     stop: threading.Event | None = None,
     listener: Listener | None = None,
     clock: WallClock | None = None,
 ) -> FinishedRun:
-    """Run one method on one instance and have its answer verified.
+    """Run one method on one instance and verify its answer.
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    request : Request
-        Method, solver, options and limits.
-    progress : callable
-        Shows lines while the run goes on.
     stop : threading.Event, optional
-        Ends the run when it is set, with what has been found; Ctrl-C sets it.
+        Ends the run when set, with its current results; Ctrl-C sets it.
     listener : Listener, optional
         Receives more than lines, instead of ``progress``.
     clock : WallClock, optional
-        Of the run, where it began before, with the loading of the instance.
+        Clock of the run, if it was started earlier, to include the loading of the instance.
 
     Returns
     -------
     FinishedRun
-        Also where the method does not support the instance, the solver is missing, or the run fails.
+        Also if the method does not support the instance, the solver is missing, or the run fails.
 
     Raises
     ------
     InputError
         If the method or solver is unknown or an option is wrong.
     """
-    method, solver, options = _asked(request)
+    method, solver, options = _resolve_request(request)
     if solver is not None:
-        leave_out_statistics()
+        skip_scipy_statistics()
     listener = listener or Listener(progress)
     started_at = _now()
     clock = clock or WallClock(request.time_limit_s)
-    found = Found(listener.tell)
+    found = BestSoFar(listener.tell)
     budget = Budget(
         time_limit_s=request.time_limit_s,
         threads=request.threads,
@@ -151,20 +148,20 @@ def run(
         clock=clock,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=found.tell,
-        handed=listener.handed,
-        keep=clock.keep,
+        on_model=listener.on_model,
+        reserve_seconds=clock.reserve_seconds,
         spare_bytes=spare_bytes,
         stop=stop or threading.Event(),
     )
     limits = replace(budget, time_limit_s=request.verifier_limit_s)
-    with compiled_apart(instance, clock, listener):
+    with time_compiling_apart(instance, clock, listener):
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
-        outcome, verdict = _verified(posed, outcome, _after_stop(limits, clock))
+        outcome, verdict = _verify_outcome(posed, outcome, _limits_after_stop(limits, clock))
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
-    outcome = _restricted(outcome, method, options)
+    outcome = _add_restriction(outcome, method, options)
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
     if request.pool > 1:
         rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
@@ -172,29 +169,31 @@ def run(
     return FinishedRun(record, posed, outcome.answer, outcome.certificate, tuple(each.answer for each in outcome.pool))
 
 
-def _asked(request: Request) -> tuple[Method, Noting | None, Any]:
-    """Method, solver and options of a request."""
+def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, Any]:
+    """Return method, solver and options of a request."""
     method = registry.get(request.model)
     if request.pool > 1 and not isinstance(getattr(method.solve, "__self__", None), Formulation):
         raise InputError(
             f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
         )
     if request.solver_options and not method.needs_solver:
-        raise InputError(f"{method.name} calls no solver; expected no options of one", source="-S")
-    solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
-    with located(source="-O"):
-        options = validated(lambda: method.options.model_validate(dict(request.options)), method.options.model_fields)
+        raise InputError(f"{method.name} uses no solver; expected no solver options", source="-S")
+    solver = RecordingSolver(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
+    with locate_errors(source="-O"):
+        options = run_validation(
+            lambda: method.options.model_validate(dict(request.options)), method.options.model_fields
+        )
     return method, solver, options
 
 
-def _restricted(outcome: Outcome, method: Method, options: Any) -> Outcome:
-    """The outcome with what options ask of answers."""
+def _add_restriction(outcome: Outcome, method: Method, options: Any) -> Outcome:
+    """Add the restriction that options set on answers, if any, to the outcome's metrics."""
     restriction = method.restricted_to(options)
     return replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction}) if restriction else outcome
 
 
-def _refused(method: Method, reason: str) -> Outcome:
-    return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}")
+def _refusal_outcome(method: Method, refusal: Refusal) -> Outcome:
+    return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {refusal}")
 
 
 def _now() -> str:
@@ -202,20 +201,20 @@ def _now() -> str:
 
 
 def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
-    """One solution of a pool, as the verifier finds its answer; not verified if that takes longer than the limit."""
-    left, verdict = _verified(posed, Outcome(Status.FEASIBLE, each.answer), limits)
+    """Return one solution of a pool, verified unless that exceeds the limit."""
+    left, verdict = _verify_outcome(posed, Outcome(Status.FEASIBLE, each.answer), limits)
     return {
         "rank": rank,
         "model_objective": each.model_objective,
         "objective": verdict.objective,
         "verified": None if left.answer is None else verdict.ok,
         "violations": list(verdict.violations[:20]),
-        "answer": to_json(each.answer),
+        "answer": each.answer.to_json(),
     }
 
 
 def _with_pool(record: RunRecord, pool: list[dict[str, Any]]) -> RunRecord:
-    """A record with its pool; an answer that the verifier rejects is a failure, whichever it is."""
+    """Return a record with its pool; any answer that the verifier rejects is a failure."""
     if any(each["verified"] is False for each in pool):
         record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED))
         record = replace(record, message=record.message or "an answer of the pool failed verification")
@@ -225,84 +224,84 @@ def _with_pool(record: RunRecord, pool: list[dict[str, Any]]) -> RunRecord:
 def _answer(
     instance: Instance,
     method: Method,
-    solver: Noting | None,
+    solver: RecordingSolver | None,
     budget: Budget,
     options: Any,
     listener: Listener,
-    found: Found,
+    found: BestSoFar,
     clock: WallClock,
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
-    """Let the method answer; what it cannot do, or not in time, becomes an outcome with a reason."""
+    """Run the method; failures and timeouts become outcomes with a reason."""
     posed = instance
     try:
-        with broken_off(budget), spending(budget):
-            seen, reason = taken(method.supports, instance)
-            if reason is not None:
-                return _refused(method, reason), posed, None
+        with time_limited(budget), limited_by(budget):
+            seen, refusal = supported_view(method, instance)
+            if refusal is not None:
+                return _refusal_outcome(method, refusal), posed, None
             posed = method.pose(seen, options)
             listener.posed(posed)
             if solver is not None and not (there := solver.installed()).ok:
                 raise SolverUnavailable(there.message)
             if solver is not None:
-                with located(source="-S"):
+                with locate_errors(source="-S"):
                     solver.check_options()
             return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
-    except BrokenOff as error:
+    except RunInterrupted as error:
         why = str(error) or budget.why_exhausted
     except InputError:
         raise
     except Unsupported as error:
         return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
     except OutOfTime as error:
-        return _found(str(error), budget, found), posed, None
+        return _last_outcome(str(error), budget, found), posed, None
     except CwbError as error:
         return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
-    return _broken_off(why, budget, found, clock), posed, None  # nothing holds the method's model any more
+    return _stopped_outcome(why, budget, found, clock), posed, None  # nothing holds the method's model any more
 
 
-def _broken_off(why: str, budget: Budget, found: Found, clock: WallClock) -> Outcome:
-    """What a method had found that did not end by itself."""
+def _stopped_outcome(why: str, budget: Budget, found: BestSoFar, clock: WallClock) -> Outcome:
+    """Return the outcome of an interrupted method."""
     place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
-    return _found(f"{why}, and the method was broken off{place}", budget, found)
+    return _last_outcome(f"{why}, and the method was broken off{place}", budget, found)
 
 
-def _found(message: str, budget: Budget, found: Found) -> Outcome:
-    """What a method had told before it ended."""
+def _last_outcome(message: str, budget: Budget, found: BestSoFar) -> Outcome:
+    """Return the outcome of the method's last reports."""
     try:
-        with broken_off(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
+        with time_limited(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
             return found.outcome(message)
-    except BrokenOff:
-        return found.bound_alone(f"{message}, and so was the writing of its last answer")
+    except RunInterrupted:
+        return found.bound_outcome(f"{message}, and so was the writing of its last answer")
 
 
-def _after_stop(limits: Budget, clock: WallClock) -> Budget:
-    """After Ctrl-C the verifier has two seconds, or a tenth of what the run took if that is longer."""
+def _limits_after_stop(limits: Budget, clock: WallClock) -> Budget:
+    """Limit the verifier after Ctrl-C to two seconds or a tenth of the run's time, if longer."""
     if not limits.stop.is_set():
         return limits
     seconds = max(STOPPED_S, clock.elapsed_s() / 10)
     return replace(limits, time_limit_s=seconds if limits.time_limit_s is None else min(seconds, limits.time_limit_s))
 
 
-def _verified(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
-    """Verify an answer; one that is not verified within the limit is left out. Without one, recompute the bound."""
+def _verify_outcome(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
+    """Verify an answer, or recompute the bound without one; drop answers not verified in time."""
     if outcome.answer is None:
-        return outcome, Verdict(bound=_recomputed(posed, outcome, budget))
+        return outcome, Verdict(bound=_recompute_bound(posed, outcome, budget))
     stop = threading.Event() if budget.stop.is_set() else budget.stop  # a second Ctrl-C ends the program
     limits = replace(budget, stop=stop, clock=WallClock(budget.time_limit_s))
     try:
-        with broken_off(limits, 0.0, budget.stop):
+        with time_limited(limits, 0.0, budget.stop):
             return outcome, verdict_of(posed, outcome.answer, outcome.certificate, budget.clock)
-    except BrokenOff as error:
+    except RunInterrupted as error:
         message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 
-def _recomputed(posed: Instance, outcome: Outcome, budget: Budget) -> float | None:
-    """The bound that a certificate proves of a run without an answer; None if that is not known in a second."""
+def _recompute_bound(posed: Instance, outcome: Outcome, budget: Budget) -> float | None:
+    """Return the certified bound of a run without an answer; None if it takes over a second."""
     if outcome.certificate is None:
         return None
     limits = replace(budget, time_limit_s=BOUND_S, stop=threading.Event(), clock=WallClock(BOUND_S))
-    with suppress(BrokenOff, InputError), broken_off(limits, 0.0, budget.stop):
+    with suppress(RunInterrupted, InputError), time_limited(limits, 0.0, budget.stop):
         return verdict_of(posed, BoundOnly(), outcome.certificate, budget.clock).bound
     return None
 
@@ -312,18 +311,18 @@ def _record(
     posed: Instance,
     request: Request,
     method: Method,
-    solver: Noting | None,
+    solver: RecordingSolver | None,
     outcome: Outcome,
     verdict: Verdict,
     exit_status: ExitStatus | None,
     clock: WallClock,
     started_at: str,
 ) -> RunRecord:
-    """Contents of the record; where the verifier has a number, it is the verifier's."""
+    """Return the record, with the verifier's numbers where it has them."""
     # There is nothing to verify in an attested bound without an answer.
     attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
     objective = outcome.objective if attested else verdict.objective
-    violations = [*verdict.violations, *_claims_missed(outcome, verdict, objective, method.sense)]
+    violations = [*verdict.violations, *_unproved_claims(outcome, verdict, objective, method.sense)]
     if outcome.answer is None:
         objective, violations = None, []
     bound = outcome.bound if verdict.bound is None else verdict.bound
@@ -342,7 +341,7 @@ def _record(
         kind=method.kind.value,
         instance=instance.name,
         instance_sha256=instance.sha256,
-        collective=instance.demand.collective.value if instance.demand else None,
+        collective=instance.demand.collective.name if instance.demand else None,
         solver=solver.name if solver else None,
         solver_version=_solver_version(solver, outcome),
         options={name: plain_option(value) for name, value in request.options.items()},
@@ -365,7 +364,7 @@ def _record(
             "constraints": outcome.size.constraints,
             "nonzeros": outcome.size.nonzeros,
         },
-        answer=None if outcome.answer is None else to_json(outcome.answer),
+        answer=None if outcome.answer is None else outcome.answer.to_json(),
         certificate=None if outcome.certificate is None else outcome.certificate.to_json(),
         message=outcome.message,
         host=platform.node(),
@@ -376,19 +375,19 @@ def _record(
         environment=environment(),
         proof=proof,
         size_bytes=_size_bytes(posed),
+        row_by_row={name: reason for report in outcome.reports for name, reason in report.row_by_row.items()},
     )
 
 
 def _size_bytes(posed: Instance) -> float | None:
-    """Size of the collective; a whole number where it is one."""
     if posed.demand is None or posed.also:
         return None
     size = posed.demand.size_bytes
     return int(size) if size.denominator == 1 else float(size)
 
 
-def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:
-    """Where the method claims more than the verifier finds, or more than its own answer allows."""
+def _unproved_claims(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:
+    """Report claims of the method beyond the verifier's results, or beyond its own answer."""
     missed: list[str] = []
     if outcome.objective is not None and verdict.objective is not None:
         difference = abs(outcome.objective - verdict.objective)
@@ -406,14 +405,14 @@ def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, 
     return missed
 
 
-def _solver_version(solver: Noting | None, outcome: Outcome) -> str | None:
+def _solver_version(solver: RecordingSolver | None, outcome: Outcome) -> str | None:
     if solver is None:
         return None
     return outcome.reports[-1].version if outcome.reports else solver.installed().version
 
 
 class _NoSolver:
-    """Stands in where a method needs none; any use of it is a mistake of the method."""
+    """Placeholder for methods without a solver; any use of it is an error of the method."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         raise AttributeError(f"the method said that it needs no solver, but asked for {name}")

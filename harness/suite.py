@@ -1,4 +1,4 @@
-"""Runs the cells of a suite and keeps a record of every one: once, whatever happens meanwhile."""
+"""Execution of a suite's cells: every one is run once and recorded, even across interruptions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.budget import silent
+from ..core.budget import ignore
 from ..core.record import RunRecord, read_records
 from .cell import run_cell
-from .drive import ComparisonDriver, Tally, due, unseen
+from .drive import ComparisonDriver, ComparisonProgress, due_tasks, ignore_tally
 from .executors import open_executor
 from .interrupt import stop_on_interrupt
 from .ledger import Claims, Ledger
 from .plan import Cell, cells
-from .suite_file import load_suite, with_seeds
+from .suite_file import Suite, load_suite, with_seeds
 from .task import Limits, Task, tasks
 
-__all__ = ["Settings", "SuiteResult", "Tally", "plan_of", "run_cell", "run_cells", "run_suite"]
+__all__ = ["ComparisonProgress", "Settings", "SuiteResult", "plan_of", "run_cell", "run_cells", "run_suite"]
 
 #: Seconds for which an instance is loaded to find out whether its run is recorded.
 PLAN_S = 5.0
@@ -27,20 +27,18 @@ PLAN_S = 5.0
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """What came of running cells.
+    """Result of running cells.
 
     Parameters
     ----------
     records : list of RunRecord
-        The records that were written, in that order.
-    planned : int
-        Number of different runs.
+        New records in the order of writing.
     interrupted : bool
-        Whether Ctrl-C ended it; the runs that it cut short have no record.
+        True if Ctrl-C ended it; interrupted runs have no record.
     skipped : int
-        How many had a record before.
+        Number of runs with an earlier record.
     others : int
-        How many another comparison has recorded meanwhile.
+        Runs that another comparison has recorded meanwhile.
     healed : int
         Lines of the ledger that were no records, and were moved aside.
     """
@@ -55,18 +53,18 @@ class SuiteResult:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a comparison is run.
+    """Settings of a comparison.
 
     Parameters
     ----------
     limits : Limits
-        Instead of those of the suite.
+        Limits that replace those of the suite.
     retry : sequence of str
-        What is run again though it has a record: ``failed``, ``limit``, ``all``.
+        Kinds of records to run again: ``failed``, ``limit``, ``all``.
     executor : str
-        See :func:`~cwb.harness.executors.open_executor`.
+        Name of the executor, see :func:`~cwb.harness.executors.open_executor`.
     jobs : int, optional
-        Threads of runs at a time.
+        Threads of simultaneous runs; by default the executor's own.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -76,56 +74,47 @@ class Settings:
 
 
 def plan_of(plan: Sequence[Cell], ledger: Path, settings: Settings | None = None) -> tuple[list[Task], list[Task]]:
-    """The different runs of cells, and those of them that would be made now; changes nothing.
+    """Return the different runs of cells, and those that would be made now; change nothing.
 
-    What takes longer than :data:`PLAN_S` to be loaded is not looked up in the ledger: its digest is empty.
-
-    Raises
-    ------
-    InputError
-        If the ledger cannot be read.
+    An instance that takes longer than :data:`PLAN_S` to load is not looked up in the ledger: its digest is empty.
     """
     settings = settings or Settings()
     everything = tasks(plan, settings.limits, load_s=PLAN_S)
-    return everything, due(everything, Ledger(ledger, to_write=False), settings.retry)
+    return everything, due_tasks(everything, Ledger(ledger, to_write=False), settings.retry)
 
 
 def run_cells(
     plan: Sequence[Cell],
     ledger: Path,
-    progress: Callable[[str], None] = silent,
+    progress: Callable[[str], None] = ignore,
     settings: Settings | None = None,
-    watch: Callable[[Tally], None] = unseen,
+    watch: Callable[[ComparisonProgress], None] = ignore_tally,
 ) -> SuiteResult:
-    """Run the cells that have no record yet, each in its own process, and append each record as soon as it is made.
+    """Run the cells without a record, each in its own process, and append every record immediately.
 
-    Ctrl-C ends the comparison and runs in progress, which are made when it is started again. Several comparisons may
-    work on the same ledger at once: what one does the others leave.
+    Ctrl-C ends the comparison and the runs in progress, which are repeated when it is started again. Several
+    comparisons may share a ledger at once: each skips the runs of the others.
 
     Parameters
     ----------
-    plan : sequence of Cell
-        What to run; cells that ask the same are one run.
     ledger : Path
-        The JSONL file; its folder is made.
+        The JSONL file; its folder is created.
     progress : callable
-        Called with ``done/total`` and what was done.
-    settings : Settings, optional
-        Limits, what is run again, and where.
+        Called with ``done/total`` and a description of the run.
     watch : callable
-        Called with a :class:`~cwb.harness.drive.Tally` whenever it changes.
+        Called with a :class:`~cwb.harness.drive.ComparisonProgress` whenever it changes.
 
     Raises
     ------
     InputError
-        If the ledger cannot be written, or the executor cannot be had.
+        If the ledger cannot be written, or the executor is not available.
     CwbError
-        If the executor goes away; what is recorded stays.
+        If the executor disappears; existing records remain.
     """
     settings = settings or Settings()
     everything = tasks(plan, settings.limits, progress)
     kept = Ledger(ledger)
-    todo = due(everything, kept, settings.retry)
+    todo = due_tasks(everything, kept, settings.retry)
     stop = threading.Event()
     records: list[RunRecord] = []
     others = 0
@@ -146,24 +135,27 @@ def run_cells(
 
 
 def run_suite(
-    spec: str | Path,
+    spec: str | Path | Suite,
     output: Path,
-    progress: Callable[[str], None] = silent,
+    progress: Callable[[str], None] = ignore,
     settings: Settings | None = None,
     seeds: int | None = None,
 ) -> list[RunRecord]:
-    """Run every cell of a suite that ``output/records.jsonl`` has no record of, and give the records of all of them.
+    """Run every cell of a suite without a record in ``output/records.jsonl``; return all records.
 
-    With ``seeds``, every run is made with so many seeds instead of the suite's.
+    With ``seeds``, every run is repeated with that many seeds instead of the suite's.
 
     Raises
     ------
     InputError
         If the suite is wrong or the records cannot be written.
     KeyboardInterrupt
-        If Ctrl-C ended it; the records up to there are written.
+        If Ctrl-C ended it; the records so far are written.
     """
-    plan, ledger = cells(with_seeds(load_suite(spec), seeds)), output / "records.jsonl"
+    plan, ledger = (
+        cells(with_seeds(spec if isinstance(spec, Suite) else load_suite(spec), seeds)),
+        output / "records.jsonl",
+    )
     if run_cells(plan, ledger, progress, settings).interrupted:
         raise KeyboardInterrupt
     last = {record.key: record for record in read_records(ledger)}

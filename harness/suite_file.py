@@ -1,4 +1,4 @@
-"""Suites: what a TOML file may say, and where suites are found."""
+"""Suites: the format of their TOML files, and their locations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from .. import instances
-from ..core.collective import CollectiveKind
-from ..core.errors import InputError, located, shown
-from ..core.fields import Duration, Strict, validated
+from ..core.collective import collective_names
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.fields import Duration, Strict, run_validation
 from ..core.files import read_whole
 from ..core.text import did_you_mean, one_of
 from ..core.units import UnitKind, parse
-from .messages import is_messages
+from ..instances.messages import is_messages
 from .request import DEFAULT_SOLVER
 
 #: A larger file is no suite, and a longer range a mistake.
@@ -32,7 +32,6 @@ _Name = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 def _scalars(value: object) -> Iterator[object]:
-    """Leaves of nested lists and tables."""
     if isinstance(value, list | dict):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _scalars(part)
@@ -41,7 +40,7 @@ def _scalars(value: object) -> Iterator[object]:
 
 
 def _choices(value: object) -> list[Any]:
-    """Values of an option to try; a value alone is a list of one."""
+    """Return the values of an option to try; a single value is a list of one."""
     choices = value if isinstance(value, list) else [value]
     if not choices:
         raise ValueError("an empty list; expected at least one value to try")
@@ -60,16 +59,14 @@ _Choices = Annotated[list[Any], BeforeValidator(_choices)]
 
 
 def _collective(value: str) -> str:
-    """Check the name of a collective."""
     if is_messages(value):
         return value
-    if value not in (known := [kind.value for kind in CollectiveKind]):
+    if value not in (known := collective_names()):
         raise ValueError(f"{value!r} is unknown{one_of(value, known)}")
     return value
 
 
 def _size(value: str) -> str:
-    """Check a size, and leave it as it is written."""
     try:
         parse(value, UnitKind.SIZE, allow_zero=False)
     except InputError as error:
@@ -82,7 +79,7 @@ _Collective = Annotated[str, AfterValidator(_collective)]
 
 
 def _values(value: object) -> object:
-    """Write a range out: ``{ from = 2, to = 8 }`` in steps of 1 or of ``step``, or times ``factor``."""
+    """Expand a range ``{ from = 2, to = 8 }`` by steps of 1 or ``step``, or by ``factor``."""
     if not isinstance(value, dict):
         return value
     way = value.keys() - {"from", "to"} or {"step"}
@@ -90,9 +87,9 @@ def _values(value: object) -> object:
     whole = all(type(number) is int and number > 0 for number in numbers.values())
     if not {"from", "to"} <= value.keys() or way not in ({"step"}, {"factor"}) or not whole or value.get("factor") == 1:
         expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
-        raise ValueError(f"{shown(value)} is no range; {expected}")
+        raise ValueError(f"{show_value(value)} is no range; {expected}")
     if value["from"] > value["to"]:
-        raise ValueError(f"{shown(value)} is empty; expected a range that goes up")
+        raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
     written = [value["from"]]
     while len(written) <= MAX_VALUES:
         following = written[-1] * value["factor"] if "factor" in value else written[-1] + numbers["step"]
@@ -103,23 +100,25 @@ def _values(value: object) -> object:
 
 
 def _sizes(value: object) -> object:
-    """Write a range of sizes out, from one to another, times a factor."""
+    """Expand a range of sizes, from one to another by a factor."""
     if not isinstance(value, dict):
         return value
     if value.keys() != {"from", "to", "factor"} or type(value["factor"]) is not int or value["factor"] < 2:
-        raise ValueError(f"{shown(value)} is no range; expected {{ from, to, factor }}, the factor whole and above 1")
+        raise ValueError(
+            f"{show_value(value)} is no range; expected {{ from, to, factor }}, the factor whole and above 1"
+        )
     size, last = (parse(_size(value[end]), UnitKind.SIZE) for end in ("from", "to"))
     if size > last:
-        raise ValueError(f"{shown(value)} is empty; expected a range that goes up")
+        raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
     written = []
     while size <= last:
-        written.append(_written(size))
+        written.append(_size_text(size))
         size *= value["factor"]
     return written
 
 
-def _written(size: Fraction) -> str:
-    """Write a size exactly, in the largest binary unit of which it is a whole number."""
+def _size_text(size: Fraction) -> str:
+    """Format a size exactly, in the largest binary unit that divides it."""
     for unit in ("GiB", "MiB", "KiB", "B"):
         if (size / UnitKind.SIZE.units[unit]).denominator == 1:
             return f"{size / UnitKind.SIZE.units[unit]} {unit}"
@@ -187,7 +186,7 @@ class SuiteFile(Strict):
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite that has been read: where it came from, what it says, and the folder that its instances may be in."""
+    """A loaded suite: its source, its content, and the folder that may have its instances."""
 
     source: str
     file: SuiteFile
@@ -195,7 +194,7 @@ class Suite:
 
 
 def shipped_suites() -> tuple[str, ...]:
-    """Names of the suites that come with cwb."""
+    """Return the names of the suites shipped with cwb."""
     names = (entry.name for entry in _shipped_folder().iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
@@ -215,7 +214,7 @@ def load_suite(spec: str | Path) -> Suite:
     Raises
     ------
     InputError
-        If there is none, or something is wrong in it; names the file and the place.
+        If the suite does not exist or is invalid; the message names the file and the place.
     """
     path = Path(spec)
     name = path.name.removesuffix(".toml")
@@ -229,7 +228,7 @@ def load_suite(spec: str | Path) -> Suite:
 
 
 def with_seeds(suite: Suite, seeds: int | None) -> Suite:
-    """A suite with the seeds 0, 1, … in every grid, so many; None leaves it as it is."""
+    """Return a suite with ``seeds`` seeds 0, 1, … in every grid; unchanged if None."""
     if seeds is None:
         return suite
     grids = [grid.model_copy(update={"seeds": list(range(seeds))}) for grid in suite.file.grid]
@@ -237,7 +236,7 @@ def with_seeds(suite: Suite, seeds: int | None) -> Suite:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a text too long for a path is none."""
+    """Return whether a file exists; False for a text too long for a path."""
     try:
         return path.is_file()
     except OSError:
@@ -245,7 +244,7 @@ def is_file(path: Path) -> bool:
 
 
 def _read(path: Path | Traversable, source: str) -> SuiteFile:
-    with located(source=source):
+    with locate_errors(source=source):
         raw = read_whole(path, MAX_FILE_BYTES, "a suite")
         try:
             data: dict[str, Any] = tomllib.loads(raw.decode())
@@ -255,4 +254,4 @@ def _read(path: Path | Traversable, source: str) -> SuiteFile:
             raise InputError("not TOML that cwb reads: nested too deeply") from None
         except ValueError as error:  # of a number of thousands of digits a plain one
             raise InputError(f"not TOML: {str(error)[:200]}") from None
-        return validated(lambda: SuiteFile.model_validate(data))
+        return run_validation(lambda: SuiteFile.model_validate(data))

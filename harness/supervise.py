@@ -1,6 +1,6 @@
-"""Runs a task in a process of its own, and stops it when it takes more time or memory than it may.
+"""Supervision of a task in its own process, which is stopped at its limits of time or memory.
 
-:func:`supervise` takes and gives plain data and can be called anywhere: in a thread here, on a worker of a cluster.
+:func:`supervise` can be called in a thread here or on a cluster worker; tasks and records can be pickled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 from ..core.errors import ExitStatus
 from ..core.record import RunRecord
-from .failure import failure
 from .process import END_S, Child
 from .task import Task
 
@@ -34,31 +33,30 @@ _START_S = 300.0
 _COMPILING_S = 300.0
 
 
-def supervise(data: Mapping[str, Any], stop: threading.Event | None = None) -> dict[str, Any]:
-    """Run a task and give its record, whatever happens.
+def supervise(task: Task, stop: threading.Event | None = None) -> RunRecord:
+    """Run a task in its own process and return its record, even if it fails.
 
     Parameters
     ----------
-    data : mapping of str to object
-        The task, as plain data.
+    task : Task
+        The task; not run if it has its record already.
     stop : threading.Event, optional
-        Ends the run without a record when it is set.
+        Ends the run without a record when set.
 
     Raises
     ------
     CancelledError
         If ``stop`` was set.
     """
-    task = Task.from_json(data)
     if task.record is not None:
-        return dict(task.record)
+        return task.record
     with tempfile.TemporaryDirectory(prefix="cwb-") as folder:
         watch = _RunWatch(task, Path(folder), stop or threading.Event())
-        return watch.record().to_json()
+        return watch.record()
 
 
 class _RunWatch:
-    """Watches over one run."""
+    """Supervisor of one run."""
 
     def __init__(self, task: Task, folder: Path, stop: threading.Event) -> None:
         self.task, self.folder, self.stop = task, folder, stop
@@ -71,37 +69,37 @@ class _RunWatch:
         self.compiling_since: float | None = None
 
     def record(self) -> RunRecord:
-        """Run to the end, or to the limit."""
+        """Run to the end, or to the limit, and return the record."""
         child = Child(self.task, self.folder)
         try:
-            return self._watched(child)
+            return self._watch_run(child)
         finally:
             child.close()
 
-    def _watched(self, child: Child) -> RunRecord:
+    def _watch_run(self, child: Child) -> RunRecord:
         while True:
             try:
                 event = child.events.get(timeout=_TICK_S)
             except queue.Empty:
                 event = {}
             if event is None:
-                return self._died(child)
+                return self._died_record(child)
             if event.get("event") == "record":
                 child.end(END_S)
                 return RunRecord.from_json(event["record"], source="worker", place="record")
             self._take_in(event)
             if self.stop.is_set():
                 raise CancelledError
-            if reason := self._beyond(child):
-                return self._stopped(child, *reason)
+            if reason := self._exceeded_limit(child):
+                return self._stop_run(child, *reason)
 
     def _take_in(self, event: dict[str, Any]) -> None:
-        """Keep what the run tells; a phase that begins has the time of the run again."""
+        """Process an event of the run; a new phase gets a new deadline."""
         limit_s = self.task.cell.request.time_limit_s
         match event.pop("event", None):
             case "incumbent":
                 self.spooled = event.pop("spooled") or self.spooled
-                if self.incumbent is None or _replaces(event, self.incumbent):
+                if self.incumbent is None or _is_better_incumbent(event, self.incumbent):
                     self.incumbent = event
             case "started" | "answered" as phase:
                 self.phase = phase
@@ -118,8 +116,8 @@ class _RunWatch:
                     self.deadline_s += time.perf_counter() - self.compiling_since
                 self.compiling_since = None
 
-    def _beyond(self, child: Child) -> tuple[str, str] | None:
-        """Return why the run must be stopped, if it must."""
+    def _exceeded_limit(self, child: Child) -> tuple[str, str] | None:
+        """Return the reason to stop the run, None if there is none."""
         most, held = self.task.cell.memory_bytes, child.held_bytes()
         if most is not None and held > most:
             return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
@@ -135,18 +133,18 @@ class _RunWatch:
         limit_s = (request.verifier_limit_s if self.phase == "answered" else request.time_limit_s) or 0.0
         return "time", f"{who} did not end after {limit_s:g} s and {self.task.grace_s:g} s of grace"
 
-    def _stopped(self, child: Child, why: str, message: str) -> RunRecord:
-        """Stop the run, and keep what it has reported."""
+    def _stop_run(self, child: Child, why: str, message: str) -> RunRecord:
+        """Stop the run, and return a record with its reported results."""
         child.end()
         while (event := child.events.get()) is not None:
             if event.get("event") == "record":  # it ended just now
                 return RunRecord.from_json(event["record"], source="worker", place="record")
             self._take_in(event)
-        record = failure(self.task, f"{message}: stopped", self.started_at, ExitStatus.LIMIT)
-        return self._verified(replace(record, status="limit", **self._told(child, why)))
+        record = self.task.failure(f"{message}: stopped", self.started_at, ExitStatus.LIMIT)
+        return self._verify_last_answer(replace(record, status="limit", **self._stopped_fields(child, why)))
 
-    def _died(self, child: Child) -> RunRecord:
-        """Return how the run's process ended by itself."""
+    def _died_record(self, child: Child) -> RunRecord:
+        """Return the record of a process that ended by itself."""
         status = child.end(END_S)
         how = f"ended with status {status}"
         if status < 0:
@@ -154,9 +152,9 @@ class _RunWatch:
             how += " (is the machine out of memory?)" if -status == signal.SIGKILL else ""
         words = child.last_words()
         message = f"the run's process {how}{': ' if words else ''}{words}"
-        return replace(failure(self.task, message, self.started_at), **self._told(child, "crash"))
+        return replace(self.task.failure(message, self.started_at), **self._stopped_fields(child, "crash"))
 
-    def _told(self, child: Child, why: str) -> dict[str, Any]:
+    def _stopped_fields(self, child: Child, why: str) -> dict[str, Any]:
         return {
             "stopped": why,
             "incumbent": self.incumbent,
@@ -164,8 +162,8 @@ class _RunWatch:
             "seconds": {"total": time.perf_counter() - self.begun_s},
         }
 
-    def _verified(self, record: RunRecord) -> RunRecord:
-        """Verify the last answer that the run wrote down, in another process and for as long as a run may take."""
+    def _verify_last_answer(self, record: RunRecord) -> RunRecord:
+        """Verify the run's last written answer in another process, within the time of a run."""
         if not self.spooled:
             return record
         limit_s = self.task.cell.request.verifier_limit_s or _START_S
@@ -187,11 +185,8 @@ class _RunWatch:
         return record
 
 
-def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether an incumbent is worth more.
-
-    One that has an objective, then a method's than a solver's, then the later one.
-    """
+def _is_better_incumbent(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether an incumbent replaces the old one: by objective, then source, then time."""
 
     def worth(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
         return incumbent["objective"] is not None, incumbent["of"] == "method"
@@ -200,7 +195,7 @@ def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 
 def _with_answer(record: RunRecord, found: Mapping[str, Any]) -> RunRecord:
-    """Record of the last answer of a stopped run, with the objective that the verifier computed."""
+    """Return the record of a stopped run's last answer, with the verifier's objective."""
     verified = not found["violations"]
     return replace(
         record,

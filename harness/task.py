@@ -1,9 +1,10 @@
-"""Cells made ready to be run anywhere: what is asked, in full, and the key that it is recorded under."""
+"""Tasks: cells completed for execution anywhere, with the keys of their records."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,20 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from .. import instances
-from ..core.budget import Budget, Progress, silent
-from ..core.errors import CwbError, InputError
+from ..core.budget import Budget, Progress, ignore
+from ..core.errors import CwbError, ExitStatus, InputError
 from ..core.instance import Instance, plain
+from ..core.limits import limited_by
 from ..core.record import RunRecord
-from ..core.watch import watched
-from ..instances.edits import Edit, edited
+from ..instances.demand import with_demand
+from ..instances.edits import Edit, edit_instance
 from . import registry
 from .clock import WallClock
-from .demand import with_demand
-from .environment import cwb_version, package_version
-from .failure import failure
+from .environment import cwb_version, environment, package_version
 from .plan import Cell
 from .request import Request, plain_option
-from .run import unsupported
+from .run import unsupported_record
 from .suite_file import is_file
 
 #: Name, digest and collective of an instance.
@@ -34,50 +34,63 @@ _Named = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Task:
-    """One run, with what its record says whatever happens to it; plain data.
+    """One run, with all fields of its record that do not depend on its result; can be pickled.
 
     Parameters
     ----------
-    cell : Cell
-        What to run.
     key : str
-        Digest of what is asked.
+        Digest of the whole specification, which identifies the record.
     known : mapping of str to object
         Fields of the record that are known before it runs.
     grace_s : float
         Seconds after the time limit at which the run is stopped.
-    record : mapping of str to object, optional
-        Its record, where it is known without a run: the instance or an option is wrong, or not supported.
+    record : RunRecord, optional
+        Its record, if known without a run: the instance or an option is wrong, or not supported.
     """
 
     cell: Cell
     key: str
     known: Mapping[str, Any] = field(default_factory=dict)
     grace_s: float = 10.0
-    record: Mapping[str, Any] | None = None
+    record: RunRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Return plain data for the run's process, which is only started without a record."""
+        data = asdict(self)
+        del data["record"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
-        """Read what :meth:`to_json` wrote."""
+        """Read the output of :meth:`to_json`."""
         cell: dict[str, Any] = {**data["cell"], "request": Request(**data["cell"]["request"])}
         cell["edits"] = tuple((option, text) for option, text in cell["edits"])
-        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"], data["record"])
+        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"])
+
+    def failure(self, message: str, started_at: str, exit_status: int = ExitStatus.FAILURE) -> RunRecord:
+        """Return the record of an error, described in one line."""
+        return RunRecord(
+            **self.known,
+            key=self.key,
+            status="error",
+            message=" ".join(message.split()),
+            host=platform.node(),
+            started_at=started_at,
+            exit_status=int(exit_status),
+            environment=environment(),
+        )
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is asked of every run instead of what the suite says.
+    """Limits of every run that replace those of the suite.
 
     Parameters
     ----------
     time_limit_s, memory_bytes : number or None
-        Limits of a run; None is the suite's.
+        Limits of a run; None for the suite's.
     grace_s : float
-        Seconds after the time limit at which a run that goes on is stopped.
+        Seconds after the time limit at which a run in progress is stopped.
     """
 
     time_limit_s: float | None = None
@@ -85,19 +98,20 @@ class Limits:
     grace_s: float = 10.0
 
     def of(self, cell: Cell) -> Cell:
-        """A cell with these limits."""
+        """Return a cell with these limits."""
         limit_s = cell.request.time_limit_s if self.time_limit_s is None else self.time_limit_s
         memory = cell.memory_bytes if self.memory_bytes is None else self.memory_bytes
         return replace(cell, request=replace(cell.request, time_limit_s=limit_s), memory_bytes=memory)
 
 
 def tasks(
-    plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent, load_s: float = inf
+    plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = ignore, load_s: float = inf
 ) -> list[Task]:
-    """Make cells ready; those that ask the same are one.
+    """Convert cells to tasks; equal cells are one task.
 
-    Every instance is loaded, since its digest is a part of the key. What is wrong or not supported then has its record
-    at once; what cannot be loaded within the limit of its run, or ``load_s`` seconds, is recorded as such when it runs.
+    Every instance is loaded, since its digest is a part of the key. Invalid or unsupported cells get their records
+    at once; an instance that cannot be loaded within the limit of its run, or ``load_s`` seconds, is reported when
+    it runs.
     """
     limits = limits or Limits()
     plan = [limits.of(cell) for cell in plan]
@@ -107,69 +121,70 @@ def tasks(
         problems.setdefault(asked, []).append(index)
     made: dict[int, Task] = {}
     for indices in problems.values():
-        instance = _posed(plan[indices[0]], progress, load_s)
+        instance = _load_for_record(plan[indices[0]], progress, load_s)
         for index in indices:
             cell = plan[index]
-            task = task_of(cell, _named(cell, instance), limits.grace_s)
-            made[index] = settled(task, instance)
+            task = task_of(cell, _instance_identity(cell, instance), limits.grace_s)
+            made[index] = settle_task(task, instance)
     found: dict[str, Task] = {}
     for index in range(len(plan)):
         found.setdefault(made[index].key, made[index])
     return list(found.values())
 
 
-def settled(task: Task, instance: Instance | CwbError | None) -> Task:
-    """The task with its record, if that is known without a run."""
+def settle_task(task: Task, instance: Instance | CwbError | None) -> Task:
+    """Return the task with its record, if that is known without a run."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     record: RunRecord | None = None
+
     if isinstance(instance, InputError):
-        record = failure(task, str(instance), started_at, instance.exit_status)
+        record = task.failure(str(instance), started_at, instance.exit_status)
     elif isinstance(instance, Instance):
         try:
-            record = unsupported(instance, task.cell.request)
+            record = unsupported_record(instance, task.cell.request)
         except InputError as error:
-            record = failure(task, str(error), started_at, error.exit_status)
+            record = task.failure(str(error), started_at, error.exit_status)
         except Exception:  # the method's own mistake, which its run tells
             return task
     if record is None:
         return task
-    return replace(task, record=replace(record, key=task.key, limits=task.known["limits"]).to_json())
+    return replace(task, record=replace(record, key=task.key, limits=task.known["limits"]))
 
 
-def loaded(cell: Cell) -> Instance:
-    """Load the instance of a cell, with its changes and the collective that is asked for, and take its digest."""
-    network = edited(instances.load(cell.instance), [Edit(*edit) for edit in cell.edits])
+def load_cell(cell: Cell) -> Instance:
+    """Load the instance of a cell, with its changes and its collective, and compute its digest."""
+    network = edit_instance(instances.load(cell.instance), [Edit(*edit) for edit in cell.edits])
     instance = with_demand(network, cell.collective, cell.size, cell.chunks)
-    instance.sha256  # noqa: B018 (kept by the instance, so that nobody waits for it later)
+    instance.compute_digest()
     return instance
 
 
-def _posed(cell: Cell, progress: Progress, load_s: float) -> Instance | CwbError | None:
-    """The instance of a cell, or what is wrong with it; None where only its run can tell."""
+def _load_for_record(cell: Cell, progress: Progress, load_s: float) -> Instance | CwbError | None:
+    """Return the instance of a cell, or its error; None if only the run can tell."""
     limit_s = min(load_s, inf if cell.request.time_limit_s is None else cell.request.time_limit_s)
     try:
-        with watched(Budget(limit_s, clock=WallClock(limit_s), progress=progress)):
-            return loaded(cell)
+        with limited_by(Budget(limit_s, clock=WallClock(limit_s), progress=progress), "loading the instance"):
+            return load_cell(cell)
     except CwbError as error:
         return error
     except Exception:
         return None
 
 
-def _named(cell: Cell, instance: Instance | CwbError | None) -> _Named:
-    """Name, digest and collective of an instance; what cannot be loaded has its own text and no digest."""
+def _instance_identity(cell: Cell, instance: Instance | CwbError | None) -> _Named:
+    """Return name, digest and collective; without an instance, its specification and no digest."""
     if not isinstance(instance, Instance):
         return cell.instance, "", cell.collective
     return instance.name, instance.sha256, collective_of(instance)
 
 
 def collective_of(instance: Instance) -> str | None:
-    """Name of the collective; None if there is none."""
-    return None if instance.demand is None else instance.demand.collective.value
+    """Return the name of the collective; None if there is none."""
+    return None if instance.demand is None else instance.demand.collective.name
 
 
 def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
-    """Make a cell ready, given name, digest and collective of its instance."""
+    """Create the task of a cell from name, digest and collective of its instance."""
     name, sha256, collective = instance
     if is_file(path := Path(cell.instance)):
         cell = replace(cell, instance=str(path.resolve()))  # found from any folder
@@ -208,13 +223,13 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
 
 
 def limits_of(cell: Cell) -> dict[str, float]:
-    """Limits that a run has, as its record says them."""
+    """Return the limits of a run, as in its record."""
     memory = {} if cell.memory_bytes is None else {"memory_bytes": cell.memory_bytes}
     return {**cell.request.limits(), **memory}
 
 
 def _of_method(cell: Cell) -> tuple[str, Any, str | None]:
-    """Kind, options with their defaults, and solver; a wrong option stays as it is and is reported by its run."""
+    """Return kind, options with defaults, and solver; wrong options are left to the run's report."""
     request = cell.request
     try:
         method = registry.get(request.model)

@@ -1,4 +1,4 @@
-"""Compiles ahead what methods compile at their first use: a small run of each that has compiled loops."""
+"""Compilation in advance of all compiled loops, by a small run of each method that has some."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
 
 
 def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
-    """Compile, in several processes, and keep what is compiled on disk.
+    """Compile in several processes, and cache the compiled code on disk.
 
     Parameters
     ----------
     processes : int, optional
-        As many as there are cores unless it is given.
+        Number of processes; by default the number of cores.
 
     Yields
     ------
     tuple of (str, float, str)
-        Method and instance of a run that has ended, the seconds that it compiled, and why it failed if it did.
+        Method and instance of a finished run, its seconds of compilation, and the reason if it failed.
     """
     context = get_context("spawn")
     with ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=context) as pool:
@@ -50,12 +50,12 @@ def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
 
 
 def _compile(model: str, network: str, collective: str | None, options: dict[str, Any]) -> tuple[float, str]:
-    """Run a method; how long it compiled."""
+    """Run a method; return its seconds of compilation and the reason if it failed."""
     from ..core import kernel
     from ..core.errors import CwbError
+    from ..instances.demand import with_demand
     from ..instances.loader import load
-    from .compiling import ALLOWANCE
-    from .demand import with_demand
+    from .compile_time import ALLOWANCE
     from .run import Request, run_one
 
     ALLOWANCE.left_s = 0.0

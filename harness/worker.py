@@ -1,7 +1,7 @@
-"""The process of one run: reads what to do from its stdin, reports what happens on its stdout, one line of JSON each.
+"""The process of one run: reads a task from stdin and writes events to stdout, as JSON lines.
 
-Where systems can, it is a fork of a process that has the libraries imported (:mod:`~cwb.harness.fork_server`), elsewhere
-an interpreter of its own. It ends with its parent, so that no orphan is left.
+If the system permits, it is a fork of a process that has the libraries imported (:mod:`~cwb.harness.fork_server`),
+otherwise a separate interpreter. It ends with its parent, so that no orphan is left.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ..core.errors import CwbError
 from ..core.instance import Instance
 from . import registry
 from .cell import run_task
-from .compiling import ALLOWANCE
+from .compile_time import ALLOWANCE
 from .environment import environment
-from .failure import not_json
-from .pyomo_imports import leave_out_statistics
+from .failure import not_json_record
+from .pyomo_imports import skip_scipy_statistics
 from .request import Listener
 from .task import Task
 
@@ -49,7 +49,7 @@ Send = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
-    """Run what stdin says, in an interpreter of its own; stdin stays open for as long as the parent lives."""
+    """Run the task on stdin in a separate interpreter; stdin stays open while the parent lives."""
     line = sys.stdin.buffer.readline()
 
     def wait() -> None:
@@ -58,11 +58,11 @@ def main() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-    ended(lambda: perform(line))
+    end_process(lambda: perform_task(line))
 
 
-def end_with(parent: int) -> None:
-    """Have the kernel end this process with its parent, and name it for those who list processes (Linux)."""
+def die_with_parent(parent: int) -> None:
+    """Tie this process to its parent's life, and name it in process lists (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -71,8 +71,8 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def ended(work: Callable[[], None]) -> NoReturn:
-    """Do the work and end the process at once: nobody waits for threads, nor for memory to be given back piece by piece."""
+def end_process(work: Callable[[], None]) -> NoReturn:
+    """Do the work and exit immediately, without waiting for threads or releasing memory in pieces."""
     status = 1
     try:
         work()
@@ -88,10 +88,10 @@ def ended(work: Callable[[], None]) -> NoReturn:
         os._exit(status)
 
 
-def perform(line: bytes) -> None:
-    """Run a task, or verify what a run has left; stdout is for the messages alone."""
+def perform_task(line: bytes) -> None:
+    """Run a task, or verify a stopped run's answer; stdout is for events only."""
     data = json.loads(line)
-    out, lock = _stdout_alone(), threading.Lock()
+    out, lock = _reserve_stdout(), threading.Lock()
 
     def send(event: Mapping[str, Any]) -> None:
         line = json.dumps(event, allow_nan=False).encode() + b"\n"
@@ -99,20 +99,21 @@ def perform(line: bytes) -> None:
             out.write(line)
             out.flush()
 
+    task, spool = Task.from_json(data["task"]), Path(data["spool"])
     if data["verify"]:
-        verify_spooled(data["task"]["cell"]["request"]["model"], Path(data["spool"]), send)
+        verify_spooled(task.cell.request.model, spool, send)
     else:
-        run_told(Task.from_json(data["task"]), Path(data["spool"]), send)
+        run_reporting(task, spool, send)
 
 
-def _stdout_alone() -> BinaryIO:
-    """Reserve stdout for the messages of this module; what libraries print on it goes to stderr."""
+def _reserve_stdout() -> BinaryIO:
+    """Reserve stdout for this module's events; redirect prints of libraries to stderr."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return out
 
 
-def run_told(task: Task, spool: Path, send: Send) -> None:
+def run_reporting(task: Task, spool: Path, send: Send) -> None:
     """Run a task; report its start, its incumbents, the start of its verification, and its record."""
     warm_up(task)
     ALLOWANCE.left_s = 0.0  # what one run of a comparison compiles, all others load
@@ -121,7 +122,7 @@ def run_told(task: Task, spool: Path, send: Send) -> None:
     try:
         send({"event": "record", "record": record.to_json()})
     except (TypeError, ValueError) as error:
-        send({"event": "record", "record": not_json(record, error).to_json()})
+        send({"event": "record", "record": not_json_record(record, error).to_json()})
 
 
 #: What most runs import, at the cost of a second that is not the method's.
@@ -129,10 +130,7 @@ _LIBRARIES = ("numpy", "scipy.sparse.csgraph", "numba")
 
 
 def warm_up(task: Task) -> None:
-    """Import what the run will, so that its seconds are those of the method.
-
-    What cannot be imported is reported by the run.
-    """
+    """Import the run's modules in advance, outside its time; leave import errors to the run."""
     request = task.cell.request
     needs_solver = False
     with contextlib.suppress(Exception):
@@ -141,10 +139,10 @@ def warm_up(task: Task) -> None:
 
 
 def import_libraries(solver: str | None) -> None:
-    """Import what runs do, with a solver if one is named; what cannot be imported is left to them."""
+    """Import the libraries of runs, with a solver if one is named; leave import errors to the runs."""
     libraries: list[str] = [*_LIBRARIES]
     if solver is not None:
-        leave_out_statistics()
+        skip_scipy_statistics()
         libraries.append("pyomo.environ")
         with contextlib.suppress(Exception):
             libraries.append(registry.solver(solver).package)
@@ -157,14 +155,12 @@ def import_libraries(solver: str | None) -> None:
 
 
 class ProgressReporter:
-    """Reports the incumbents of a run, and writes down their answers now and then.
+    """Reporter of a run's incumbents, which writes their answers from time to time.
 
     Parameters
     ----------
     spool : Path
-        Where answers are written to; the last one stays.
-    send : callable
-        Takes an event.
+        File for answers; the last one remains.
     """
 
     def __init__(self, spool: Path, send: Send) -> None:
@@ -174,7 +170,7 @@ class ProgressReporter:
         self._posed: Instance | None = None
 
     def listener(self) -> Listener:
-        """The one that a run reports."""
+        """Return the listener that reports a run."""
         return Listener(
             tell=self.tell,
             posed=self._pose,
@@ -186,7 +182,7 @@ class ProgressReporter:
         self._posed = instance
 
     def tell(self, incumbent: Incumbent) -> None:
-        """Send an incumbent; numbers that JSON cannot hold are none."""
+        """Send an incumbent; omit numbers that JSON cannot represent."""
         seconds = time.perf_counter() - self._start
         spooled = incumbent.answer is not None and self._writing_s <= _SPOOL_SHARE * seconds
         if spooled and incumbent.answer is not None:
@@ -204,7 +200,7 @@ class ProgressReporter:
         )
 
     def _write(self, answer: Answer | None) -> bool:
-        """Write a schedule; of what a schedule file cannot hold only the numbers are reported."""
+        """Write a schedule; for answers that a schedule file cannot hold, only numbers are reported."""
         from ..core.schedule import Schedule, StepSchedule
         from ..core.trees import TreePacking
         from ..schedules.files import write_schedule
@@ -224,8 +220,7 @@ def _number(value: Any) -> float | None:
 
 
 def verify_spooled(model: str, spool: Path, send: Send) -> None:
-    """Verify the answer that a stopped run left behind."""
-    from ..core.answers import to_json
+    """Verify the last answer of a stopped run."""
     from ..schedules import verdict_of
     from ..schedules.files import read_schedule
 
@@ -239,7 +234,7 @@ def verify_spooled(model: str, spool: Path, send: Send) -> None:
             "objective_unit": registry.get(model).objective_unit(file.instance),
             "violations": list(verdict.violations)[:20],
             "metrics": dict(verdict.metrics),
-            "answer": to_json(file.answer),
+            "answer": file.answer.to_json(),
         }
     )
 

@@ -7,17 +7,17 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
-from ..core.collective import CollectiveKind, Demand
+from ..core.collective import Demand, collective_named
 from ..core.cost import CostModel
 from ..core.design import Design, parse_constraints
-from ..core.errors import InputError, located
+from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
+from ..core.limits import iterate_in_time
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
-from ..core.watch import counted
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
 from .experts import read_loads
 from .schema import (
@@ -59,12 +59,10 @@ _BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 def build_instance(
     file: InstanceFile, name: str, find: FindWorkload, network: MakeNetwork, folder: Path | None = None
 ) -> Instance:
-    """Make an instance of what its file says.
+    """Build an instance from its validated file.
 
     Parameters
     ----------
-    file : InstanceFile
-        The validated file.
     name : str
         Name of the instance unless the file gives one.
     find : callable
@@ -72,45 +70,45 @@ def build_instance(
     network : callable
         Makes a network from a text.
     folder : Path, optional
-        Where files of loads are; by default the current one.
+        Folder of files with loads; by default the current one.
 
     Raises
     ------
     InputError
         If the parts do not fit together; names the place.
     """
-    with located("network"):
+    with locate_errors("network"):
         built = build_network(file.network, network)
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
-        with located(f"workloads[{index}]"):
+        with locate_errors(f"workloads[{index}]"):
             if training.transformer is not None:
                 transformers.append(build_transformer(training, training.transformer, _fabric(built)))
             else:
                 workloads.append(build_workload(training, _fabric(built), find))
     cost_model = None
     if file.cost_model is not None:
-        with located("cost_model"):
+        with locate_errors("cost_model"):
             fabric = _fabric(built)
         cost_model = build_cost_model(file.cost_model)
         cost_model.price_per_Bps(fabric)  # rejects a missing entry now, not in the middle of a run
     design = None
     if file.design is not None:
-        with located("design"):
+        with locate_errors("design"):
             design = build_design(file.design, _fabric(built))
     npus = built.npus if isinstance(built, Fabric) else len(built.ranks)
     experts = None
     if file.experts is not None:
-        with located("experts"):
+        with locate_errors("experts"):
             experts = build_experts(file.experts, npus, folder or Path())
     demand = None
     if file.collective is not None:
-        with located("collective"):
+        with locate_errors("collective"):
             demand = build_demand(file.collective, npus)
     also: list[Demand] = []
     for index, further in enumerate(file.also):
-        with located(f"also[{index}]"):
+        with locate_errors(f"also[{index}]"):
             if demand is None:
                 raise InputError("given without a first collective")
             also.append(build_demand(further, npus))
@@ -130,7 +128,7 @@ def build_instance(
 
 
 def _fabric(network: Fabric | Topology) -> Fabric:
-    """Insist on a network of dimensions."""
+    """Return the network if it is one of dimensions, else raise InputError."""
     if not isinstance(network, Fabric):
         raise InputError("this needs a network of dimensions such as RI(4)_SW(32), not a graph")
     return network
@@ -145,7 +143,7 @@ def build_network(file: str | FabricFile | TopologyFile, network: MakeNetwork) -
 
 def build_fabric(file: FabricFile) -> Fabric:
     """Make a fabric of its building blocks."""
-    with located("dimensions"):
+    with locate_errors("dimensions"):
         fabric = parse_fabric(file.dimensions, tuple(file.tiers) if file.tiers else None)
     if file.npus is not None and file.npus != fabric.npus:
         raise InputError(f"{file.npus:,} NPUs, but {fabric} multiplies to {fabric.npus:,}", place="npus")
@@ -174,7 +172,7 @@ def build_topology(file: TopologyFile) -> Topology:
     if sum(link.count * (2 if link.bidirectional else 1) for link in file.links) > MAX_LINKS:
         raise InputError(f"more than {MAX_LINKS:,} links", place="links")
     links: list[Link] = []
-    for link in counted(file.links, len(file.links), "entries of links"):
+    for link in iterate_in_time(file.links, len(file.links), "entries of links"):
         ends = [(link.source, link.target), (link.target, link.source)][: 2 if link.bidirectional else 1]
         links.extend(Link(s, t, link.bandwidth, link.latency) for s, t in ends for _ in range(link.count))
     if all(node.kind is NodeKind.SWITCH for node in file.nodes):
@@ -212,19 +210,19 @@ def build_experts(file: ExpertsFile, npus: int, folder: Path) -> Experts:
 def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
     """Make a workload of its layers, used by name or written out, and map its groups onto the fabric."""
     if file.use is not None:
-        with located("use"):
+        with locate_errors("use"):
             used = find(file.use)
         name, layer_files = used.name, used.layers
     else:
         used, name, layer_files = None, "workload", file.layers or []
     if file.groups is not None:
-        with located("groups"):
+        with locate_errors("groups"):
             groups = build_groups(file.groups, fabric)
     elif used is not None:
-        with located("use"):
+        with locate_errors("use"):
             groups = default_groups(used, fabric)
     else:
-        raise InputError("missing, but layers need the groups that they name", place="groups")
+        raise InputError("missing, but the layers name groups", place="groups")
     layers = tuple(build_layer(layer) for layer in layer_files)
     for index, layer in enumerate(layers):
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
@@ -246,7 +244,7 @@ def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str
         raise InputError("expected either degrees or spans for all groups, not both")
     spans = {name: tuple(size) for name, size in groups.items() if isinstance(size, list)}
     for name, span in spans.items():
-        with located(name):
+        with locate_errors(name):
             check_span(span, fabric)
     return spans
 
@@ -303,7 +301,7 @@ def build_phase(file: PhaseFile) -> Phase:
     """Make a phase."""
     return Phase(
         file.compute,
-        tuple(Communication(CollectiveKind(c.collective), c.size, c.group) for c in file.communication),
+        tuple(Communication(collective_named(c.collective), c.size, c.group) for c in file.communication),
     )
 
 
@@ -311,7 +309,7 @@ def build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fab
     """Make a described transformer; its degrees are checked against the fabric."""
     if training.groups is not None:
         raise InputError("a transformer has degrees instead of groups", place="groups")
-    with located("transformer"):
+    with locate_errors("transformer"):
         data_parallel = file.data_parallel
         if data_parallel is None:
             if fabric.npus % file.tensor_parallel:
@@ -353,7 +351,7 @@ def build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
 def build_design(file: DesignFile, fabric: Fabric) -> Design:
     """Make the design; its constraints are read against the dimensions now, so that a wrong one is found at once."""
     for index, text in enumerate(file.constraints):
-        with located(f"constraints[{index}]"):
+        with locate_errors(f"constraints[{index}]"):
             parse_constraints(text, len(fabric.dimensions))
     return Design(
         file.objective,

@@ -6,45 +6,36 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..core.collective import CollectiveKind, Demand
-from ..core.errors import InputError, located, shown
+from ..core.collective import Collective, Demand
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.instance import Instance
 from ..core.network_views import links_of
 from ..core.topology import Link, NodeKind, Topology
-from ..core.units import UnitKind, parse
+from ..core.units import UnitKind, exact_number, parse
 
 #: Links are changed first, then nodes are lost, then ranks left out.
 ORDER = {"--without-node": 1, "--without-rank": 1, "--ranks": 2}
 
-#: Collectives of which each rank has a part of its own, whose size others keep when a rank is lost.
-IN_PARTS = (
-    CollectiveKind.ALL_GATHER,
-    CollectiveKind.REDUCE_SCATTER,
-    CollectiveKind.ALL_TO_ALL,
-    CollectiveKind.GATHER,
-    CollectiveKind.SCATTER,
-)
+#: The largest part of its bandwidth that a link is given; the smallest is its inverse.
+LARGEST_PART = Fraction(10**12)
 
 #: Collectives that a rank cannot be taken out of, since its data, or what it has summed, is nowhere else.
-WHOLE = (CollectiveKind.LATE_ALL_REDUCE, CollectiveKind.POINT_TO_POINT)
-
-#: Collectives that all but their first rank can be taken out of.
-ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE, CollectiveKind.GATHER, CollectiveKind.SCATTER)
+WHOLE = (Collective.LATE_ALL_REDUCE, Collective.POINT_TO_POINT)
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change.
+    """One change of a network.
 
     Parameters
     ----------
     option : str
-        ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` takes all links between two nodes away,
-        ``a:b``; ``--link`` gives them a bandwidth, and a latency if there is one, ``a:b=25GB/s,1us``, or adds a link in
-        each direction where there is none; ``--without-node``, or ``--without-rank``, takes a node away with its
-        links, a rank out of the collective too.
+        ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` removes all links between two nodes,
+        ``a:b``; ``--link`` sets their bandwidth and optionally latency, ``a:b=25GB/s,1us``, or a part of each one's own
+        bandwidth, ``a:b=50%``, or adds a link in each direction if there is none; ``--without-node``, or
+        ``--without-rank``, removes a node with its links, a rank from the collective too.
     text : str
-        What is given for it. Nodes are named, or told by their rank.
+        Value of the option. Nodes are given by name or rank.
     """
 
     option: str
@@ -54,24 +45,17 @@ class Edit:
         return f"{self.option} {self.text}"
 
 
-def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
+def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
     """Change the network of an instance; a fabric is expanded into links first.
 
-    Links are changed before ranks are left out, whatever the order. What is left of the ranks is numbered again, and
-    switches without links are left out, too. Ranks that are kept share the whole size of the collective; those that are
-    left when a rank is lost with its node keep the sizes of their parts.
-
-    Parameters
-    ----------
-    instance : Instance
-        What is changed.
-    edits : iterable of Edit
-        The changes.
+    Links are changed before ranks are removed, whatever the order. The remaining ranks are renumbered, and switches
+    without links are removed, too. With ``--ranks`` the collective keeps its whole size; when a rank is lost with its
+    node, the parts of the others keep theirs.
 
     Returns
     -------
     Instance
-        Named after the changes.
+        The changed instance, named after the changes.
 
     Raises
     ------
@@ -81,49 +65,49 @@ def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
     edits = sorted(edits, key=lambda edit: ORDER.get(edit.option, 0))
     if not edits:
         return instance
-    if instance.asks_more:
+    if instance.is_beyond_collectives:
         raise InputError(
             "an instance with workloads, prices, a design or experts; expected one of links", source=edits[0].option
         )
     network = whole = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
     demands = () if instance.demand is None else (instance.demand, *instance.also)
     for edit in edits:
-        with located(source=edit.option):
+        with locate_errors(source=edit.option):
             if edit.option == "--ranks":
                 names = {whole.ranks[rank] for rank in _ranks(edit.text, len(whole.ranks))}
-                network, demands = _restricted(network, demands, names)
+                network, demands = _restrict_to_ranks(network, demands, names)
             elif edit.option in ("--without-node", "--without-rank"):
-                node = _known(whole, edit.text)
+                node = _require_node(whole, edit.text)
                 demands = _without_rank(network, demands, node)
-                network, demands = _restricted(_without_node(network, node), demands, {*network.ranks} - {node})
+                network, demands = _restrict_to_ranks(_without_node(network, node), demands, {*network.ranks} - {node})
             elif edit.option == "--without-link":
                 network = _without(network, edit.text)
             else:
-                network = _with(network, edit.text)
+                network = _set_bandwidth(network, edit.text)
     name = " ".join([instance.name, *map(str, edits)])
     return replace(instance, name=name, network=network, demand=demands[0] if demands else None, also=demands[1:])
 
 
 def _ranks(text: str, count: int) -> list[int]:
-    """Ranks of a text, in ascending order."""
+    """Return the ranks of a text in ascending order."""
     found: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not (low.isdecimal() and (high.isdecimal() or not dash)) or len(part) > 20:
-            raise InputError(f"{shown(part)} is no range of ranks; expected such as 0-3,8")
+            raise InputError(f"{show_value(part)} is no range of ranks; expected such as 0-3,8")
         first, last = int(low), int(high or low)
         if not first <= last < count:
             raise InputError(
-                f"{shown(part)} is out of range; expected ranks from 0 to {count - 1:,}, in ascending order"
+                f"{show_value(part)} is out of range; expected ranks from 0 to {count - 1:,}, in ascending order"
             )
         found.update(range(first, last + 1))
     if len(found) < 2:
-        raise InputError(f"{shown(text)} is a single rank; expected at least 2")
+        raise InputError(f"{show_value(text)} is a single rank; expected at least 2")
     return sorted(found)
 
 
 def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
-    """The demand with its ranks numbered again."""
+    """Return the demand with its ranks renumbered."""
     if demand.ranks is None:
         return demand
     number = {rank: place for place, rank in enumerate(kept)}
@@ -133,7 +117,7 @@ def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
     return replace(demand, ranks=tuple(number[rank] for rank in demand.ranks))
 
 
-def _restricted(
+def _restrict_to_ranks(
     network: Topology, demands: tuple[Demand, ...], names: Collection[str]
 ) -> tuple[Topology, tuple[Demand, ...]]:
     """Keep these ranks, and the switches that still have links; number the ranks of demands again."""
@@ -148,28 +132,28 @@ def _restricted(
 
 
 def _without_node(network: Topology, name: str) -> Topology:
-    """All links of a node taken away."""
+    """Remove all links of a node."""
     return Topology(network.nodes, tuple(link for link in network.links if name not in (link.source, link.target)))
 
 
 def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> tuple[Demand, ...]:
-    """What the other ranks exchange when one is lost; each keeps the size of its part."""
+    """Return the demands of the other ranks when one is lost; each keeps the size of its part."""
     if name not in network.ranks:
         return demands
     lost = network.ranks.index(name)
-    return tuple(_left_over(each, lost, len(network.ranks)) for each in demands)
+    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in demands)
 
 
-def _left_over(demand: Demand, lost: int, count: int) -> Demand:
-    """A demand without one of its ranks."""
+def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
+    """Return a demand without one of its ranks."""
     group = tuple(range(count)) if demand.ranks is None else demand.ranks
     if lost not in group:
         return demand
     kind = demand.collective
-    if kind in WHOLE or (kind in ROOTED and lost == group[0]):
-        raise InputError(f"rank {lost} has data of the {kind.value} that are nowhere else; expected another rank")
+    if kind in WHOLE or (kind.rooted and lost == group[0]):
+        raise InputError(f"rank {lost} has the only copy of data of the {kind.name}; expected another rank")
     left = tuple(rank for rank in group if rank != lost)
-    size = demand.size_bytes * Fraction(len(left), len(group)) if kind in IN_PARTS else demand.size_bytes
+    size = demand.size_bytes * Fraction(kind.parts_of(len(left)), kind.parts_of(len(group)))
     return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else left)
 
 
@@ -177,26 +161,55 @@ def _without(network: Topology, text: str) -> Topology:
     ends = _ends(network, text)
     links = tuple(link for link in network.links if {link.source, link.target} != ends)
     if len(links) == len(network.links):
-        raise InputError(f"{shown(text)}: there is no link between them; expected two nodes that are linked")
+        raise _no_link(text)
     return Topology(network.nodes, links)
 
 
-def _with(network: Topology, text: str) -> Topology:
+def _set_bandwidth(network: Topology, text: str) -> Topology:
     pair, equals, given = text.rpartition("=")
     if not equals:
-        raise InputError(f"{shown(text)} has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us")
+        raise InputError(f"{show_value(text)} has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us")
     rate, comma, delay = given.partition(",")
     ends = _ends(network, pair)
-    bandwidth_Bps = parse(rate, UnitKind.RATE, allow_zero=False)
     latency_s = parse(delay, UnitKind.TIME) if comma else None
+    is_linked = any({link.source, link.target} == ends for link in network.links)
+    if (part := _part(rate)) is not None:
+        if not is_linked:
+            raise _no_link(pair)
+        return _scale_link(network, ends, part, latency_s)
+    bandwidth_Bps = parse(rate, UnitKind.RATE, allow_zero=False)
     links = tuple(
         _like(link, bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link for link in network.links
     )
-    if not any({link.source, link.target} == ends for link in links):
+    if not is_linked:
         one, other = sorted(ends, key=network.node_index.__getitem__)
         new = (Link(a, b, bandwidth_Bps, latency_s or Fraction(0)) for a, b in ((one, other), (other, one)))
         links = (*links, *new)
     return Topology(network.nodes, links)
+
+
+def _scale_link(network: Topology, ends: set[str], part: Fraction, latency_s: Fraction | None) -> Topology:
+    """Scale the bandwidth of every link between two nodes by the same factor."""
+    links = tuple(
+        _like(link, part * link.bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link
+        for link in network.links
+    )
+    return Topology(network.nodes, links)
+
+
+def _no_link(text: str) -> InputError:
+    return InputError(f"{show_value(text)}: there is no link between them; expected two nodes that are linked")
+
+
+def _part(text: str) -> Fraction | None:
+    """Read a part of a bandwidth, such as 50% or 100/3%; None if the text is a bandwidth."""
+    number, percent, rest = text.strip().partition("%")
+    if not percent or rest:
+        return None
+    percentage = exact_number(number)
+    if not percentage or not 1 / LARGEST_PART <= percentage / 100 <= LARGEST_PART:
+        raise InputError(f"{show_value(text)} is no part of a bandwidth; expected such as 50%")
+    return percentage / 100
 
 
 def _like(link: Link, bandwidth_Bps: Fraction, latency_s: Fraction | None) -> Link:
@@ -204,25 +217,25 @@ def _like(link: Link, bandwidth_Bps: Fraction, latency_s: Fraction | None) -> Li
 
 
 def _ends(network: Topology, text: str) -> set[str]:
-    """The two nodes of a text, which a colon separates; there may be others in their names."""
+    """Return the two nodes of a text separated by a colon; names may contain colons."""
     for place in (k for k, letter in enumerate(text) if letter == ":"):
         one, other = _node(network, text[:place]), _node(network, text[place + 1 :])
         if one is not None and other is not None and one != other:
             return {one, other}
-    raise InputError(f"{shown(text)} does not name two nodes; expected such as {_example(network)}")
+    raise InputError(f"{show_value(text)} does not name two nodes; expected such as {_example(network)}")
 
 
-def _known(network: Topology, text: str) -> str:
-    """A node by its name, or by its rank."""
+def _require_node(network: Topology, text: str) -> str:
+    """Return the node of a name or rank, else raise InputError."""
     node = _node(network, text)
     if node is None:
-        expected = shown(network.nodes[-1].name)
-        raise InputError(f"{shown(text)} names no node; expected a rank or a name such as {expected}")
+        expected = show_value(network.nodes[-1].name)
+        raise InputError(f"{show_value(text)} names no node; expected a rank or a name such as {expected}")
     return node
 
 
 def _node(network: Topology, text: str) -> str | None:
-    """A node by its name, or by its rank."""
+    """Return the node of a name or rank; None if there is none."""
     text = text.strip()
     if text in network.node_index:
         return text
@@ -232,4 +245,4 @@ def _node(network: Topology, text: str) -> str | None:
 
 def _example(network: Topology) -> str:
     link = network.links[0] if network.links else None
-    return "a:b" if link is None else shown(f"{link.source}:{link.target}")
+    return "a:b" if link is None else show_value(f"{link.source}:{link.target}")

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
-from ..core.fields import validated
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.fields import run_validation
 from ..core.files import read_whole
 from ..core.instance import Instance
 from .expression import Expression
@@ -36,11 +36,11 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
     Parameters
     ----------
     expression : Expression
-        ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for several layers,
-        or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, of which loads are
-        generated; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
+        ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for several
+        layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to generate
+        loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
     build : callable
-        Makes an instance of the file that would say the same.
+        Builds the instance of the equivalent file.
 
     Raises
     ------
@@ -53,37 +53,37 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
     if "loads" in given:
         for name in ("experts", "layers", "skew", "seed"):
             if name in given:
-                raise InputError(f"{name}= beside loads=; expected one of the two")
-        loads = _listed(given["loads"])
+                raise InputError(f"{name}= together with loads=; expected one of the two")
+        loads = _list_layers(given["loads"])
     else:
-        loads = _generated(given)
+        loads = _generate_loads(given)
     numbers: dict[str, Any] = {name: given[name] for name in ("slots", "groups", "nodes") if name in given}
     data: dict[str, Any] = {
         "schema": "cwb-instance/1",
         "network": f"SW({gpus // nodes})_SW({nodes})" if inside else f"SW({gpus})",
         "experts": {"loads": loads, **numbers},
     }
-    return build(validated(lambda: InstanceFile.model_validate(data)))
+    return build(run_validation(lambda: InstanceFile.model_validate(data)))
 
 
-def _listed(loads: Any) -> Any:
-    """Loads as a file has them: one list is a layer."""
+def _list_layers(loads: Any) -> Any:
+    """Return loads as in a file: one list is a layer."""
     if isinstance(loads, str):
         return loads
     if not isinstance(loads, tuple):
-        raise InputError(f"loads={shown(loads)}; expected a list such as [90, 132, 40], or a CSV file")
+        raise InputError(f"loads={show_value(loads)}; expected a list such as [90, 132, 40], or a CSV file")
     rows = loads if loads and isinstance(loads[0], tuple) else (loads,)
     return [list(row) if isinstance(row, tuple) else row for row in rows]
 
 
-def _generated(given: dict[str, Any]) -> list[list[int]]:
-    """Loads that fall with a power of the experts' places, in another order in every layer."""
+def _generate_loads(given: dict[str, Any]) -> list[list[int]]:
+    """Return loads that fall with a power of the experts' places, in another order in every layer."""
     if "experts" not in given:
-        raise InputError("experts needs loads=..., or experts=... for loads that are generated")
+        raise InputError("experts needs loads=..., or experts=... to generate loads")
     count, layers = _integer(given, "experts", 1), _integer(given, "layers", 1, 1)
     skew, seed = given.get("skew", Fraction(1, 2)), _integer(given, "seed", 0, 0)
     if isinstance(skew, bool) or not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
-        raise InputError(f"skew={shown(skew)}; expected a number from 0 to 10")
+        raise InputError(f"skew={show_value(skew)}; expected a number from 0 to 10")
     if count * layers > _MOST:
         raise InputError(f"{count * layers:,} loads; expected at most {_MOST:,}")
     import numpy as np
@@ -97,7 +97,7 @@ def _generated(given: dict[str, Any]) -> list[list[int]]:
 def _integer(given: dict[str, Any], name: str, least: int, default: int | None = None) -> int:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name}={shown(value)}; expected an integer of at least {least}")
+        raise InputError(f"{name}={show_value(value)}; expected an integer of at least {least}")
     return value
 
 
@@ -109,7 +109,7 @@ def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
     InputError
         If it cannot be read, or a cell is no number; names the file, the row and the cell.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         raw = read_whole(path, _MAX_BYTES, "a CSV file")
         try:
             rows = [row for row in csv.reader(raw.decode("utf-8-sig").splitlines()) if row]
@@ -120,5 +120,5 @@ def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
 
 def _number(cell: str, place: str) -> Fraction:
     if not _NUMBER.fullmatch(cell.strip()):
-        raise InputError(f"{shown(cell)} is wrong; expected a load such as 90 or 12.5", place=place)
+        raise InputError(f"{show_value(cell)} is wrong; expected a load such as 90 or 12.5", place=place)
     return Fraction(cell.strip())

@@ -103,20 +103,15 @@ class Expression:
 
 
 def is_expression(text: str) -> bool:
-    """Whether a text is meant as an expression: a name, followed by something in parentheses up to the end.
+    """Return whether a text has the form of an expression: a name, then parentheses up to the end.
 
-    ``RI(4)_FC(4)`` has this shape too: ask :func:`~cwb.core.fabric.looks_like_fabric` first.
+    ``RI(4)_FC(4)`` has this form too: ask :func:`~cwb.core.fabric.looks_like_fabric` first.
     """
     return _SHAPE.fullmatch(text) is not None
 
 
 def parse_expression(text: str) -> Expression:
     """Parse a generator expression.
-
-    Parameters
-    ----------
-    text : str
-        What the user wrote.
 
     Returns
     -------
@@ -126,7 +121,7 @@ def parse_expression(text: str) -> Expression:
     Raises
     ------
     InputError
-        If the text is no expression; says what is wrong, at which column, and what was expected.
+        If the text is no expression; names the column and the expected text.
     """
     if len(text) > MAX_LENGTH:
         raise InputError(f"the expression has {len(text):,} characters; expected at most {MAX_LENGTH:,}")
@@ -149,13 +144,13 @@ def show(value: Value) -> str:
     return f'"{escaped}"'
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Quote a text for an error line, cut to a length that fits there."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def _decimal(value: Fraction) -> str:
-    """Write a fraction that was read from a decimal as this decimal."""
+    """Return the decimal text of a fraction that was read from one."""
     whole, part = divmod(abs(value.numerator) * 10**MAX_DIGITS // value.denominator, 10**MAX_DIGITS)
     digits = f"{part:0{MAX_DIGITS}}".rstrip("0") or "0"
     return f"{'-' if value < 0 else ''}{whole}.{digits}"
@@ -205,7 +200,7 @@ class _Parser:
         elif token.kind == "end":
             found = "the text ends"
         else:
-            found = f"unexpected {quoted(token.text)}"
+            found = f"unexpected {quote_text(token.text)}"
         if token.kind == "unknown" and len(token.text) > 1:
             expected += "; text that begins with a digit needs quotes"
         raise InputError(f"{found} at column {token.column}; expected {expected}")
@@ -244,7 +239,7 @@ class _Parser:
             column = self._next.column
             name = self._name("the name of an argument")
             if name in keywords:
-                raise InputError(f"argument {quoted(name)} at column {column} is given twice; expected it once")
+                raise InputError(f"argument {quote_text(name)} at column {column} is given twice; expected once")
             self._take()
             keywords[name] = self._value(depth)
         elif keywords:

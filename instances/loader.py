@@ -10,15 +10,15 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located, shown
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
-from ..core.fields import validated
+from ..core.fields import run_validation
 from ..core.files import read_whole
 from ..core.instance import Instance
+from ..core.limits import ITEMS_PER_REPORT, report_progress
 from ..core.strict_json import parse_json
 from ..core.text import did_you_mean
 from ..core.topology import Topology
-from ..core.watch import TOLD, say
 from .build import build_instance
 from .experts import experts_instance
 from .expression import is_expression, parse_expression
@@ -41,7 +41,7 @@ _SHIPPED = files(__name__.rpartition(".")[0])
 _NOT_INSTANCES = ("schema.json",)
 
 
-def shipped() -> tuple[str, ...]:
+def shipped_instances() -> tuple[str, ...]:
     """Names of the instances that come with cwb."""
     return tuple(sorted(_names(_SHIPPED)))
 
@@ -78,7 +78,7 @@ def load(spec: str | Path) -> Instance:
         If there is nothing of that name, or something is wrong in it; names the file, the place, the value and
         what was expected.
     OutOfTime
-        If the budget that is :func:`~cwb.core.watch.watched` is exhausted before the instance is there.
+        If the limits (:func:`~cwb.core.limits.limited_by`) are exhausted before the instance is loaded.
     """
     with _without_collector():
         return _load(str(spec))
@@ -104,23 +104,23 @@ def _load(text: str) -> Instance:
     if not text:
         raise InputError("an empty text; expected a file, the name of a shipped instance or an expression")
     if looks_like_fabric(text):
-        with located(source=text):
+        with locate_errors(source=text):
             return Instance(text, parse_fabric(text))
     there = _exists(path)
     if is_expression(text) and not there:
-        with located(source=text):
-            return _generated(text)
+        with locate_errors(source=text):
+            return _generate_instance(text)
     if there or path.suffix == ".json":
         name = path.stem
-        if there or name not in shipped() or path.parent.name not in ("", "instances"):
+        if there or name not in shipped_instances() or path.parent.name not in ("", "instances"):
             return _from_file(path, text)
         text = name
-    if text in shipped():
+    if text in shipped_instances():
         return _from_file(_SHIPPED / f"{text}.json", f"{text}.json")
     if text in GENERATORS:  # all of its arguments have defaults, or the error says which are missing
-        with located(source=text):
-            return _generated(f"{text}()")
-    hint = did_you_mean(text, [*shipped(), *GENERATORS])
+        with locate_errors(source=text):
+            return _generate_instance(f"{text}()")
+    hint = did_you_mean(text, [*shipped_instances(), *GENERATORS])
     raise InputError(
         f"no such file, shipped instance or expression; expected one such as 4d, my.json or torus(8,8){hint}",
         source=text,
@@ -128,7 +128,7 @@ def _load(text: str) -> Instance:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; a long expression is no file name at all, nor is a text with a null in it."""
+    """Return whether a file exists; a long expression or a text with a null is no file name."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -136,29 +136,27 @@ def _exists(path: Path) -> bool:
 
 
 def _from_file(path: Path | Traversable, source: str) -> Instance:
-    """Load an instance file; workloads that it names by path are found beside it."""
-    with located(source=source):
+    """Load an instance file; workloads named by path are relative to it."""
+    with locate_errors(source=source):
         return from_data(read_json(path), Path(path.name).stem, path.parent if isinstance(path, Path) else None)
 
 
 def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
-    """Make an instance of what a file says.
+    """Build an instance from the parsed JSON of a file.
 
     Parameters
     ----------
-    data : object
-        As JSON is read.
     name : str
         Name of the instance, unless the data has one.
     folder : Path, optional
-        Where files of workloads and of loads are, which it names.
+        Folder of the workload and load files that it names.
 
     Raises
     ------
     InputError
         If something is wrong; names the place.
     """
-    file = validated(lambda: InstanceFile.model_validate(data))
+    file = run_validation(lambda: InstanceFile.model_validate(data))
     return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text, folder)
 
 
@@ -175,14 +173,14 @@ def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:
     elif name.endswith(".json"):
         path = (folder or Path()) / name
         if not _exists(path):
-            raise InputError(f"no such file {shown(str(path))}; expected that of a workload")
+            raise InputError(f"no such file {show_value(str(path))}; expected that of a workload")
     else:
         raise InputError(
             f"unknown workload {name!r}; expected a *.json file or one of {', '.join(shipped_workloads())}"
         )
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = read_json(path)
-        return validated(lambda: WorkloadFile.model_validate(data))
+        return run_validation(lambda: WorkloadFile.model_validate(data))
 
 
 def network_from_text(text: str) -> Fabric | Topology:
@@ -192,10 +190,10 @@ def network_from_text(text: str) -> Fabric | Topology:
     return parse_fabric(text)
 
 
-def _generated(text: str) -> Instance:
+def _generate_instance(text: str) -> Instance:
     """Make an instance of a generator expression.
 
-    ``libra`` makes training instances, ``experts`` what is to be placed, all others networks.
+    ``libra`` makes training instances, ``experts`` placements of experts, all others networks.
     """
     expression = parse_expression(text)
     if (make := _INSTANCES.get(expression.name)) is not None:
@@ -212,6 +210,6 @@ def read_json(path: Path | Traversable) -> Any:
         If it cannot be read or is not such JSON; names the line and column.
     """
     raw = read_whole(path, MAX_FILE_BYTES, "a JSON file")
-    if len(raw) > 8 * TOLD:
-        say(f"reading {len(raw):,} bytes")
+    if len(raw) > 8 * ITEMS_PER_REPORT:
+        report_progress(f"reading {len(raw):,} bytes")
     return parse_json(raw, MAX_KEYS)

@@ -1,4 +1,4 @@
-"""What a network is like: distances, bisection, degrees, and where it is not the same both ways or at all ranks."""
+"""Measures of a network: distances, bisection, degrees, and asymmetries of links and ranks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Bisection:
 
     @property
     def exact(self) -> bool:
-        """Whether the bounds agree."""
+        """True if lower and upper bound agree."""
         return self.low_Bps >= self.high_Bps * (1 - _SAME)
 
 
@@ -59,19 +59,19 @@ class Measures:
     Parameters
     ----------
     diameter : int or None
-        Most links between two ranks, None if one is not reached; at least this where not all are sources.
+        Largest hop distance between two ranks, None if one is unreachable; a lower bound if ranks were sampled.
     all_sources : bool
-        Whether all ranks were.
+        Whether distances were computed from all ranks.
     degrees, radixes : Counter
-        Number of ranks, and of switches, by the links that leave them.
+        Number of ranks, and of switches, by their number of outgoing links.
     rates_Bps : Counter
-        Number of ranks by the bandwidth that leaves them.
+        Number of ranks by their outgoing bandwidth.
     unequal : tuple of tuple of str
-        Pairs of nodes between which there is less bandwidth back than there.
+        Pairs of nodes with less bandwidth back than there.
     uneven : tuple of str
-        Ranks that more, or less, bandwidth enters than leaves.
+        Ranks whose incoming and outgoing bandwidth differ.
     bisection : Bisection or None
-        None where the network is too large.
+        None if the network is too large.
     """
 
     diameter: int | None
@@ -84,7 +84,7 @@ class Measures:
     bisection: Bisection | None
 
 
-def measured(topology: Topology) -> Measures:
+def measure_network(topology: Topology) -> Measures:
     """Measure a network."""
     out, into = Counter(a for a, _ in topology.link_ends), [Fraction(0)] * len(topology.nodes)
     leaving: list[Fraction] = list(into)
@@ -110,7 +110,7 @@ def measured(topology: Topology) -> Measures:
 
 
 def _diameter(topology: Topology) -> tuple[int | None, bool]:
-    """Most links between two ranks; from a sample of them if they are many."""
+    """Return the largest hop distance between two ranks; from a sample of them if they are many."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -140,7 +140,7 @@ def _bisection(topology: Topology) -> Bisection | None:
 
 
 def _all_halves(n: int) -> Iterator[Half]:
-    """All sets of half of the ranks, once up to exchanging the halves."""
+    """Yield all sets of half of the ranks, up to exchange of the halves."""
     for chosen in combinations(range(n), n // 2):
         if n % 2 == 0 and chosen[0] != 0:
             return
@@ -212,7 +212,7 @@ class _Cuts:
             yield half
 
     def _laplacian(self) -> NDArray[np.float64]:
-        """Of the bandwidth that there is in both directions."""
+        """Return the Laplacian of the bandwidth available in both directions."""
         matrix: Any = np.zeros((self.size, self.size))
         for (a, b), rate in self.capacity.items():
             matrix[a, b] -= rate
@@ -221,17 +221,20 @@ class _Cuts:
         return np.asarray(matrix, dtype=np.float64)
 
     def spectral(self) -> float:
-        """Without switches, a cut of s and t ranks has at least lambda_2 s t / n (Fiedler); per s t, in B/s."""
+        """Return the spectral lower bound on cuts per pair of ranks, in B/s.
+
+        Without switches, a cut of s and t ranks has at least lambda_2 s t / n (Fiedler).
+        """
         if self.topology.switches:
             return 0.0
         values = np.linalg.eigvalsh(self._laplacian())
         return max(0.0, float(values[1])) / self.size * self.unit_Bps * (1 - 1e-12)
 
     def by_loads(self) -> float:
-        """Rate at which each rank of any half can send to each of the other one, all shortest paths alike, in B/s.
+        """Return the rate at which every rank can send to each rank of the other half, in B/s.
 
-        What crosses a cut of s and t ranks is then s t times as much. A link carries no more than what the half of the
-        ranks that load it most send over it, each to at most the half of the ranks.
+        All shortest paths are used alike. A cut of s and t ranks then carries s t times as much. A link carries at most
+        the traffic of the half of the ranks that load it most, each to at most half of the ranks.
         """
         if len(self.ranks) * len(self.capacity) > _LOADS:
             return 0.0

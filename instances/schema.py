@@ -10,11 +10,20 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StrictBool,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
-from ..core.collective import CollectiveKind
+from ..core.collective import BUILT_IN, Collective, collective_named
 from ..core.design import Objective, PartialUse
-from ..core.errors import shown
+from ..core.errors import InputError, show_value
 from ..core.experts import MAX_SLOTS
 from ..core.fabric import MAX_DIMENSIONS
 from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
@@ -34,7 +43,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def _shape(value: object) -> str:
-    """Distinguish the alternatives of a field by the JSON type, so that an error speaks of the one that was meant."""
+    """Distinguish the alternatives of a field by JSON type, so that errors describe the intended one."""
     if isinstance(value, dict):
         return "<graph>" if "nodes" in value or "links" in value else "<object>"
     return "<list>" if isinstance(value, list) else "<scalar>"
@@ -43,6 +52,20 @@ def _shape(value: object) -> str:
 def _word_or_number(value: object) -> str:
     """Distinguish a number from a word."""
     return "<word>" if isinstance(value, str) else "<number>"
+
+
+def _collective(name: object) -> Collective:
+    """Return the collective of a name, for pydantic."""
+    try:
+        return collective_named(str(name))
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+#: The name of a collective; the published schema lists those of the package.
+_Collective = Annotated[
+    Collective, PlainValidator(_collective), WithJsonSchema({"enum": list(BUILT_IN), "type": "string"})
+]
 
 
 class FabricFile(Strict):
@@ -99,7 +122,7 @@ class TopologyFile(Strict):
 class DemandFile(Strict):
     """The collective to schedule."""
 
-    kind: CollectiveKind
+    kind: _Collective
     size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
     chunks: PositiveInt = 1
     ranks: list[Count] | None = Field(
@@ -214,7 +237,7 @@ class PricesFile(Strict):
 
 
 class DesignFile(Strict):
-    """What is asked of a bandwidth design."""
+    """Requirements of a bandwidth design."""
 
     objective: Objective = Objective.PERF
     total_bandwidth: Rate | None = Field(None, description="Bandwidth per NPU over all dimensions, used exactly.")
@@ -236,10 +259,10 @@ MAX_LOAD = 10**12
 
 
 def _load(value: object) -> Fraction:
-    """A load as an exact number: a decimal is what is written."""
+    """Return a load as an exact number, a decimal as it is written."""
     number = isinstance(value, int | float | Fraction) and not isinstance(value, bool)
     if not number or not 0 <= value <= MAX_LOAD:  # type: ignore[operator]
-        raise ValueError(f"{shown(value)} is wrong; expected a number from 0 to {MAX_LOAD:.0e}")
+        raise ValueError(f"{show_value(value)} is wrong; expected a number from 0 to {MAX_LOAD:.0e}")
     return Fraction(str(value))
 
 

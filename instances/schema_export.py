@@ -21,13 +21,7 @@ FORMATS: Mapping[str, type[BaseModel]] = {"instance": InstanceFile, "workload": 
 
 
 def schema_text(name: str) -> str:
-    """Write the JSON Schema of a format: indented, keys sorted, a newline at the end.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`FORMATS`.
-    """
+    """Write the JSON Schema of a format, a key of :data:`FORMATS`, with sorted keys and a final newline."""
     schema = FORMATS[name].model_json_schema(by_alias=True, schema_generator=_Generator)
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
     return json.dumps(dialect | schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

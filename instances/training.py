@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.fields import validated
+from ..core.fields import run_validation
 from ..core.instance import Instance
 from .expression import Expression
 from .schema import InstanceFile
@@ -43,4 +43,4 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
             "total_bandwidth": given.get("total_bandwidth", "1000 GB/s"),
         },
     }
-    return build(validated(lambda: InstanceFile.model_validate(data)))
+    return build(run_validation(lambda: InstanceFile.model_validate(data)))

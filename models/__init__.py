@@ -1,1 +1,1 @@
-"""The exact methods: one folder a paper, its declared models first; :mod:`cwb.harness.registry` lists every method."""
+"""Exact methods: one folder per paper, declared models first; :mod:`cwb.harness.registry` lists every method."""

@@ -1,11 +1,12 @@
-"""What to expect of a machine, as a table in the terminal and as a page."""
+"""Advice for a machine, as a table in the terminal and as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .html_table import escape, plain_table, section
+from ..core.text import markup
+from .html_table import plain_table, section
 from .numbers import size_text
 from .page import page
 from .svg import inline
@@ -27,7 +28,7 @@ HEADINGS = (
 
 
 def rows(found: Mapping[str, Any]) -> list[list[object]]:
-    """A row for each size in the columns of :data:`HEADINGS`; what there is not is a dash."""
+    """Return one row for each size, in the columns of :data:`HEADINGS`; missing numbers are dashes."""
     return [_row(one) for one in found["rows"]]
 
 
@@ -62,8 +63,12 @@ def _digits(value: float | None) -> object:
 
 
 def hints(found: Mapping[str, Any]) -> list[str]:
-    """What would help most, in sentences: the best schedule, another algorithm of NCCL, a link."""
+    """Write the largest improvements as sentences: the best schedule, another algorithm of NCCL, a faster link."""
     told: list[str] = []
+    if below := [
+        (one["size_bytes"], one["measured_s"], one["bound_s"]) for one in found["rows"] if one["measured_below_bound"]
+    ]:
+        told.append(faster_than_bound(below))
     best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
         told.append(
@@ -90,22 +95,33 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     return told
 
 
+def faster_than_bound(below: Sequence[tuple[int, float, float]]) -> str:
+    """Write a sentence on measured times below the bound, given as (size, measured s, bound s)."""
+    size, measured_s, bound_s = max(below, key=lambda one: one[2] / one[1])
+    return (
+        f"Measured times are below the lower bound at {len(below)} {'size' if len(below) == 1 else 'sizes'}, "
+        f"most at {size_text(size)}: "
+        f"{measured_s * 1e6:.4g} us, bound {bound_s * 1e6:.4g} us. The instance does not match the machine: the machine's "
+        "links are faster, or its switches copy and add (NVLink SHARP)."
+    )
+
+
 def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
-    """Write the page.
+    """Write the page of advice.
 
     Parameters
     ----------
     found : mapping
-        What ``cwb advise --json`` prints.
+        The object that ``cwb advise --json`` prints.
     plot : bytes
-        The curves, as SVG.
+        The bandwidth curves as SVG.
     """
     title = f"{found['collective']} on {found['instance']}"
     about = f"{found['ranks']:,} ranks in {found['boxes']:,} boxes, {found['gpu']}, NCCL {found['nccl']}"
-    label = escape("Bus bandwidth over the size")
+    label = markup("Bus bandwidth over the size")
     parts = [
-        f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
-        "".join(f"<p>{escape(text)}</p>" for text in hints(found)),
+        f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
+        "".join(f"<p>{markup(text)}</p>" for text in hints(found)),
         f'<section class="card"><figure style="--panels: 2"><div class="panels">'
         f'<div class="panel">{inline(plot, "busbw", label)}</div></div></figure></section>',
         _section("sizes", "By size", HEADINGS, rows(found), _NOTES),

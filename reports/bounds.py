@@ -1,4 +1,4 @@
-"""The best proved bound on every problem, over all records of a ledger, and how far answers are from it."""
+"""Best proved bound of every problem over all records of a ledger, and gaps to it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..core.record import NONE, PROOFS, RECOMPUTED, RunRecord
-from .clocks import CLOCKS
 from .numbers import number
+from .objective_types import CLOCKS
 from .runs import LedgerRun
 
 #: What certificates charge: their bounds hold under every clock that charges for it too.
@@ -40,11 +40,10 @@ _OF_ALL = (
 class Bounds:
     """Proved bounds of a ledger.
 
-    A bound holds for the runs of its own problem and measure (on a grid, of the same epochs), restricted ones included.
-    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the verifier
-    recomputed, holds under every clock that charges for wire, or latency. One that does not bound all answers to the
-    question for certain, such as a solver's word, holds for what was asked: where the method has options of its own,
-    for runs of that method with the same ones.
+    A bound holds for all runs of its own problem and objective type (on a grid: with the same epochs), restricted ones
+    included. A recomputed bound that rests on the network alone (a cut, a partition, link lengths, a distance) holds in
+    every time model that charges for bytes on the wire, or for latency. Any other bound, such as an attested one, holds
+    for runs of the same method with the same options of its own.
 
     Parameters
     ----------
@@ -54,35 +53,35 @@ class Bounds:
     """
 
     def __init__(self, runs: Sequence[LedgerRun]) -> None:
-        self._of_scope: dict[Hashable, _Known] = {}
-        self._of_network: dict[Hashable, _Known] = {}
+        self._of_scope: dict[Hashable, _KnownBound] = {}
+        self._of_network: dict[Hashable, _KnownBound] = {}
         for run in runs:
-            if (value := _proved(run.record)) is None:
+            if (value := _proved_value(run.record)) is None:
                 continue
-            bound, certificate = _Known(value, run.record.proof), _certificate(run.record)
+            bound, certificate = _KnownBound(value, run.record.proof), _certificate(run.record)
             general = bound.proof == RECOMPUTED and certificate in _OF_ALL
             _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
             if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
                 # On a grid it may have been rounded up to whole ticks, which answers off the grid need not keep.
-                everywhere = _Known(run.record.metrics.get("network_bound_s", value), bound.proof)
+                everywhere = _KnownBound(run.record.metrics.get("network_bound_s", value), bound.proof)
                 _keep(self._of_network, (run.network, _RESTS_ON[certificate]), everywhere, run.record.sense)
 
     def best(self, run: LedgerRun) -> float | None:
-        """Best bound that holds for a run; None where nobody proved one."""
+        """Return the best bound that holds for a run; None if there is none."""
         known = self._best(run)
         return None if known is None else known.value
 
     def proof(self, run: LedgerRun) -> str:
-        """Return how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
+        """Return the proof of the best bound: ``recomputed``, ``attested`` or ``none``."""
         known = self._best(run)
         return NONE if known is None else known.proof
 
     def proofs(self, runs: Iterable[LedgerRun]) -> str:
-        """Return how the bounds of some runs are known, all together; empty where there is none."""
+        """Return the kinds of proof behind the bounds of some runs as one text; empty without a bound."""
         found = {self.proof(run) for run in runs} - {NONE}
         return " and ".join(proof for proof in PROOFS if proof in found)
 
-    def _best(self, run: LedgerRun) -> _Known | None:
+    def _best(self, run: LedgerRun) -> _KnownBound | None:
         scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
         found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
@@ -95,7 +94,7 @@ class Bounds:
         return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
     def gap(self, run: LedgerRun) -> float | None:
-        """Relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
+        """Return the relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
         objective, bound = run.objective, self.best(run)
         if objective is None or bound is None:
             return None
@@ -105,7 +104,7 @@ class Bounds:
         return difference / abs(objective)
 
 
-def _proved(record: RunRecord) -> float | None:
+def _proved_value(record: RunRecord) -> float | None:
     return None if record.verified is False or record.status == "error" else number(record.bound)
 
 
@@ -115,25 +114,25 @@ def _certificate(record: RunRecord) -> str:
 
 
 def _scope(run: LedgerRun) -> Hashable:
-    """Return what a bound holds for at least: the same problem, question and grid."""
+    """Return the key of runs for which a bound holds at least: same problem, objective type and grid."""
     return (run.problem, run.clock, run.measured, number(run.record.metrics.get("epoch_duration_s")))
 
 
 def _own(run: LedgerRun) -> str:
-    """Report the method where it has options of its own, which may narrow the question."""
+    """Return the method if it has options of its own, which may narrow the problem."""
     return run.method if run.method != run.record.model else ""
 
 
-class _Known(NamedTuple):
-    """A bound and how it is known."""
+class _KnownBound(NamedTuple):
+    """A bound and its kind of proof."""
 
     value: float
     proof: str
 
     def strength(self, sense: str) -> tuple[float, bool]:
-        """Order bounds: the tighter one counts, of equal ones the one that was recomputed."""
+        """Return the sort key of a bound: tighter first, then recomputed before attested."""
         return (-self.value if sense == "maximize" else self.value, self.proof == RECOMPUTED)
 
 
-def _keep(bounds: dict[Hashable, _Known], key: Hashable, bound: _Known, sense: str) -> None:
+def _keep(bounds: dict[Hashable, _KnownBound], key: Hashable, bound: _KnownBound, sense: str) -> None:
     bounds[key] = max(bounds.get(key, bound), bound, key=lambda known: known.strength(sense))

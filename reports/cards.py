@@ -1,4 +1,4 @@
-"""The plots of a report: a card for each, with the question that it answers, its panels and its legend."""
+"""Plots of a report: one card each, with the question it answers, its panels and its legend."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
+from ..core.text import markup
 from .facets import Facets
 from .heat_table import heat_table
-from .html_table import escape
 from .plots.parts import Parts, parts
 from .svg import inline
 
@@ -20,12 +20,10 @@ class Card:
 
     Parameters
     ----------
-    title : str
-        Its heading.
     question : str
-        What a reader learns from it.
+        The question that the plot answers.
     reading : str
-        How it is read.
+        One sentence on how to read it.
     """
 
     title: str
@@ -86,7 +84,7 @@ _LETTER, _SAMPLE = 0.46, 2.8
 
 
 def cards(records: Sequence[RunRecord], facets: Facets) -> str:
-    """Draw what there are records for."""
+    """Draw every plot for which there are records."""
     made: list[str] = []
     for name, card in CARDS.items():
         try:
@@ -103,27 +101,26 @@ def cards(records: Sequence[RunRecord], facets: Facets) -> str:
 
 
 def _widths(drawn: Parts) -> str:
-    """Pass the style sheet the number of panels and the width of the legend."""
     letters = max((len(text) for text, _ in drawn.entries), default=0)
     return f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
 
 
 def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str = "") -> str:
-    """Frame a plot with its question above, and how it is read below."""
+    """Frame a plot with its question above and the reading below."""
     said = f"{card.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
     return (
         f'<section class="card plot {kind}" style="{style}" id="plot-{name}">'
-        f'<header><h3>{escape(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
-        f'<figure><figcaption class="question">{escape(card.question)}</figcaption>{inside}'
-        f'<p class="reading">{escape(said)}</p></figure></section>'
+        f'<header><h3>{markup(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
+        f'<figure><figcaption class="question">{markup(card.question)}</figcaption>{inside}'
+        f'<p class="reading">{markup(said)}</p></figure></section>'
     )
 
 
 def _body(name: str, card: Card, drawn: Parts, facets: Facets) -> str:
     """Write panels and legend."""
     panels = "".join(
-        f'<div class="panel">{f"<h4>{escape(title)}</h4>" if title else ""}'
-        f"{inline(svg, f'{name}-{index}', escape(title or card.title))}</div>"
+        f'<div class="panel">{f"<h4>{markup(title)}</h4>" if title else ""}'
+        f"{inline(svg, f'{name}-{index}', markup(title or card.title))}</div>"
         for index, (title, svg) in enumerate(drawn.panels)
     )
     entries = "".join(
@@ -134,7 +131,7 @@ def _body(name: str, card: Card, drawn: Parts, facets: Facets) -> str:
 
 
 def _entry(name: str, index: int, text: str, sample: bytes, facets: Facets) -> str:
-    """Write an entry of the legend; one of a method says which, for the filter."""
+    """Write a legend entry; one of a method carries the method's number, for the filter."""
     method = facets.method_of(text)
     told = "" if method is None else f' data-m="{method}"'
-    return f'<li class="series" data-s="{index}"{told}>{inline(sample, name, "")}<span>{escape(text)}</span></li>'
+    return f'<li class="series" data-s="{index}"{told}>{inline(sample, name, "")}<span>{markup(text)}</span></li>'

@@ -1,7 +1,8 @@
-"""Tables as CSV for other programs: one line a row, text in quotes, every number in full and in base units.
+"""Tables as CSV for other programs: quoted text, every number in full and in base units.
 
-A missing number is ``nan``, which every reader of numbers takes; the column ``<group>_status`` says why it is missing.
-Text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, has a ``'`` before it.
+A missing number is ``nan``, which every reader of numbers accepts; the column ``<group>_status`` gives the reason.
+Text that a spreadsheet would read as a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, is preceded by
+``'``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def render(table: Table) -> str:
-    """Write the rows of a table, with all keys and without the rows that sum up."""
+    """Write the rows of a table with all keys, without footers."""
     spec = table.spec
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -37,7 +38,7 @@ def render(table: Table) -> str:
 
 
 def _label(label: Label) -> str | float:
-    """A label as text that is nothing but text, or as a number."""
+    """Return a label as a number, or as text that no spreadsheet evaluates."""
     if label is None:
         return nan
     if not isinstance(label, str):

@@ -1,4 +1,4 @@
-"""What the runs of a report can be filtered by: method, instance and clock."""
+"""Facets by which the runs of a report are filtered: method, instance and time model."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _AFTER = (" (", ", ", " [", ": ")
 
 @dataclass(frozen=True)
 class Facets:
-    """The methods, instances and clocks of a ledger.
+    """The methods, instances and time models of a ledger.
 
     Parameters
     ----------
     values : tuple of tuple of str
-        For each of :data:`NAMES`, what occurs, in natural order.
+        Values that occur for each of :data:`NAMES`, in natural order.
     clock : mapping
-        Clock of every run by its identity, where it is known.
+        Known time models, by the identity of the run.
     """
 
     values: tuple[tuple[str, ...], ...]
     clock: Mapping[tuple[str, ...], str]
 
     def code(self, records: Iterable[RunRecord]) -> str:
-        """Write the runs of a row or cell as numbers: ``method,instance,clock`` for each, separated by spaces."""
+        """Write the runs of a row or cell as space-separated numbers ``method,instance,clock``."""
         return " ".join(sorted({",".join(self._numbers(record)) for record in records}))
 
     def method_of(self, series: str) -> int | None:
-        """Number of the method that a series is of: its name begins with the method's."""
+        """Return the number of the method whose name a series begins with."""
         fits = [name for name in self.values[0] if series == name or series.startswith(tuple(name + a for a in _AFTER))]
         return self.values[0].index(max(fits, key=len)) if fits else None
 
@@ -51,7 +51,7 @@ class Facets:
 
 
 def facets_of(runs: Sequence[LedgerRun]) -> Facets:
-    """Collect what the runs of a ledger can be filtered by."""
+    """Collect the facets of the runs of a ledger."""
     clock = {identity(run.record): run.clock for run in runs if run.clock is not None}
     found = {run.record.model for run in runs}, {run.record.instance for run in runs}, set(clock.values())
     return Facets(tuple(tuple(sorted(names, key=natural)) for names in found), clock)

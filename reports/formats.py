@@ -1,4 +1,4 @@
-"""The formats of tables: one function each, from a finished table to text."""
+"""Formats of tables: one function each, from a finished table to text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text", ".html
 
 
 def format_of(path: Path) -> str:
-    """Return the format from the name of a file.
+    """Return the format of a file by its suffix.
 
     Raises
     ------
     InputError
-        If the suffix is none of a table.
+        If the suffix belongs to no format of tables.
     """
     if path.suffix.lower() not in _SUFFIXES:
         expected = ", ".join(_SUFFIXES)
-        raise InputError(f"no format has this suffix; expected {expected}, or give --format", source=str(path))
+        raise InputError(f"unknown suffix; expected {expected}, or give --format", source=str(path))
     return _SUFFIXES[path.suffix.lower()]

@@ -1,4 +1,4 @@
-"""Records as a DataFrame of pandas, for what no table of cwb shows."""
+"""Records as a pandas DataFrame, for anything that no table of cwb shows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ _DOCUMENTS = frozenset({"schema", "certificate", "pool", "explanation", "sensiti
 
 
 def records_frame(records: Sequence[RunRecord]) -> Any:
-    """A row for every record, in their order; of several of the same key the last one.
+    """Return a DataFrame with a row for every record, in order; the last one of several with the same key.
 
     Returns
     -------
     pandas.DataFrame
-        A column for every field, and for every name in a field of several, behind a dot; and ``size_bytes``, the size of
-        the collective, where the records say it.
+        A column for every field, nested names joined by dots, and ``size_bytes``, the size of the collective, if known.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The gap of every method on every problem, as a matrix: what the heat maps of the report and of ``cwb plot`` show."""
+"""Matrix of gaps by method and problem, as heat maps of the report and ``cwb plot`` show it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.record import RunRecord
 from .bounds import Bounds
 from .marks import MISSING, mark_of
 from .numbers import size_text
-from .plots.series import most_common, nothing, series_name, several_solvers
+from .plots.series import most_common, no_records_error, series_name, several_solvers
 from .runs import LedgerRun, runs_of
 
 #: A problem: name of the instance, collective, size.
@@ -19,14 +19,14 @@ Problem: TypeAlias = tuple[str, str, float]
 
 
 class GapCell(NamedTuple):
-    """A run, and its gap to the best proved bound as a share of that bound, where it has one."""
+    """A run and its relative gap to the best proved bound, if there is one."""
 
     run: LedgerRun
     gap: float | None
 
     @property
     def text(self) -> str:
-        """The gap in percent, or the mark that says why there is none."""
+        """The gap in percent, or the mark that explains its absence."""
         if self.gap is None:
             return (mark_of(self.run.record) or MISSING).text
         return f"{100 * self.gap:.0f}" if self.gap >= 0.0995 or abs(self.gap) < 0.0005 else f"{100 * self.gap:.1f}"
@@ -47,7 +47,7 @@ class GapMatrix:
     more : tuple of int
         Numbers of problems and of methods that are left out.
     proofs : str
-        How the bounds are known.
+        Kinds of proof behind the bounds.
     """
 
     rows: tuple[Problem, ...]
@@ -58,7 +58,7 @@ class GapMatrix:
 
     @property
     def left_out(self) -> str:
-        """The sentence that says what is left out; empty where nothing is."""
+        """Sentence that counts the problems and methods left out; empty without any."""
         problems, methods = self.more
         return f"{problems} more problems and {methods} more methods are not shown" if problems or methods else ""
 
@@ -68,8 +68,6 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
 
     Parameters
     ----------
-    records : sequence of RunRecord
-        Of any methods.
     rows, columns : int
         Problems and methods to keep at most.
 
@@ -82,7 +80,7 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
     runs = [run for run in everything if run.clock != "bound"]
     bounds, solvers = Bounds(everything), several_solvers(runs)
     if all(bounds.gap(run) is None for run in runs):
-        raise nothing("gap-heatmap", records, "answers of problems with a proved bound")
+        raise no_records_error("gap-heatmap", records, "answers of problems with a proved bound")
     problems = [_problem(run) for run in runs]
     kept_rows = most_common(problems, rows)
     kept = [run for run in runs if _problem(run) in kept_rows]

@@ -1,6 +1,6 @@
-"""The gaps of a report as a table that has colours: text of full size at every width of the page.
+"""Gaps of a report as a coloured table whose text is legible at every page width.
 
-Where few pairs of method and problem were run, or the page is narrow, a problem is a line of cells that say their
+Where few pairs of method and problem were run, or the page is narrow, a problem is a line of cells that name their
 method; otherwise methods are columns.
 """
 
@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from ..core.record import RunRecord
+from ..core.text import markup
 from .facets import Facets
 from .gaps import GapCell, GapMatrix, Problem, gap_matrix, problem_name
-from .html_table import escape
 from .marks import mark_of
 
 #: Problems and methods of the table at most.
@@ -26,7 +26,7 @@ _DENSE, _MANY = 0.4, 24
 
 
 def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
-    """Write the table and its scale, and say what is left out.
+    """Write the table and its scale, and count what is left out.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
         If no answer has a bound to be compared with.
     """
     matrix = gap_matrix(records, _ROWS, _COLUMNS)
-    head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in matrix.columns)
+    head = "".join(f'<th scope="col"><span>{markup(name)}</span></th>' for name in matrix.columns)
     body = "".join(_row(matrix, row, facets) for row in matrix.rows)
     dense = len(matrix.cells) >= _DENSE * len(matrix.rows) * len(matrix.columns) and len(matrix.columns) <= _MANY
     table = (
@@ -50,7 +50,7 @@ def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
 def _row(matrix: GapMatrix, problem: Problem, facets: Facets) -> str:
     """Write a problem with a cell for each method; one that was not run is empty."""
     cells = "".join(_cell(matrix.cells.get((problem, name)), name, facets) for name in matrix.columns)
-    return f'<tr><th scope="row">{escape(problem_name(problem))}</th>{cells}</tr>'
+    return f'<tr><th scope="row">{markup(problem_name(problem))}</th>{cells}</tr>'
 
 
 def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
@@ -58,11 +58,10 @@ def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
         return '<td class="empty"></td>'
     tone = "none" if cell.gap is None else f"h{bisect_left(_LIMITS, cell.gap)}"
     code = facets.code([cell.run.record])
-    return f'<td class="{tone}" data-f="{code}"><span>{escape(method)}</span> <b>{escape(cell.text)}</b></td>'
+    return f'<td class="{tone}" data-f="{code}"><span>{markup(method)}</span> <b>{markup(cell.text)}</b></td>'
 
 
 def _scale() -> str:
-    """Write the scale of the colours."""
     steps = [f'<li class="h{index}">{_percent(limit)}</li>' for index, limit in enumerate(_LIMITS)]
     return f'<ul class="scale"><li>gap up to</li>{"".join(steps)}<li class="h{len(_LIMITS)}">more</li></ul>'
 

@@ -1,18 +1,14 @@
-"""Tables as HTML: a fragment for the report, whole with its style for a page of its own."""
+"""Tables as HTML: a fragment for the report, or a page of its own with style."""
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Sequence
 
+from ..core.text import markup
 from .facets import Facets
 from .marks import MISSING
 from .page import page
 from .table import Row, Table, TableCell
-
-#: What HTML does not allow in text: controls, and halves of surrogate pairs.
-_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 #: Letters of a label from which it is broken into lines.
 _LONG = 36
@@ -21,13 +17,8 @@ _LONG = 36
 _FILTERED = 25
 
 
-def escape(text: object) -> str:
-    """Write text so that a browser shows it as it is, in an attribute as well."""
-    return html.escape(_NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
-
-
 def render(table: Table) -> str:
-    """Write a page with nothing but the table."""
+    """Write a page that holds only the table."""
     return page(table.spec.title, f"<main>{fragment(table, table.spec.name)}</main>", wide=True)
 
 
@@ -36,14 +27,12 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
 
     Parameters
     ----------
-    table : Table
-        A finished table.
     anchor : str
-        Identifier of the section.
+        HTML identifier of the section.
     most : int or None
         Rows to write at most; the number of omitted rows is stated.
     facets : Facets or None
-        What the rows can be filtered by, if the page has such filters.
+        Facets of the page's filters, if it has any.
     """
     spec = table.spec
     rows = table.rows[:most]
@@ -52,7 +41,7 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
         notes.insert(0, f"The first {len(rows):,} of {len(table.rows):,} rows; cwb table {spec.name} has all.")
     body = [_row(table, row, previous, facets) for row, previous in zip(rows, [None, *rows], strict=False)]
     foot = [
-        f'<tr><th scope="row" colspan="{len(table.keys)}">{escape(footer.heading)}</th>'
+        f'<tr><th scope="row" colspan="{len(table.keys)}">{markup(footer.heading)}</th>'
         f"{_cells(cell for group in footer.cells for cell in group)}</tr>"
         for footer in table.footers
     ]
@@ -62,23 +51,23 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
 
 
 def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int, opened: bool = False) -> str:
-    """Write a titled section around the parts of a table; one of many rows has a field to filter them.
+    """Write a titled section around the parts of a table; a long one gets a filter field.
 
     The notes below it are folded, unless they are ``opened``.
     """
     field = (
-        f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {escape(title)}"></label>'
+        f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {markup(title)}"></label>'
         if rows >= _FILTERED
         else ""
     )
-    said = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    said = "".join(f"<p>{markup(note)}</p>" for note in notes)
     below = (
         f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{said}</details>' if said else ""
     )
     return (
-        f'<section class="card" id="{escape(anchor)}"><header><h3>{escape(title)}</h3>'
+        f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
         f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table class="sortable">{inside}</table></div>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{markup(title)}"><table class="sortable">{inside}</table></div>'
         f"{below}</section>"
     )
 
@@ -88,11 +77,11 @@ def plain_table(
 ) -> str:
     """Write the parts of a table of texts and numbers.
 
-    Texts of the column ``long`` are broken into lines; ``codes`` are those of the facets of the rows.
+    Texts of the column ``long`` are broken into lines; ``codes`` are the facet codes of the rows.
     """
     first = rows[0] if rows else headings
     head = "".join(
-        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{escape(heading)}</th>'
+        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{markup(heading)}</th>'
         for heading, value in zip(headings, first, strict=True)
     )
     lines = [
@@ -110,7 +99,7 @@ def _is_number(value: object) -> bool:
 def _plain(value: object, long: bool) -> str:
     if _is_number(value):
         return f'<td class="n" data-v="{value!r}">{value:,}</td>'
-    return f"<td{' class=reason' if long else ' class=long' if len(str(value)) > _LONG else ''}>{escape(value)}</td>"
+    return f"<td{' class=reason' if long else ' class=long' if len(str(value)) > _LONG else ''}>{markup(value)}</td>"
 
 
 def _head(table: Table) -> str:
@@ -119,20 +108,20 @@ def _head(table: Table) -> str:
     lines = ""
     if any(group.heading for group in spec.groups):
         spans = "".join(
-            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{escape(group.heading)}</th>'
+            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{markup(group.heading)}</th>'
             for group in spec.groups
         )
         lines = f'<tr><td colspan="{len(table.keys)}"></td>{spans}</tr>'
     cells: list[str] = []
-    for index, item in enumerate(table.headed):
-        unit = f' <span class="unit">{escape(item.unit)}</span>' if item.unit else ""
+    for index, item in enumerate(table.header_columns):
+        unit = f' <span class="unit">{markup(item.unit)}</span>' if item.unit else ""
         number = index >= len(table.keys) or table.keys[index].form is not None
-        cells.append(f'<th scope="col"{" class=n" if number else ""}>{escape(item.heading)}{unit}</th>')
+        cells.append(f'<th scope="col"{" class=n" if number else ""}>{markup(item.heading)}{unit}</th>')
     return f"{lines}<tr>{''.join(cells)}</tr>"
 
 
 def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) -> str:
-    """Write a row; labels that the row above has as well, up to there, are faint."""
+    """Write a row; leading labels that repeat the row above are faint."""
     texts = table.label_texts(row)
     above: tuple[str, ...] = table.label_texts(previous) if previous is not None else ()
     repeated = bool(above)
@@ -146,7 +135,7 @@ def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) ->
             name for name, holds in (("n", form), ("same", repeated), ("long", len(text) > _LONG)) if holds
         )
         named = f' class="{names}"' if names else ""
-        cells.append(f"<td{named}{value}>{escape(text)}</td>")
+        cells.append(f"<td{named}{value}>{markup(text)}</td>")
     new = previous is not None and texts[:1] != above[:1]
     numbers = _cells(cell for group in row.cells for cell in group)
     code = "" if facets is None else f' data-f="{facets.code(row.records)}"'
@@ -159,6 +148,6 @@ def _cells(cells: Iterable[TableCell | None]) -> str:
 
 def _cell(cell: TableCell) -> str:
     if cell.value is None:
-        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{escape(cell.text)}</td>'
-    text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
+        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{markup(cell.text)}</td>'
+    text = f"<b>{markup(cell.text)}</b>" if cell.best else markup(cell.text)
     return f'<td class="n" data-v="{cell.value!r}">{text}</td>'

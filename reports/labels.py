@@ -1,4 +1,4 @@
-"""Labels of rows: written for readers, and in the order that readers expect."""
+"""Labels of rows as text for readers, and their natural order."""
 
 from __future__ import annotations
 

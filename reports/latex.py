@@ -1,9 +1,9 @@
 r"""Tables as LaTeX with booktabs, siunitx and longtable.
 
-What is written is a ``table`` with its caption and label, or a ``longtable`` where it has more rows than a page. Many
-groups of columns, as of sizes, that are too wide for a page stand below one another, with the same rows. The preamble
-needs ``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. It is plain ASCII:
-a name in letters that pdfTeX's standard fonts lack would not compile.
+A table becomes a ``table`` with caption and label, or a ``longtable`` if it has more rows than a page. Groups of
+columns that are together too wide for a page stand below one another, with the same rows. The preamble needs
+``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. The output is plain
+ASCII: letters that pdfTeX's standard fonts lack would not compile.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _LEAST_WIDTH_MM, _HEIGHT_MM = 110, 297
 
 
 def escape(text: str) -> str:
-    """Write text so that TeX prints it, whatever it holds."""
+    """Escape text so that TeX prints it as it is."""
     escaped = "".join(map(_escape_character, " ".join(text.split())))
     # Two hyphens in a name are two hyphens; alone they are a dash.
     return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda found: found[0] if found[0] == "--" else "-{}", escaped)
@@ -103,7 +103,7 @@ def _escape_character(character: str) -> str:
 
 
 def render(table: Table) -> str:
-    """Write a table with its caption and label, in parts where it is longer or wider than a page."""
+    """Write a table with caption and label, in parts if it is longer or wider than a page."""
     named = rf"\caption{{{escape(table.spec.title)}}}\label{{tab:{table.spec.name}}}"
     parts = _parts(table)
     if is_long(table):
@@ -117,17 +117,17 @@ def render(table: Table) -> str:
 
 
 def _longtable(table: Table, named: str) -> str:
-    """A table over several pages; with a caption if there is one."""
+    """Write a table over several pages, with its caption if there is one."""
     again = [r"\toprule", *_headings(table), r"\midrule"]
     first = [*([rf"{named} \\"] if named else []), *again, r"\endfirsthead"]
-    goes_on = [r"\midrule", _line([_spanning(len(table.headed), "continued on the next page")]), r"\endfoot"]
+    goes_on = [r"\midrule", _line([_spanning(len(table.header_columns), "continued on the next page")]), r"\endfoot"]
     parts = [r"\begingroup", r"\footnotesize", rf"\begin{{longtable}}{{{_columns(table)}}}"]
     parts += [*first, *again, r"\endhead", *goes_on, r"\endlastfoot"]
     return "\n".join([*parts, *_body(table), r"\end{longtable}", r"\endgroup"]) + "\n"
 
 
 def _parts(table: Table) -> list[Table]:
-    """Tables that fit a page's width, each with some of the groups of columns; the last one has the notes."""
+    """Split a table by groups of columns to fit a page's width; the last part has the notes."""
     if len(table.spec.groups) <= _TOGETHER:
         return [table]
     keys, count = len(table.keys), len(table.spec.columns)
@@ -143,7 +143,7 @@ def _parts(table: Table) -> list[Table]:
 
 
 def _of_groups(table: Table, some: slice, notes: tuple[str, ...]) -> Table:
-    """The table with some groups of columns alone."""
+    """Return the table with some groups of columns only."""
     return replace(
         table,
         spec=replace(table.spec, groups=table.spec.groups[some]),
@@ -154,7 +154,7 @@ def _of_groups(table: Table, some: slice, notes: tuple[str, ...]) -> Table:
 
 
 def is_long(table: Table) -> bool:
-    """Whether a table is longer than a page."""
+    """Return whether a table is longer than a page."""
     return len(table.rows) + len(table.footers) + len(_note_lines(table)) > LINES_OF_A_PAGE
 
 
@@ -167,7 +167,7 @@ def _columns(table: Table) -> str:
 
 
 def _body(table: Table) -> list[str]:
-    """Rows, footers and notes."""
+    """Write rows, footers and notes."""
     width, lines = len(table.keys), list[str]()
     previous: tuple[str, ...] | None = None
     for row in table.rows:
@@ -182,11 +182,11 @@ def _body(table: Table) -> list[str]:
     lines.append(r"\bottomrule")
     if table.notes:
         lines.append(r"\addlinespace")
-    return lines + [_line([_spanning(len(table.headed), text)]) for text in _note_lines(table)]
+    return lines + [_line([_spanning(len(table.header_columns), text)]) for text in _note_lines(table)]
 
 
 def standalone(table: Table) -> str:
-    """Write a whole document with nothing but the table: on paper of its width, and of its height up to that of A4."""
+    """Write a document that holds only the table, on paper of its size, at most as high as A4."""
     lines = len(table.rows) + len(table.footers) + len(_note_lines(table))
     width = max(_LEAST_WIDTH_MM, 25 + sum(map(_width_mm, _column_texts(table))))
     return _DOCUMENT % {
@@ -197,8 +197,8 @@ def standalone(table: Table) -> str:
 
 
 def _column_texts(table: Table) -> list[list[str]]:
-    """All that stands in each column."""
-    texts = [[escape(item.heading)] for item in table.headed]
+    """Return all texts of each column."""
+    texts = [[escape(item.heading)] for item in table.header_columns]
     for row in table.rows:
         cells = row.texts(lambda cell: cell.text)
         for column, text in zip(texts, [*map(escape, table.label_texts(row)), *cells], strict=True):
@@ -207,19 +207,19 @@ def _column_texts(table: Table) -> list[list[str]]:
 
 
 def _width_mm(texts: Sequence[str]) -> int:
-    """Room for a column of small print, rather too much than too little: ``e`` becomes a multiplication."""
+    """Return an upper estimate of a column's width in small print; ``e`` becomes a multiplication."""
     digits = max(len(text) + (5 if _is_number(text) and "e" in text else 0) for text in texts)
     return 5 + digits * 9 // 5
 
 
 def _note_lines(table: Table) -> list[str]:
-    """Break notes into lines that are narrower than the columns above them, which they would stretch."""
-    width = max(40, 8 * len(table.headed))
+    """Break notes into lines no wider than the columns, which they would stretch."""
+    width = max(40, 8 * len(table.header_columns))
     return [line for note in table.notes for line in textwrap.wrap(note, width)]
 
 
 def _headings(table: Table) -> list[str]:
-    """Up to three lines: the groups with a rule under each, the headings, the units where there are any."""
+    """Write up to three lines: groups with a rule under each, headings, units if there are any."""
     spec, width = table.spec, len(table.keys)
     count = len(spec.columns)
     lines: list[str] = []
@@ -229,7 +229,7 @@ def _headings(table: Table) -> list[str]:
             rf"\cmidrule(lr){{{width + 1 + g * count}-{width + (g + 1) * count}}}" for g in range(len(spec.groups))
         ]
         lines += [_line([""] * width + spans), " ".join(rules)]
-    headed = table.headed
+    headed = table.header_columns
     lines.append(_line([f"{{{escape(item.heading)}}}" for item in headed]))
     if any(item.unit for item in headed):
         lines.append(_line([f"{{{escape(item.unit)}}}" for item in headed]))
@@ -237,7 +237,7 @@ def _headings(table: Table) -> list[str]:
 
 
 def _labels(table: Table, labels: Sequence[str], previous: Sequence[str] | None) -> list[str]:
-    """Labels of a row; what the row above says as well, up to there, is not said again."""
+    """Write the labels of a row; leading ones that repeat the row above are blank."""
     texts: list[str] = []
     repeated = previous is not None
     for index, text in enumerate(labels):
@@ -264,17 +264,17 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _key_column(table: Table, index: int) -> str:
-    """A column of labels: text to the left, numbers aligned at the point."""
+    """Return the column type of labels: text to the left, numbers aligned at the point."""
     if table.keys[index].form is None:
         return "l"
-    return _aligned([text for row in table.rows if _is_number(text := table.label_texts(row)[index])])
+    return _aligned_column([text for row in table.rows if _is_number(text := table.label_texts(row)[index])])
 
 
 def _number_column(table: Table, group: int, column: int) -> str:
-    """A column of numbers, as wide as the longest of them needs it."""
+    """Return the column type of numbers, as wide as the longest."""
     cells: list[TableCell | None] = [row.cells[group][column] for row in table.rows]
     cells += [footer.cells[group][column] for footer in table.footers]
-    return _aligned([cell.text for cell in cells if cell is not None and cell.value is not None])
+    return _aligned_column([cell.text for cell in cells if cell is not None and cell.value is not None])
 
 
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?:e(?P<exponent>-?[0-9]+))?")
@@ -284,8 +284,8 @@ def _is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _aligned(texts: Sequence[str]) -> str:
-    """An S column; ``detect-weight`` lets bold numbers be bold in siunitx 2 and 3 alike."""
+def _aligned_column(texts: Sequence[str]) -> str:
+    """Return an S column; ``detect-weight`` lets bold numbers be bold in siunitx 2 and 3 alike."""
     found = [match for text in texts if (match := _NUMBER.fullmatch(text))]
     whole = max((len(match["whole"]) for match in found), default=1)
     part = max((len(match["part"] or "") for match in found), default=0)

@@ -1,4 +1,4 @@
-"""Records of LIBRA as its reports see them: workload, network, budget and objective of every run."""
+"""Records of LIBRA by workload, network, budget and objective."""
 
 from __future__ import annotations
 
@@ -34,18 +34,16 @@ _NAME = re.compile(r"(?:(?P<workload>.+?)-)?(?P<network>[0-9]+d(?:-.+)?)")
 
 @dataclass(frozen=True)
 class LibraRun:
-    """One record of LIBRA.
+    """A record of LIBRA.
 
     Parameters
     ----------
-    record : RunRecord
-        The record.
     workload, network : str
-        What was trained on what, read off the name of the instance where it tells.
+        Workload and network by the name of the instance, where it has them.
     budget_GBps : float or None
-        Bandwidth per NPU over all dimensions; None where the record does not tell.
+        Bandwidth per NPU over all dimensions; None if the record does not have it.
     objective : str
-        ``perf`` or ``perf-per-cost``.
+        Either ``perf`` or ``perf-per-cost``, as the option is called.
     """
 
     record: RunRecord
@@ -56,19 +54,18 @@ class LibraRun:
 
 
 def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
-    """Records of LIBRA that tell their objective, each with what a report needs to place it.
+    """Return the records of LIBRA with a known objective.
 
-    A failed run says less than a solved one: what neither its name nor its options nor its metrics tell, another run of
-    the same instance does.
+    Facts that a failed run lacks are taken from another run of the same instance.
     """
     found = [record for record in records if record.model == MODEL]
     budgets = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
-    trained = {record.instance_sha256: names for record in found if (names := _trained(record))}
+    trained = {record.instance_sha256: names for record in found if (names := _workload_names(record))}
     runs: list[LibraRun] = []
     for record in found:
         if (objective := objective_of(record)) is not None:
             workload, network = _workload_and_network(record)
-            workload = workload or _trained(record) or trained.get(record.instance_sha256) or record.instance
+            workload = workload or _workload_names(record) or trained.get(record.instance_sha256) or record.instance
             budget = budget_GBps(record)
             budget = budgets.get(_problem(record)) if budget is None else budget
             runs.append(LibraRun(record, workload, network, budget, objective))
@@ -76,28 +73,28 @@ def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
 
 
 def objective_of(record: RunRecord) -> str | None:
-    """Return the objective from the option, or by the unit where the instance sets it."""
+    """Return the objective from the option, or from the unit where the instance sets it."""
     if (option := record.options.get("objective")) is not None:
         return option if option in (PERF, PERF_PER_COST) else None
     return {"s": PERF, "s USD": PERF_PER_COST}.get(record.objective_unit or "")
 
 
 def _workload_and_network(record: RunRecord) -> tuple[str | None, str]:
-    """Split the name of the instance; options that change the problem are shown with the network."""
+    """Split the name of the instance; options that change the problem go with the network."""
     match = _NAME.fullmatch(record.instance)
     workload, network = (match["workload"], match["network"]) if match else (record.instance, "")
     changes = [f"{name}={value}" for name, value in sorted(record.options.items()) if name not in _NOT_THE_PROBLEM]
     return workload, ", ".join([*([network] if network else []), *changes])
 
 
-def _trained(record: RunRecord) -> str:
-    """Names of the workloads that were timed, where the record has them."""
+def _workload_names(record: RunRecord) -> str:
+    """Return the names of the timed workloads, if the record has them."""
     times = record.metrics.get("workload_time_s")
     return " + ".join(map(str, times)) if isinstance(times, Mapping) else ""
 
 
 def budget_GBps(record: RunRecord) -> float | None:
-    """Total bandwidth per NPU: what was asked for, else what was used."""
+    """Return the total bandwidth per NPU: the requested one, else the used one."""
     for option in ("total_bandwidth", "max_total_bandwidth"):
         try:
             return float(parse(record.options.get(option), UnitKind.RATE)) / 1e9
@@ -109,7 +106,7 @@ def budget_GBps(record: RunRecord) -> float | None:
 
 
 def bandwidth_GBps(record: RunRecord) -> list[float] | None:
-    """Bandwidth of every dimension; None where the record has none."""
+    """Return the bandwidth of every dimension; None if the record has none."""
     values = record.metrics.get("bandwidth_GBps")
     if not isinstance(values, list | tuple) or not values:
         return None
@@ -118,15 +115,15 @@ def bandwidth_GBps(record: RunRecord) -> list[float] | None:
 
 
 def workload_name(workload: str) -> str:
-    """Write a workload as papers do."""
+    """Return the name of a workload as papers print it."""
     return WORKLOADS.get(workload, workload)
 
 
 def network_name(network: str) -> str:
-    """Write a network as papers do: ``3d`` is ``3D``; a network without a name is a dash."""
+    """Return the name of a network as papers print it: ``3d`` is ``3D``; no name is a dash."""
     return re.sub(r"^([0-9]+)d\b", r"\1D", network) or "--"
 
 
 def _problem(record: RunRecord) -> tuple[str, str, str]:
-    """What two runs have in common that differ in nothing but the objective."""
+    """Return the key of runs that differ only in the objective."""
     return (record.instance, record.instance_sha256, _workload_and_network(record)[1])

@@ -11,7 +11,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 
 def escape(text: str) -> str:
-    """Write text so that Markdown shows it as it is."""
+    """Escape text so that Markdown shows it as it is."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

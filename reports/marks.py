@@ -1,4 +1,4 @@
-"""What stands where a number is missing: never a blank, and always explained below the table."""
+"""Marks in place of missing numbers; each is explained below the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..core.record import RunRecord
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark in a cell and the words that explain it."""
+    """A mark in a cell and its explanation."""
 
     text: str
     meaning: str
@@ -33,7 +33,7 @@ MARKS: Mapping[str, Mark | None] = {
 
 
 def mark_of(record: RunRecord | None) -> Mark | None:
-    """Mark that replaces all numbers of a record, or None where they stand."""
+    """Return the mark that replaces all numbers of a record; None if they are valid."""
     if record is None:
         return MISSING
     if record.verified is False:

@@ -1,4 +1,4 @@
-"""Numbers of a report: taken out of records, written with a fixed format, averaged."""
+"""Numbers of a report: read from records, formatted, averaged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.units import UnitKind, show
 
 
 def number(value: Any) -> float | None:
-    """A finite number as a float, and None for everything else that a record may hold."""
+    """Return a finite number as a float; None for any other value of a record."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -23,16 +23,14 @@ def number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How a column writes its numbers.
+    """Format of a column's numbers.
 
     Parameters
     ----------
     kind : str
         ``fixed`` digits after the point, ``scientific`` with so many, or ``general`` with so many significant ones.
-    digits : int
-        The digits.
     scale : float
-        What a number is divided by: 1e6 for millions.
+        Divisor of every number: 1e6 for millions.
     """
 
     kind: Literal["fixed", "scientific", "general"]
@@ -42,8 +40,7 @@ class NumberFormat:
     def show(self, value: float) -> str:
         """Write a number in ASCII, such as ``1.041`` or ``1.2e-8``.
 
-        A number that is not zero is never written as zero, nor with dozens of digits: it is written as scientific
-        instead.
+        A nonzero number is never written as zero, nor with dozens of digits, but in scientific notation.
         """
         scaled = value / self.scale
         if scaled == 0:
@@ -64,14 +61,14 @@ def _plain_exponent(text: str) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """Geometric mean, the right one for ratios; None without values or where one is not positive."""
+    """Return the geometric mean; None without values or if one is not positive."""
     if not values or min(values) <= 0:
         return None
     return exp(fsum(map(log, values)) / len(values))
 
 
 def largest(values: Sequence[float]) -> float | None:
-    """Largest value; None without values."""
+    """Return the largest value; None without values."""
     return max(values, default=None)
 
 

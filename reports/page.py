@@ -1,4 +1,4 @@
-"""The frame of pages: one style, light and dark, one small script, and nothing from anywhere else.
+"""Frame of pages: one style, light and dark, one small script, no external resource.
 
 The policy in the head lets a browser load nothing and run no script but this one, whatever a record holds.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
+
+from ..core.text import markup
 
 _STYLE = """
 :root { color-scheme: light dark; --bg: #f4f5f7; --card: #fff; --text: #1c2128; --soft: #59636e; --faint: #6e7883;
@@ -227,12 +228,10 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
 
     Parameters
     ----------
-    title : str
-        Text.
     body : str
         Markup in which everything foreign is escaped.
     wide : bool
-        Whether tables are as high as they are, because the page has nothing else.
+        Whether tables have their full height, because the page has nothing else.
     """
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     policy = (
@@ -249,6 +248,6 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>{html.escape(title)}</title>\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{markup(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
     )

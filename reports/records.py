@@ -1,4 +1,4 @@
-"""Reads records for a report: from files and folders, each checked, of every cell the latest."""
+"""Loader of records for a report: files and folders, checked, the latest of every cell."""
 
 from __future__ import annotations
 
@@ -48,11 +48,6 @@ _FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
 def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     """Read the records of JSONL files, and of all such files in folders.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files and folders.
-
     Returns
     -------
     list of RunRecord
@@ -70,7 +65,7 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 
 def _files(path: Path) -> list[Path]:
-    """Files that a path stands for."""
+    """Return the JSONL files of a path."""
     try:
         if not path.exists():
             missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
@@ -101,16 +96,14 @@ def _check(record: RunRecord, file: Path, line: int) -> None:
 
 
 def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
-    """Keep of every cell the item whose record was started last; of those of the same second the last one read.
+    """Keep the latest record of every cell; of equal start times the last one read.
 
     Parameters
     ----------
     items : iterable
-        What the report is made of, each with its record.
-    key : callable
-        Gives the cell of an item.
-    record : callable
-        Gives the record of an item.
+        Items of the report, each with its record.
+    key, record : callable
+        Cell and record of an item.
     """
     kept: dict[Hashable, T] = {}
     for item in items:

@@ -1,4 +1,4 @@
-"""The report of a results file: one page with plots, tables, every failure with its reason, and where it all ran."""
+"""Report of a results file: plots, tables, failures with reasons, and environments on one page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
+from ..core.text import markup
 from .cards import cards
 from .facets import NAMES, Facets, facets_of
-from .html_table import escape, fragment, plain_table, section
+from .html_table import fragment, plain_table, section
 from .marks import mark_of
 from .numbers import number, size_text
 from .page import page
-from .runs import LedgerRun, runs_of, shown
+from .runs import LedgerRun, options_text, runs_of
 from .table import build, status_of
 from .tables import TABLES
 from .tables import get as get_table
@@ -31,14 +32,12 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     Parameters
     ----------
     records : sequence of RunRecord
-        Of any methods; of runs that were made again the latest counts.
-    title : str
-        Its heading.
+        Records of any methods; of repeated runs the latest counts.
 
     Returns
     -------
     str
-        A page that needs nothing else: the same for the same records and versions of cwb and matplotlib.
+        A self-contained page: the same for the same records and versions of cwb and matplotlib.
     """
     runs = runs_of(records)
     facets = facets_of(runs)
@@ -54,8 +53,8 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     body = "".join(f'<h2 id="{name.lower()}">{name}</h2>{inside}' for name, inside in parts.items())
     return page(
         title,
-        f'<nav class="top"><div><strong>{escape(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
-        f"<main><h1>{escape(title)}</h1>{body}</main>"
+        f'<nav class="top"><div><strong>{markup(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
+        f"<main><h1>{markup(title)}</h1>{body}</main>"
         "<footer>Made by cwb from records alone. Headings of tables sort; a number is written in full in the CSV of its table.</footer>",
     )
 
@@ -64,7 +63,7 @@ def _filters(facets: Facets) -> str:
     """Write a choice for each facet that has several values."""
     choices = [
         f'<label>{name} <select data-facet="{index}"><option value="">all</option>'
-        + "".join(f'<option value="{number}">{escape(value)}</option>' for number, value in enumerate(values))
+        + "".join(f'<option value="{number}">{markup(value)}</option>' for number, value in enumerate(values))
         + "</select></label>"
         for index, (name, values) in enumerate(zip(NAMES, facets.values, strict=True))
         if len(values) > 1
@@ -74,7 +73,7 @@ def _filters(facets: Facets) -> str:
 
 
 def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
-    """Count runs by how they ended."""
+    """Count runs by status."""
     statuses = Counter(status_of(run.record) for run in runs)
     other = sum(count for name, count in statuses.items() if name not in _TOLD)
     tiles = [
@@ -96,7 +95,7 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
     again = len(records) - len(runs)
     repeated = f" {again:,} older records of runs that were made again are left out." if again else ""
     lead = f"{len(runs):,} runs of {len({run.record.model for run in runs}):,} methods.{when}{repeated}"
-    return f'<p class="lead">{escape(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
+    return f'<p class="lead">{markup(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
 
 
 _ATTESTED = f"optimal ({ATTESTED})"
@@ -121,7 +120,7 @@ def _tables(records: Sequence[RunRecord], facets: Facets) -> str:
 
 
 def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
-    """List every run without an answer that passed, with its reason."""
+    """List every run without a verified answer, with its reason."""
     failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
     if not failed:
         return '<p class="lead">None: every run gave an answer, and every answer was verified.</p>'
@@ -134,7 +133,7 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
             run.instance,
             (run.record.collective or "--").replace("_", "-"),
             "--" if run.size_bytes is None else size_text(run.size_bytes),
-            shown(run.record.options) or "--",
+            options_text(run.record.options) or "--",
             run.record.seed,
             round(number(run.record.seconds.get("total")) or 0.0, 3),
             reason(run.record),
@@ -159,7 +158,7 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
 
 
 def reason(record: RunRecord) -> str:
-    """Return why a run has no answer that passed."""
+    """Return the reason why a run has no verified answer."""
     said = [record.message, *map(str, record.violations)]
     if record.incumbent:
         told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
@@ -168,7 +167,7 @@ def reason(record: RunRecord) -> str:
 
 
 def _environment(runs: Sequence[LedgerRun]) -> str:
-    """Report machines, versions and limits."""
+    """List machines, versions and limits."""
     machines: dict[tuple[str, ...], list[RunRecord]] = {}
     packages: Counter[tuple[str, str]] = Counter()
     solvers: Counter[tuple[str, str]] = Counter()

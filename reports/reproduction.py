@@ -1,10 +1,10 @@
-"""The table of a reproduction: paper, ours, difference, verdict; the reasons below."""
+"""Table of a reproduction: paper, ours, difference, verdict; reasons below."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.published import Finding, PublishedFile, printed
+from ..core.paper_results import Finding, PublishedFile, parse_printed
 from .marks import MISSING
 from .numbers import NumberFormat
 from .spec import Column, ColumnGroup, Key, TableSpec
@@ -16,7 +16,7 @@ _PERCENT = NumberFormat("fixed", 2, 0.01)
 
 
 def table(paper: PublishedFile, findings: Sequence[Finding]) -> Table:
-    """Make the table; equal reasons share a number and stand below it once."""
+    """Make the table; equal reasons share a number and are printed below once."""
     reasons = list(dict.fromkeys(f.reason for f in findings if f.reason))
     notes = [paper.note] if paper.note else []
     notes += [f"({number}) {reason}" for number, reason in enumerate(reasons, 1)]
@@ -49,8 +49,7 @@ def _row(finding: Finding, reasons: Sequence[str]) -> Row:
 
 
 def _paper(text: str) -> TableCell:
-    """Show what is printed as it is; other programs get a number where it is one."""
-    read = printed(text)
+    read = parse_printed(text)
     return TableCell(text, words=text) if read.value is None or not read.exact else TableCell(text, float(read.value))
 
 

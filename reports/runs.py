@@ -1,9 +1,6 @@
 """Runs as the reports of collectives see them.
 
-What was asked, by which method, by which clock, and what is said of it all together.
-
-A record of a failed run tells less than one with an answer; what it does not say, another run of the same instance
-does.
+Facts that a failed run's record lacks are taken from another run of the same instance.
 """
 
 from __future__ import annotations
@@ -16,9 +13,9 @@ from math import fsum
 from typing import Any
 
 from ..core.record import RunRecord
-from .clocks import all_asked
 from .marks import mark_of
 from .numbers import number
+from .objective_types import questions_of
 from .records import latest
 
 #: Options that state the problem, for methods where options do: pairs of a prefix of the model's name and the options.
@@ -43,19 +40,17 @@ OWN_SECONDS = "Own time is that of the phases that the method names, without the
 
 @dataclass(frozen=True)
 class LedgerRun:
-    """A record with what the others of a ledger tell of it.
+    """A record with facts from the other records of its ledger.
 
     Parameters
     ----------
-    record : RunRecord
-        The record.
     clock, measured : str or None
-        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that the verifier says
-        of what it measures.
+        Time model of the objective, one of :data:`~cwb.reports.objective_types.CLOCKS`, and the verifier's whole
+        objective type.
     size_bytes : float or None
-        Size of the collective.
+        Size of the collective in bytes.
     ranks : int or None
-        Ranks that take part.
+        Number of ranks that take part.
     instance : str
         Name of the instance, with the digest's first digits where another problem has the same name, collective and
         size.
@@ -70,29 +65,26 @@ class LedgerRun:
 
     @cached_property
     def problem(self) -> tuple[str, ...]:
-        """What the runs of the same problem have in common."""
+        """Key of the runs of the same problem."""
         record = self.record
         return (
             record.instance_sha256,
             record.collective or "",
             record.objective_unit or "",
             record.sense,
-            plain(stated(record)),
+            canonical_json(problem_options(record)),
         )
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        """What the runs have in common that move the same data over the same network, in whatever chunks."""
+        """Key of the runs that move the same data over the same network, in whatever chunks."""
         record = self.record
-        changed = {name: value for name, value in stated(record).items() if name != "chunks"}
-        return record.instance_sha256, record.collective or "", plain(changed)
+        changed = {name: value for name, value in problem_options(record).items() if name != "chunks"}
+        return record.instance_sha256, record.collective or "", canonical_json(changed)
 
     @property
     def question(self) -> str | None:
-        """What the objective is the answer to.
-
-        What it measures, and which answers options of an exact method restrict it to.
-        """
+        """Objective type with the options of an exact method that restrict its answers."""
         restriction = self.record.metrics.get("restricted_to")
         if self.measured is None or not isinstance(restriction, str):
             return self.measured
@@ -100,20 +92,22 @@ class LedgerRun:
 
     @property
     def method(self) -> str:
-        """Name of the method with the options that are its own, and those that its solver was given."""
-        options = {name: value for name, value in self.record.options.items() if name not in stated(self.record)}
+        """Name of the method with its own options and those of its solver."""
+        options = {
+            name: value for name, value in self.record.options.items() if name not in problem_options(self.record)
+        }
         options |= self.record.solver_options
-        return f"{self.record.model} ({shown(options)})" if options else self.record.model
+        return f"{self.record.model} ({options_text(options)})" if options else self.record.model
 
     @property
     def posed(self) -> str:
         """Name of the instance with the options that state the problem."""
-        options = stated(self.record)
-        return f"{self.instance} ({shown(options)})" if options else self.instance
+        options = problem_options(self.record)
+        return f"{self.instance} ({options_text(options)})" if options else self.instance
 
     @property
     def objective(self) -> float | None:
-        """The verifier's number of an answer that passed; None otherwise."""
+        """The verifier's objective of a verified answer; None otherwise."""
         return None if mark_of(self.record) is not None else number(self.record.objective)
 
     @property
@@ -123,25 +117,25 @@ class LedgerRun:
 
     @property
     def completion_s(self) -> float | None:
-        """The verifier's completion time of an answer that passed; None otherwise."""
+        """The verifier's completion time of a verified answer; None otherwise."""
         return None if mark_of(self.record) is not None else number(self.record.metrics.get("completion_time_s"))
 
 
 def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
-    """Take of every run the latest record, and tell of each what the ledger as a whole knows."""
+    """Return the latest record of every run, completed by facts from the whole ledger."""
     found = list(latest(records, identity, lambda record: record).values())
     found.sort(key=lambda record: (record.instance, record.model, identity(record)))
-    sizes = _shared(found, _size_bytes)
-    ranks = _shared(found, _ranks)
+    sizes = _agreed_values(found, _size_bytes)
+    ranks = _agreed_values(found, _ranks)
     same: dict[tuple[str, str | None, float | None], set[str]] = {}
     for record in found:
-        same.setdefault((record.instance, record.collective, sizes.get(_asked(record))), set()).add(
+        same.setdefault((record.instance, record.collective, sizes.get(_problem_key(record))), set()).add(
             record.instance_sha256
         )
     runs: list[LedgerRun] = []
-    for record, asked in zip(found, all_asked(found), strict=True):
-        size = sizes.get(_asked(record))
-        n = ranks.get(_asked(record))
+    for record, asked in zip(found, questions_of(found), strict=True):
+        size = sizes.get(_problem_key(record))
+        n = ranks.get(_problem_key(record))
         alone = len(same[record.instance, record.collective, size]) == 1
         name = record.instance if alone else f"{record.instance} #{record.instance_sha256[:6]}"
         runs.append(LedgerRun(record, asked.clock, asked.question, size, None if n is None else round(n), name))
@@ -149,28 +143,28 @@ def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
 
 
 def sizes_bytes(records: Sequence[RunRecord]) -> list[float | None]:
-    """Bytes of each record's collective; a run without an answer has those of another run of the same instance."""
-    sizes = _shared(records, _size_bytes)
-    return [sizes.get(_asked(record)) for record in records]
+    """Return the bytes of each record's collective, if needed from another run of the same instance."""
+    sizes = _agreed_values(records, _size_bytes)
+    return [sizes.get(_problem_key(record)) for record in records]
 
 
 def identity(record: RunRecord) -> tuple[str, ...]:
-    """Return what makes two records two runs; a run that was made again, also by another version, is the same run."""
+    """Return the identity of a run: repeated runs, also by another version, share it."""
     return (
         record.model,
         record.instance,
         record.instance_sha256,
         record.collective or "",
         record.solver or "",
-        plain(record.options),
-        plain(record.solver_options),
+        canonical_json(record.options),
+        canonical_json(record.solver_options),
         str(record.seed),
         str(record.threads),
     )
 
 
-def stated(record: RunRecord) -> dict[str, Any]:
-    """Options that state the problem."""
+def problem_options(record: RunRecord) -> dict[str, Any]:
+    """Return the options that state the problem."""
     if record.model.startswith(_LIBRA):
         return {name: value for name, value in record.options.items() if name not in _LIBRA_WAYS}
     for prefix, names in _STATING:
@@ -180,42 +174,44 @@ def stated(record: RunRecord) -> dict[str, Any]:
 
 
 def own_seconds(record: RunRecord) -> float | None:
-    """Sum the phases that are the method's own.
+    """Return the sum of the method's own phases.
 
-    None where it names none: the rest of the total is mostly that of loading programs.
+    None if the record has no phases: the rest of the total is mostly loading of programs.
     """
     own = [s for name, value in record.seconds.items() if name not in _NOT_OWN and (s := number(value)) is not None]
     own = [seconds for seconds in own if 0 <= seconds < _LARGEST]
     return fsum(own) if own else None
 
 
-def shown(options: Mapping[str, Any]) -> str:
-    """Write options for readers."""
-    return ", ".join(f"{name}={value if isinstance(value, str) else plain(value)}" for name, value in options.items())
+def options_text(options: Mapping[str, Any]) -> str:
+    """Format options for readers."""
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else canonical_json(value)}" for name, value in options.items()
+    )
 
 
-def plain(value: Any) -> str:
-    """Write data the same way whatever the order of its keys."""
+def canonical_json(value: Any) -> str:
+    """Serialize data independently of the order of its keys."""
     return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
 
 
-def _asked(record: RunRecord) -> tuple[str, str | None]:
+def _problem_key(record: RunRecord) -> tuple[str, str | None]:
     return (record.instance_sha256, record.collective)
 
 
-def _shared(
+def _agreed_values(
     records: Sequence[RunRecord], tell: Callable[[RunRecord], float | None]
 ) -> dict[tuple[str, str | None], float]:
-    """What the records of the same instance agree on."""
+    """Return the value on which all records of an instance agree."""
     told: dict[tuple[str, str | None], set[float]] = {}
     for record in records:
         if (value := tell(record)) is not None:
-            told.setdefault(_asked(record), set()).add(value)
+            told.setdefault(_problem_key(record), set()).add(value)
     return {asked: values.pop() for asked, values in told.items() if len(values) == 1}
 
 
 def _size_bytes(record: RunRecord) -> float | None:
-    """Bytes that were asked for; of older records bandwidth times time, of which rounding is taken away."""
+    """Return the requested bytes; for older records bandwidth times time without rounding noise."""
     if (known := number(record.size_bytes)) is not None:
         return known
     for prefix in _MEASURES:
@@ -228,7 +224,7 @@ def _size_bytes(record: RunRecord) -> float | None:
 
 
 def _ranks(record: RunRecord) -> float | None:
-    """Ranks that take part, from the factor between the two bandwidths."""
+    """Return the number of ranks, from the ratio of the two bandwidths."""
     for prefix in _MEASURES:
         algbw, busbw = (number(record.metrics.get(f"{prefix}{name}_GBps")) for name in ("algbw", "busbw"))
         if algbw and busbw and record.collective in _RANKED:

@@ -1,4 +1,4 @@
-"""The table of a selection of schedules by size."""
+"""Table of the schedules chosen for each range of sizes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ HEADINGS = ("from B", "to B", "schedule", "time from us", "to us", "algbw from G
 
 
 def rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """A row for each range of sizes, in the columns of :data:`HEADINGS`.
+    """Return a row for each range of sizes, in the columns of :data:`HEADINGS`.
 
     Parameters
     ----------
     found : mapping
-        What ``select.json`` of ``cwb select`` says.
+        The object ``select.json`` of ``cwb select``.
     """
     return [
         (
@@ -32,13 +32,13 @@ def rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def markdown(found: Mapping[str, Any]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     lines = [HEADINGS, ("---:", "---:", "---", "---:", "---:", "---:", "---:", "---"), *rows(found)]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 def csv_text(found: Mapping[str, Any]) -> str:
-    """All ranges with full numbers, in base units, as comma-separated values."""
+    """Return all ranges as comma-separated values, numbers in full and in base units."""
     stream = io.StringIO()
     out = csv.writer(stream, lineterminator="\n")
     out.writerow(

@@ -1,7 +1,4 @@
-"""The description of a table.
-
-What its rows and columns are, where cells get their numbers, and how these are written and summarized.
-"""
+"""Description of a table: rows, columns, source and format of the numbers, summaries."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ class Key:
     Parameters
     ----------
     name : str
-        Name in CSV files.
+        Name of the column in CSV files.
     heading, unit : str
-        What stands above it.
+        Text above it, and its unit.
     form : NumberFormat or None
-        How numbers are written, aligned at the point.
+        Format of numbers, aligned at the point.
     words : callable or None
-        How numbers are written as text, such as sizes with their units.
+        Formats numbers as text, such as sizes with their units.
     display : callable
-        How text is written for readers; CSV files keep it as it is.
+        Formats text for readers; CSV files keep it as it is.
     optional : bool
-        Whether the column is left out where all rows say the same.
+        Whether the column is left out if all rows have the same value.
     """
 
     name: str
@@ -48,7 +45,7 @@ class Key:
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """Columns side by side under one heading, made from records of one kind: an objective, a solver."""
+    """Columns under one heading, from records of one kind, such as an objective or a solver."""
 
     name: str
     heading: str
@@ -60,16 +57,14 @@ class RecordPlace:
 
     Parameters
     ----------
-    record : RunRecord
-        The record.
     labels : tuple of Label
-        The row: one for each key.
+        Labels of the row, one for each key.
     group : str
-        Name of the group.
+        Name of the column group.
     facts : mapping of str to number or None
-        What the record does not tell by itself, such as its gap to the best bound of all records.
+        Facts from other records, such as the gap to the best bound of all.
     ranked : bool
-        Whether its numbers may be the best ones of the table's blocks.
+        Whether its numbers may be the best of the table's blocks.
     """
 
     record: RunRecord
@@ -86,27 +81,25 @@ class Column:
     Parameters
     ----------
     name : str
-        Name in CSV files.
+        Name of the column in CSV files.
     heading, unit : str
-        What stands above it.
+        Text above it, and its unit.
     value : callable
-        Takes the number out of an entry, in base units.
+        Number of a place, in base units.
     form : NumberFormat
-        How numbers are written; CSV files have them in full.
+        Format of the numbers; CSV files have them in full.
     best : str or None
-        Which number, over the groups of a row or over the rows of a block, is in bold: the ``largest`` or the
-        ``smallest``.
+        Number in bold, over the groups of a row or the rows of a block: ``largest`` or ``smallest``.
     over : callable
-        Makes one number of those of several runs, such as seeds: in every column of a row of the same runs.
+        Combines the numbers of several runs, such as seeds; the same runs in every column of a row.
     every : bool
-        Whether failed runs are asked for their number as well, because one stands for them: a count, a time at the
-        limit.
+        Whether failed runs have a number as well, such as a count or the time limit.
     optional : bool
-        Whether the column is left out where no cell has a number.
+        Whether the column is left out if no cell has a number.
     block : tuple of str or None
-        Names of the keys that rows have in common which compete in this column; by default those of the table.
+        Keys whose equality makes rows compete in this column; by default those of the table.
     note : str
-        What a reader has to know where the column is shown.
+        Note for readers, shown with the column.
     """
 
     name: str
@@ -124,16 +117,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Footer:
-    """A row below the others that sums up some columns.
+    """A row below the others that summarizes some columns.
 
     Parameters
     ----------
-    heading : str
-        What it is.
     columns : tuple of str
-        Names of the columns that are summed up.
+        Names of the columns that are summarized.
     value : callable
-        Takes the numbers of a column, in the order of the rows.
+        Summary of the numbers of a column, in the order of the rows.
     """
 
     heading: str
@@ -142,7 +133,7 @@ class Footer:
 
 
 def no_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Return nothing."""
+    """Return no remarks."""
     del entries
     return ()
 
@@ -160,20 +151,17 @@ class TableSpec:
     name : str
         Name on the command line.
     title : str
-        What the table shows; the caption of a standalone document.
+        Title of the table; the caption of a standalone document.
     expects : str
-        Which records it is made from, for the error where there are none.
+        Kind of records it is made from, for the error without any.
     entries : callable
         Places the records that fit; leaves out the others.
-    keys, groups, columns, footers
-        Its parts, in order.
     notes : tuple of str
-        What a reader has to know, below the table.
+        Notes for readers, below the table.
     block : tuple of str
-        Names of the keys that rows have in common which compete for the best number; without any, the groups of a row
-        compete.
+        Keys whose equality makes rows compete for the best number; without any, the groups of a row compete.
     remarks : callable
-        Takes the entries that are shown, gives what else a reader has to know.
+        Further notes, made from the places that are shown.
     """
 
     name: str

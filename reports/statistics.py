@@ -1,4 +1,4 @@
-"""Means and intervals over runs; each says in words what it is, for the note below a table."""
+"""Means and intervals over runs; each describes itself for the note below a table."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ BOOTSTRAP = f"the interval is the 95 % percentile bootstrap over the problems ({
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Arithmetic mean; None without values."""
+    """Return the arithmetic mean; None without values."""
     return fsum(values) / len(values) if values else None
 
 
 def total(values: Sequence[float]) -> float | None:
-    """Sum; None without values."""
+    """Return the sum; None without values."""
     return fsum(values) if values else None
 
 
 def count(values: Sequence[float]) -> float | None:
-    """How many values there are."""
+    """Return the number of values."""
     return float(len(values))
 
 
 def t_half_width(values: Sequence[float]) -> float | None:
-    """Half of the 95 % interval of the mean by Student's t; None of fewer than two values."""
+    """Return half of the 95 % interval of the mean by Student's t; None for fewer than two values."""
     from scipy.special import stdtrit
 
     n = len(values)
@@ -43,9 +43,9 @@ def t_half_width(values: Sequence[float]) -> float | None:
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> float | None:
-    """Geometric mean of the values plus a positive shift, minus the shift.
+    """Return the geometric mean of the values plus a positive shift, minus the shift.
 
-    None without values or where one is negative.
+    None without values or if one is negative.
     """
     if not values or min(values) < 0:
         return None
@@ -54,12 +54,12 @@ def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> f
 
 
 def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float, float] | None:
-    """Percentile bootstrap of the shifted geometric mean: the same for the same values in the same order.
+    """Return the percentile bootstrap of the shifted geometric mean, the same for the same values.
 
     Returns
     -------
     tuple or None
-        Both ends; None of fewer than two values or where one is negative.
+        Both ends; None for fewer than two values or if one is negative.
     """
     import numpy as np
 
@@ -73,13 +73,13 @@ def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float
 
 
 def sgm_low(values: Sequence[float]) -> float | None:
-    """Lower end of the bootstrap interval of the shifted geometric mean."""
+    """Return the lower end of the bootstrap interval of the shifted geometric mean."""
     ends = sgm_interval(values)
     return None if ends is None else ends[0]
 
 
 def sgm_high(values: Sequence[float]) -> float | None:
-    """Upper end of it."""
+    """Return the upper end of the bootstrap interval of the shifted geometric mean."""
     ends = sgm_interval(values)
     return None if ends is None else ends[1]
 

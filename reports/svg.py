@@ -1,6 +1,6 @@
-"""Plots inside a page: an SVG file as a part of HTML.
+"""SVG plots inside an HTML page.
 
-Its names clash with those of no other plot, and its black and white follow the page.
+Identifiers clash with those of no other plot; black and white follow the page's colours.
 """
 
 from __future__ import annotations
@@ -21,21 +21,19 @@ _COLOURS = (("#000000", "currentColor"), ("#ffffff", "var(--card)"), ("#dddddd",
 
 
 def inline(svg: bytes, name: str, label: str) -> str:
-    """Make a part of a page from an SVG file that matplotlib wrote.
+    """Convert an SVG file that matplotlib wrote into a part of a page.
 
     Parameters
     ----------
-    svg : bytes
-        The file.
     name : str
-        Letters, digits and hyphens; goes before every identifier in it.
+        Prefix of every identifier: letters, digits and hyphens.
     label : str
-        Escaped text for readers that cannot see it; empty for a plot that says nothing beside its text.
+        Escaped text for screen readers; empty for a plot that repeats the text beside it.
     """
     text = _PROLOG.sub("", svg.decode(), count=1)
     text = _SHEET.sub("", _METADATA.sub("", text))
     text = _SERIES.sub(r'<g class="series" data-s="\1">', text)
-    text = _NAME.sub(lambda m: "".join(_prefixed(m.groups(), name)), text)
+    text = _NAME.sub(lambda m: "".join(_prefix_identifier(m.groups(), name)), text)
     for colour, page in _COLOURS:
         text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\g<1>{page}", text)
     told = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
@@ -43,6 +41,6 @@ def inline(svg: bytes, name: str, label: str) -> str:
     return text.replace("<svg", start, 1)
 
 
-def _prefixed(groups: tuple[str | None, ...], name: str) -> list[str]:
+def _prefix_identifier(groups: tuple[str | None, ...], name: str) -> list[str]:
     before, identifier, after = (group for group in groups if group is not None)
     return [before, f"{name}-", identifier, after]

@@ -1,4 +1,4 @@
-"""Makes a table from a spec and records: every cell decided and written, nothing laid out."""
+"""Tables from a spec and records: every cell computed and formatted, without layout."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .spec import Column, Footer, Key, Label, RecordPlace, TableSpec
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell: its text, and its number in base units where it has one.
+    """A cell: its text, and its number in base units if it has one.
 
-    A cell whose text is neither a number nor a mark has ``words``: what CSV files say in place of the number.
+    A cell whose text is neither a number nor a mark has ``words``, which CSV files print in place of the number.
     """
 
     text: str
@@ -30,7 +30,7 @@ class TableCell:
 
     @property
     def data(self) -> str | float | None:
-        """What the cell says to other programs: a number, or words; None where a mark stands."""
+        """Value for other programs: a number, or words; None for a mark."""
         return self.words if self.value is None else self.value
 
 
@@ -43,12 +43,12 @@ class Row:
     labels : tuple of Label
         One for each key of the spec.
     cells : tuple of tuple of TableCell
-        ``[group][column]``.
+        Cells by position, ``[group][column]`` in this order.
     statuses : tuple of str
-        Status of the record of each group, of several runs all that occur; ``missing`` where there is none, ``invalid``
-        where verification failed.
+        Status of each group's record, for several runs all that occur; ``missing`` without one, ``invalid`` if
+        verification failed.
     records : tuple of RunRecord
-        What it is made from.
+        Records that the row is made from.
     """
 
     labels: tuple[Label, ...]
@@ -57,19 +57,19 @@ class Row:
     records: tuple[RunRecord, ...] = ()
 
     def texts(self, write: Callable[[TableCell], str]) -> list[str]:
-        """What is written of its cells."""
+        """Return the texts of its cells."""
         return [write(cell) for group in self.cells for cell in group]
 
 
 @dataclass(frozen=True)
 class FooterRow:
-    """A row that sums up the others; a column that it says nothing of has None."""
+    """A row that summarizes the others; a column without a summary has None."""
 
     heading: str
     cells: tuple[tuple[TableCell | None, ...], ...]
 
     def texts(self, write: Callable[[TableCell], str]) -> list[str]:
-        """What is written of its cells; nothing of those that say nothing."""
+        """Return the texts of its cells; empty without a summary."""
         return ["" if cell is None else write(cell) for group in self.cells for cell in group]
 
 
@@ -79,14 +79,10 @@ class Table:
 
     Parameters
     ----------
-    spec : TableSpec
-        What it is.
     shown : tuple of int
-        Keys that readers are shown; the others say the same in every row.
-    rows, footers : tuple
-        Its rows.
+        Keys shown to readers; the others are the same in every row.
     notes : tuple of str
-        Notes below it; the marks that occur are explained here.
+        Notes below it, with explanations of the marks that occur.
     """
 
     spec: TableSpec
@@ -97,12 +93,12 @@ class Table:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """The keys that readers are shown."""
+        """Keys shown to readers."""
         return tuple(self.spec.keys[i] for i in self.shown)
 
     @property
-    def headed(self) -> tuple[Key | Column, ...]:
-        """What every column of the layout has above it: the shown keys, then the columns of each group."""
+    def header_columns(self) -> tuple[Key | Column, ...]:
+        """Key or column of every column of the layout: shown keys, then the columns of each group."""
         return (*self.keys, *self.spec.columns * len(self.spec.groups))
 
     def label_texts(self, row: Row) -> tuple[str, ...]:
@@ -115,10 +111,8 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
 
     Parameters
     ----------
-    spec : TableSpec
-        What it is.
     records : sequence of RunRecord
-        In any order, of any methods; of every cell the latest counts.
+        Records in any order, of any methods; the latest of every cell counts.
 
     Returns
     -------
@@ -161,7 +155,7 @@ def _has_number(rows: Sequence[Row], column: int) -> bool:
 
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
-    """Fill one row; the best number of every column stands out, where groups compete."""
+    """Fill one row; if groups compete, the best number of every column is marked."""
     cells: list[list[TableCell]] = []
     statuses: list[str] = []
     records: list[RunRecord] = []
@@ -178,12 +172,12 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
 
 
 def status_of(record: RunRecord) -> str:
-    """The status as tables show it: ``invalid`` where verification failed."""
+    """Return the status as tables show it: ``invalid`` if verification failed."""
     return "invalid" if record.verified is False else record.shown_status
 
 
 def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
-    """Set the best numbers of every block of rows apart, where rows compete."""
+    """Mark the best numbers of every block of rows, if rows compete."""
     if not spec.block:
         return tuple(rows)
     cells = [[list(line) for line in row.cells] for row in rows]
@@ -203,7 +197,7 @@ def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple
 
 
 def _cell(column: Column, entries: Sequence[RecordPlace]) -> TableCell:
-    """Make one number of a cell's runs; where none has one, the mark of the latest says why."""
+    """Combine the numbers of a cell's runs; without any, use the mark of the latest run."""
     if not entries:
         return TableCell(MISSING.text)
     last = max(entries, key=lambda e: e.record.started_at)
@@ -219,7 +213,7 @@ def _cell(column: Column, entries: Sequence[RecordPlace]) -> TableCell:
 
 
 def _together(column: Column, values: Sequence[float]) -> float | None:
-    """Make one number of several; None where there is none, or it is beyond all floats."""
+    """Combine several numbers; None without any, or if the result is not finite."""
     if not values:
         return None
     try:
@@ -229,9 +223,9 @@ def _together(column: Column, values: Sequence[float]) -> float | None:
 
 
 def _with_best(column: Column, cells: Sequence[TableCell]) -> list[TableCell]:
-    """Set the best of the cells apart.
+    """Mark the best cells.
 
-    Numbers that are written the same are equally good, a lone one is not the best.
+    Numbers with the same text are equally good; a single one is not the best.
     """
     values = [cell.value for cell in cells if cell.value is not None]
     if column.best is None or len(values) < 2:
@@ -241,7 +235,7 @@ def _with_best(column: Column, cells: Sequence[TableCell]) -> list[TableCell]:
 
 
 def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
-    """Sum up what the rows have."""
+    """Compute the footer of the rows."""
     groups: list[tuple[TableCell | None, ...]] = []
     for g in range(len(spec.groups)):
         cells: list[TableCell | None] = []
@@ -256,7 +250,7 @@ def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
 
 
 def _notes(rows: Sequence[Row], found: _Found, spec: TableSpec) -> tuple[str, ...]:
-    """Explain the marks that occur, and what they mean for the footers."""
+    """Explain the marks that occur, and their effect on footers."""
     entries = [entry for cell in found.values() for entry in cell]
     texts = {cell.text for row in rows for group in row.cells for cell in group if cell.value is None}
     marks = {mark for entry in entries if (mark := mark_of(entry.record)) is not None and mark.text in texts}

@@ -1,4 +1,4 @@
-"""Tables as plain text, for a terminal or a log; the best number of a row has a star."""
+"""Tables as plain text for a terminal or a log; the best number of a row has a star."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .table import Table, TableCell
 
 def render(table: Table) -> str:
     """Write a table in columns."""
-    spec, width, headed = table.spec, len(table.keys), table.headed
+    spec, width, headed = table.spec, len(table.keys), table.header_columns
     lines = [[item.heading for item in headed]]
     if any(item.unit for item in headed):
         lines.append([item.unit for item in headed])
@@ -39,7 +39,7 @@ def _cell(cell: TableCell) -> str:
 
 
 def _widths(rows: Sequence[Sequence[str]], footers: Sequence[Sequence[str]], keys: int) -> list[int]:
-    """Width of every column; the labels of a footer share the columns of the keys."""
+    """Return the width of every column; labels of a footer share the columns of the keys."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for footer in footers:
         for index in range(keys, len(widths)):
@@ -58,7 +58,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> 
 
 
 def _group_line(table: Table, widths: Sequence[int]) -> str:
-    """Headings of the groups, each in the middle of its columns."""
+    """Write the headings of the groups, each centred over its columns."""
     keys, count = len(table.keys), len(table.spec.columns)
     parts = [" " * (sum(widths[:keys]) + 2 * (keys - 1))]
     for g, group in enumerate(table.spec.groups):

@@ -1,11 +1,15 @@
-"""The verifier: independent checks and measurements of answers. Nothing here imports a method."""
+"""Verification and measurement of answers, independent of every method."""
 
 from __future__ import annotations
 
-from ..core.answers import Answer, BandwidthPlan, BoundOnly, Placement
+from functools import singledispatch
+
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders, Placement
 from ..core.bounds import Certificate
 from ..core.budget import Clock, NoClock
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits
+from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 
 
@@ -16,33 +20,58 @@ def verdict_of(
 
     Parameters
     ----------
-    instance : Instance
-        The problem, as posed to the method.
-    answer : Answer
-        What the method found.
     certificate : Certificate or None
-        What it says of its bound.
+        The bound that the method claims; None if it claims none.
     clock : Clock, optional
         Measures the phases ``verify`` and ``simulate``.
 
     Returns
     -------
     Verdict
-        Violations, the objective and the bound recomputed, metrics.
+        Violations, the recomputed objective and bound, metrics.
     """
-    clock = clock or NoClock()
-    if isinstance(answer, BandwidthPlan):
-        from .bandwidth import bandwidth_verdict
+    return _verdict(answer, instance, certificate, clock or NoClock())
 
-        with clock.phase("verify"):
-            return bandwidth_verdict(instance, answer, certificate)
-    if isinstance(answer, Placement):
-        from .placement import placement_verdict
 
-        with clock.phase("verify"):
-            return placement_verdict(instance, answer, certificate)
-    from .collective import bound_verdict, collective_verdict
+@singledispatch
+def _verdict(answer: Answer, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .collective import schedule_verdict
 
-    if isinstance(answer, BoundOnly):
-        return bound_verdict(instance, certificate, clock)
-    return collective_verdict(instance, answer, certificate, clock)
+    return schedule_verdict(instance, answer, certificate, clock)
+
+
+@_verdict.register
+def _(answer: TreePacking | TreeOrbits, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .collective import forest_verdict
+
+    return forest_verdict(instance, answer, certificate, clock)
+
+
+@_verdict.register
+def _(answer: ChunkOrders, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .collective import orders_verdict
+
+    return orders_verdict(instance, answer, certificate, clock)
+
+
+@_verdict.register
+def _(answer: BoundOnly, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .collective import bound_verdict
+
+    return bound_verdict(instance, certificate, clock)
+
+
+@_verdict.register
+def _(answer: BandwidthPlan, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .bandwidth import bandwidth_verdict
+
+    with clock.phase("verify"):
+        return bandwidth_verdict(instance, answer, certificate)
+
+
+@_verdict.register
+def _(answer: Placement, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    from .placement import placement_verdict
+
+    with clock.phase("verify"):
+        return placement_verdict(instance, answer, certificate)

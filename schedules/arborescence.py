@@ -1,7 +1,4 @@
-"""Compiled loops for the verifier of trees of a limited height.
-
-The cheapest arborescence over links that end near enough to its root.
-"""
+"""Compiled minimum-cost arborescences for the verifier of trees of limited height."""
 
 from __future__ import annotations
 
@@ -14,9 +11,10 @@ from ..core.kernel import kernel
 
 @kernel
 def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
-    """Cost of the cheapest arborescence from a root over links that end at most a length away from it.
+    """Return the cost of the cheapest arborescence over links within a distance of the root.
 
-    -1 if none reaches all nodes.
+    A link qualifies if a path from the root that ends with it has a length of at most ``most``. The cost is -1 if
+    they do not reach all nodes.
     """
     far = np.full(nodes, -1, np.int64)
     far[root] = 0
@@ -36,11 +34,11 @@ def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, lengt
 
 @kernel
 def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int:
-    """Cost of the cheapest arborescence from a root, -1 if there is none (Edmonds; a walk backwards, after Tarjan).
+    """Return the cost of the cheapest arborescence from a root, -1 if there is none.
 
-    From a node that is not joined to the root yet, walk back over the cheapest link into it, which is paid for and
-    leaves every other link into it dearer by that less. A walk that meets itself closes a cycle, which becomes one
-    node; one that meets what is joined, joins it.
+    Edmonds' algorithm by backward walks, after Tarjan. From a node not yet joined to the root, walk back over the
+    cheapest incoming link: its price is paid and subtracted from all links into the node. A walk that meets itself
+    closes a cycle, which is contracted to one node; a walk that meets a joined node is joined.
     """
     group = np.arange(nodes)
     rest = price.copy()
@@ -57,7 +55,7 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
                 return -1
             total += pay(here, group, head, rest, rest[best])
             before = find(group, tail[best])
-            again = 0 if before == find(group, root) else met(walk, size, before)
+            again = 0 if before == find(group, root) else walk_position(walk, size, before)
             if again == size:
                 walk[size] = before
                 size += 1
@@ -70,7 +68,7 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
 
 @kernel
 def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int:
-    """Cheapest link into a node from others, -1 if there is none."""
+    """Return the cheapest link into a contracted node from others, -1 if there is none."""
     best = -1
     for a in range(len(tail)):
         into = find(group, head[a]) == node and find(group, tail[a]) != node
@@ -81,7 +79,7 @@ def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int
 
 @kernel
 def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
-    """Take a price off all links into a node, and give it."""
+    """Subtract a price from all links into a contracted node; return the price."""
     for a in range(len(head)):
         if find(group, head[a]) == node:
             rest[a] -= price
@@ -89,8 +87,8 @@ def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
 
 
 @kernel
-def met(walk: Any, size: int, node: int) -> int:
-    """Position of a node on a walk, or the size of the walk."""
+def walk_position(walk: Any, size: int, node: int) -> int:
+    """Return the position of a node on a walk, the walk's size if it is absent."""
     for i in range(size):
         if walk[i] == node:
             return i
@@ -99,7 +97,7 @@ def met(walk: Any, size: int, node: int) -> int:
 
 @kernel
 def find(group: Any, node: int) -> int:
-    """The node that represents all nodes contracted into it."""
+    """Return the node that represents the contracted set of a node."""
     while group[node] != node:
         group[node] = group[group[node]]
         node = group[node]

@@ -1,7 +1,4 @@
-"""The verifier of bandwidth plans.
-
-Recomputes time and cost and checks every constraint, without knowing how the plan was found.
-"""
+"""Verification of bandwidth plans: time, cost and constraints, independent of the method."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.verdict import Verdict
 from .contradiction import contradictions
-from .questions import question_of
+from .objective_type import question_of
 from .training import weighted_time, workload_time
 from .training_bounds import recomputed_bound, sweep_bound
 
@@ -33,9 +30,9 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
     Returns
     -------
     Verdict
-        Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, without its weight), ``network_cost_usd``,
-        ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain`` and
-        ``equal_bandwidth_GBps``; what cannot be computed is None.
+        Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, unweighted), ``network_cost_usd``,
+        ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain``
+        and ``equal_bandwidth_GBps``; None where a metric cannot be computed.
     """
     if plan.parallelism is not None:
         instance = instance.with_parallelism(*plan.parallelism)
@@ -58,7 +55,8 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
         violations.append("certificate: its multipliers prove nothing")
     unit = "s" if design.objective is Objective.PERF else "s USD"
     if bound is not None and objective is not None and contradictions(objective, bound, ROUNDING, unit):
-        # Better than the bound: perhaps by what the tolerance allows, which a bound at the limits that are kept to tells.
+        # Better than the bound: perhaps by what the tolerance allows, which a bound at the limits that are kept to
+        # tells.
         least = proved_bound(instance, certificate, [_excess(c, bandwidth) for c in constraints])
         # Without one, what the tolerance allows of a homogeneous constraint is left.
         margin = ROUNDING if least is not None else 10 * TOLERANCE
@@ -68,15 +66,13 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
 
 
 def proved_bound(instance: Instance, certificate: Certificate | None, missed: Sequence[Fraction] = ()) -> float | None:
-    """Recompute what a certificate proves; None if there is none that can be recomputed, or it proves nothing.
+    """Recompute the bound of a certificate, None if it proves none or cannot be recomputed.
 
     Parameters
     ----------
-    instance, certificate
-        The problem, and what is said of it.
     missed : sequence of Fraction, optional
-        How far each limit is shifted: plans may miss them by :data:`TOLERANCE`, and then may be better than any that
-        does not.
+        Shift of each limit: plans may violate limits by :data:`TOLERANCE`, and can then be better than plans that
+        satisfy them exactly.
     """
     if isinstance(certificate, LagrangianCertificate):
         return recomputed_bound(instance, certificate, missed)
@@ -90,7 +86,7 @@ def _can_be_recomputed(certificate: Certificate | None) -> bool:
 
 
 def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> Fraction:
-    """Return by how much a plan is beyond a limit, with its sign; 0 if it keeps to it."""
+    """Return the signed violation of a linear constraint, 0 if it holds."""
     terms = (a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True))
     excess = sum(terms, Fraction(0)) - constraint.limit
     kept = {Comparison.AT_MOST: excess < 0, Comparison.AT_LEAST: excess > 0, Comparison.EQUAL: False}
@@ -98,7 +94,7 @@ def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> 
 
 
 def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:
-    """Return how a plan misses a linear constraint, or None."""
+    """Describe the violation of a linear constraint, None if it holds within the tolerance."""
     terms = [a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True)]
     excess = float(sum(terms) - constraint.limit)
     slack = TOLERANCE * float(max(abs(constraint.limit), *map(abs, terms)))

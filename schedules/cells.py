@@ -1,4 +1,4 @@
-"""Tables over cells, pairs of chunk and node, for compiled passes over the sends of a schedule."""
+"""Tables over cells, (chunk, node) pairs, for compiled passes over the sends of a schedule."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CELLS = 4
 
 
 def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
-    """What a chunk and a node count in the number of their cell.
+    """Return the strides of chunk and node in the number of a cell.
 
-    Where sends come target by target, the cells of a node lie side by side, otherwise those of a chunk: tables of all
-    cells are larger than the caches of a processor.
+    The cells of a node are adjacent if sends are sorted by target, otherwise those of a chunk: tables of all cells
+    exceed processor caches.
     """
     together = np.count_nonzero(np.diff(sends.target[:_SAMPLE]) == 0)
     return (1, chunks) if 2 * together > min(len(sends), _SAMPLE) else (nodes, 1)
@@ -30,18 +30,18 @@ def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Chunks that share a table of cells: all of them, or one after the other where the table would be too large.
+    """Batches of chunks that share a table of cells; several where one table would be too large.
 
     Parameters
     ----------
     per_chunk, per_node : int
-        What a chunk of the batch, from 0, and a node count in the number of their cell.
+        Strides of the chunk (counted from 0 in its batch) and of the node in the number of a cell.
     cells : int
-        Cells of the largest batch.
+        Number of cells of the largest batch.
     chunk, send : array of int, shape (batches + 1,)
         First chunk of every batch, and its first place in ``order``.
     order : array of int
-        Sends, batch by batch; empty where they are in this order already.
+        Sends batch by batch; empty if they already are in this order.
     """
 
     per_chunk: int
@@ -53,7 +53,7 @@ class Batches:
 
     @classmethod
     def of(cls, sends: Sends, chunks: int, nodes: int) -> Batches:
-        """Cut the chunks into batches."""
+        """Divide the chunks into batches."""
         order = np.zeros(0, dtype=np.int64)
         if chunks * nodes <= _CELLS * len(sends):
             whole = np.array([0, chunks]), np.array([0, len(sends)])
@@ -65,18 +65,18 @@ class Batches:
 
     @property
     def columns(self) -> tuple[int, int, Ints, Ints, Ints]:
-        """For compiled loops."""
+        """The fields as arguments of compiled loops."""
         return self.per_chunk, self.per_node, self.chunk, self.send, self.order
 
 
 def numbered_slots(sends: Sends, chunks: int, nodes: int) -> tuple[Any, Any, int]:
-    """Numbers of the cells that sends write to.
+    """Assign numbers to the cells that sends write to.
 
     Returns
     -------
     tuple of (array of int, array of int, int)
-        For every send the number of its chunk at its source, -1 where that is never written to, and at its target; and
-        how many there are.
+        For every send the number of its chunk's cell at the source (-1 if nothing is written there) and at the
+        target; and the count of numbered cells.
     """
     kind = np.int32 if len(sends) < 2**31 else np.int64
     batches = Batches.of(sends, chunks, nodes)
@@ -100,7 +100,7 @@ def _number(
     waits: Any,
     feeds: Any,
 ) -> int:
-    """Number batch by batch, and count."""
+    """Assign numbers to the written cells batch by batch; return their count."""
     count = 0
     for batch in range(len(first_chunk) - 1):
         base, places = first_chunk[batch] * per_chunk, range(first_send[batch], first_send[batch + 1])

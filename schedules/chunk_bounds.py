@@ -1,4 +1,4 @@
-"""The verifier of bounds on schedules whose chunks are moved whole."""
+"""Verification of bounds on schedules that move chunks whole."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.topology import NodeKind, Topology
-from .verify.sizes import demanded
+from .verify.sizes import demanded_bytes
 
 
 def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Fraction:
-    """Seconds until everybody has the last whole chunk of a rank, see :class:`~cwb.core.bounds.WholeChunks`.
+    """Return the seconds until every rank has a rank's last whole chunk, see :class:`~cwb.core.bounds.WholeChunks`.
 
     Raises
     ------
     InputError
-        If the rank does not exist or nothing leaves it, a switch copies, or chunks have no size.
+        If the rank does not exist or has no outgoing link, a switch copies, or chunks have no size.
     """
     topology = instance.network
     if not isinstance(topology, Topology):
@@ -30,8 +30,8 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
     if certificate.chunk_bytes <= 0:
         raise InputError(f"{certificate.chunk_bytes} bytes; expected more than 0", place="certificate.chunk_bytes")
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
-        raise InputError("a switch copies chunks on their way", place="certificate")
-    needs = {c: size for c, size in demanded(instance).items() if _stems_from(c, certificate.rank)}
+        raise InputError("a switch copies chunks in transit", place="certificate")
+    needs = {c: size for c, size in demanded_bytes(instance).items() if _stems_from(c, certificate.rank)}
     if not needs:
         return Fraction(0)
     leaving = [Fraction(0)] * len(topology.nodes)
@@ -46,7 +46,7 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
 
 
 def fault_of_chunks(certificate: WholeChunks, answer: Answer) -> str | None:
-    """Why the certificate says nothing of an answer: it is no schedule, or has finer chunks."""
+    """Explain why the certificate does not apply to an answer: no schedule, or finer chunks."""
     if not isinstance(answer, StepSchedule | Schedule):
         return "speaks of whole chunks, and the answer is no schedule of chunks"
     chunks = answer.chunks

@@ -1,11 +1,11 @@
-"""Orders of chunks as sends on links, so that what reads schedules reads them.
+"""Lowering of chunk orders to sends on links, for everything that reads schedules.
 
 A fabric is expanded into links. In a stage, the blocks of a chunk are gathered among the NPUs that differ in one
-coordinate, or scattered by the same sends backwards: in a ring of more than three, half of every block goes either way,
-n - 1 steps; in a fully connected block, and in a ring of two or three, everybody sends to everybody at once; through a
-switch, recursive doubling where n is a power of two, else everybody to everybody. Dimensions take chunks in the order in
-which the model of :mod:`.multirail` does. On a mesh, whose rows are taken for rings, what would go around a ring goes
-back through the row, over links that others use.
+coordinate, or scattered by the same sends in reverse: n - 1 steps in a ring of more than three, with half of every
+block in either direction; direct sends between all pairs at once in a fully connected block and in a ring of two or
+three; through a switch, recursive doubling if n is a power of two, else direct sends. Dimensions process chunks in
+the order of the model of :mod:`.multirail`. On a mesh, whose rows are treated as rings, the wrap-around traffic of
+a ring returns through the row, over links that other sends use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from ..core.answers import ChunkOrders
-from ..core.collective import CollectiveKind, Demand
+from ..core.collective import Collective, Demand
 from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
@@ -46,24 +46,24 @@ class _Gather:
         return int(self.step.max()) + 1
 
 
-def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> tuple[Instance, StepSchedule]:
-    """Write orders of chunks as sends.
+def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> tuple[Instance, StepSchedule]:
+    """Convert chunk orders to a schedule of sends.
 
     Parameters
     ----------
     instance : Instance
-        A fabric with bandwidths, or a mesh whose dimensions are taken for rings, and the collective.
+        A fabric with bandwidths, or a mesh whose dimensions are treated as rings, and the collective.
     answer : ChunkOrders
-        An order for every chunk.
+        One order of dimensions per chunk.
     most : int
-        More sends are not made.
+        Largest number of sends to create.
 
     Returns
     -------
     instance : Instance
         The same with the links of the fabric.
     schedule : StepSchedule
-        Every chunk is cut into a block for each NPU, or two if there is a ring of more than three.
+        Every chunk has one block per NPU, or two if there is a ring of more than three.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> t
         raise InputError("orders of chunks need a fabric with bandwidths and a collective", place="network")
     starts = evaluate(fabric, demand, answer.orders, answer.queue).starts_s
     halves = 2 if any(_is_ring(d) for d in fabric.dimensions) else 1
-    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     total = demand.chunks * passes * fabric.npus * (fabric.npus - 1) * halves
     if total > most:
         raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
@@ -87,7 +87,7 @@ def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> t
     rows: list[tuple[_Gather, int, bool, list[Fraction]]] = []
     for chunk, order in enumerate(answer.orders):
         route = stages(fabric, demand, order)
-        scatters = 0 if demand.collective is CollectiveKind.ALL_GATHER else len(order)
+        scatters = 0 if demand.collective is Collective.ALL_GATHER else len(order)
         for k, stage in enumerate(route):
             done = frozenset(order[: k if k < scatters else len(route) - 1 - k])
             key = stage.dimension, done
@@ -107,7 +107,7 @@ def _schedule(
     rows: list[tuple[_Gather, int, bool, list[Fraction]]],
     halves: int,
 ) -> StepSchedule:
-    """Put the gathers of all chunks, forwards or backwards, into steps in the order of their times."""
+    """Merge the gathers of all chunks, forwards or reversed, into steps in order of time."""
     at = {time: step for step, time in enumerate(sorted({time for *_, times in rows for time in times}))}
     per_chunk = fabric.npus * halves
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
@@ -122,13 +122,13 @@ def _schedule(
     blocks, npus = demand.chunks * per_chunk, fabric.npus
     owner = np.arange(blocks) % per_chunk // halves
     everybody = np.full(blocks, npus)
-    reduced = demand.collective is not CollectiveKind.ALL_GATHER
+    reduced = demand.collective is not Collective.ALL_GATHER
     chunks = Chunks(
         np.ones(blocks, dtype=np.int64),
         demand.size_bytes / blocks,
         (*((rank,) for rank in range(npus)), tuple(range(npus))),
         everybody if reduced else owner,
-        owner if demand.collective is CollectiveKind.REDUCE_SCATTER else everybody,
+        owner if demand.collective is Collective.REDUCE_SCATTER else everybody,
         np.full(blocks, reduced),
     )
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
@@ -137,7 +137,7 @@ def _schedule(
 
 
 def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Ints) -> tuple[Ints, Ints]:
-    """The link between two ranks, the two through the switch that they share, or those through a row of a mesh."""
+    """Return the path between ranks: a link, two through a shared switch, or a mesh row's."""
     between = {ends: link for link, ends in enumerate(topology.link_ends)}
     onward: dict[int, set[int]] = {}
     for a, b in topology.link_ends:
@@ -166,9 +166,9 @@ def _is_ring(dimension: Dimension) -> bool:
 
 
 def _gather(fabric: WiredFabric, d: int, done: frozenset[int], halves: int) -> _Gather:
-    """Gather in dimension d, when only the coordinates of the dimensions in ``done`` are still an NPU's own.
+    """Gather in dimension d after the dimensions in ``done``.
 
-    Block b is of NPU b; of a half h it is ``2 b + h``.
+    Block b belongs to NPU b; half h of it is ``2 b + h``.
     """
     sizes = fabric.sizes
     stride = [prod(sizes[:k]) for k in range(len(sizes))]
@@ -193,7 +193,7 @@ _Move = tuple[int, int, int, int | None, int]
 
 
 def _moves(dimension: Dimension) -> list[_Move]:
-    """Sends of a gather in which every position has its own part."""
+    """List the sends of a gather in which every position contributes its own part."""
     n = dimension.size
     if _is_ring(dimension):
         onward: list[_Move] = [(i, (i + 1) % n, (i - s) % n, 0, s) for s in range(n - 1) for i in range(n)]

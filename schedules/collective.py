@@ -1,7 +1,4 @@
-"""The verifier of schedules.
-
-Verified, simulated, measured as nccl-tests measures, and compared with what their certificates prove.
-"""
+"""Verification of schedules: checks, simulation, nccl-tests' bandwidths, and comparison with certificates."""
 
 from __future__ import annotations
 
@@ -28,17 +25,15 @@ from ..core.budget import Clock
 from ..core.errors import InputError
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
-from ..core.orbits import TreeOrbits
-from ..core.schedule import Schedule, StepSchedule
-from ..core.streamed import StreamedSteps
+from ..core.orbits import Forest
+from ..core.schedule import StepSchedule
 from ..core.timing import Semantics
 from ..core.topology import Topology
 from ..core.trace import SimulationMode
-from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .chunk_bounds import fault_of_chunks, recomputed_chunk_bound
-from .chunk_orders import lowered
+from .chunk_orders import to_sends
 from .completion import Completion, completion_if_any, completion_of
 from .contradiction import contradictions, margin_of
 from .epoch_bounds import recomputed_epochs
@@ -50,17 +45,14 @@ from .network_bounds import (
     recomputed_length_bound,
     recomputed_partition_bound,
 )
-from .questions import question_of
+from .objective_type import question_of
 from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
-from .verify.epochs import finish_epochs
+from .verify.answers import count_epochs, has_epochs, heaviest_link
 from .verify.grid import whole_ticks
-from .verify.orbits import heaviest_of_orbits
-from .verify.streamed import streamed_epochs
-from .verify.translated import translated_epochs
-from .verify.trees import heaviest_link
+from .verify.report import Report
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -69,83 +61,80 @@ SHOWN = 20
 MOST_LOWERED = 100_000
 
 
-def collective_verdict(
-    instance: Instance,
-    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps,
-    certificate: Certificate | None,
-    clock: Clock,
-) -> Verdict:
-    """Verify a schedule, a packing of trees, or orders of chunks.
+def schedule_verdict(instance: Instance, answer: Answer, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Verify a schedule.
 
     Returns
     -------
     Verdict
-        Objective: the completion time; of trees the flow time, that of the most loaded link; on a grid the epochs.
-        Metrics: ``completion_time_s`` (:mod:`.completion`, for all answers the same model), ``algbw_GBps`` and
-        ``busbw_GBps`` of the full buffer by it, ``question`` and ``clock`` of the objective, ``lower_bound_s``; for a
-        schedule also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time);
-        for trees ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``, ``flow_busbw_GBps``, ``busiest_link``, ``trees``,
-        ``max_height`` and ``mean_height``.
+        Objective: the completion time; on a grid that of its epochs. Metrics: ``completion_time_s``
+        (:mod:`.completion`, the same model for all answers), ``algbw_GBps`` and ``busbw_GBps`` of the full buffer
+        derived from it, ``question`` and ``clock`` of the objective, ``lower_bound_s``, ``alpha_beta_time_s``,
+        ``warnings`` and ``busiest_link`` (its number and its share of the time).
     """
-    if isinstance(answer, ChunkOrders):
-        return _orders_verdict(instance, answer, certificate, clock)
     with clock.phase("verify"):
         report = verify(instance, answer)
-    violations = tuple(map(str, report.violations[:SHOWN]))
-    if violations:
-        return Verdict(violations)
-    if isinstance(answer, TreePacking | TreeOrbits):
-        return _trees_verdict(instance, answer, certificate, clock)
+    if report.violations:
+        return Verdict(_first(report))
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer, unaware=instance.timing is None)
     measured: dict[str, object] = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
     measured["warnings"] = len(report.warnings)
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
-        return _epochs_verdict(instance, answer, certificate, completion, measured)
-    if completion.seconds is None or isinstance(answer, StreamedSteps):
+    if (epochs := count_epochs(answer, instance)) is not None:
+        return _epochs_verdict(instance, answer, certificate, completion, measured, epochs)
+    if completion.seconds is None:
         return Verdict((completion.why,))
     with clock.phase("simulate"):
         unaware_s = completion.unaware_s
         if unaware_s is None:
             unaware_s = simulate(instance, answer, SimulationMode.ALPHA_BETA).completion_s
     measured["alpha_beta_time_s"] = unaware_s
-    return _measured(instance, answer, completion.seconds, certificate, completion, measured)
+    return _verdict_with_metrics(instance, answer, completion.seconds, certificate, completion, measured)
 
 
-def _trees_verdict(
-    instance: Instance, answer: TreePacking | TreeOrbits, certificate: Certificate | None, clock: Clock
-) -> Verdict:
-    """Measure trees that are right.
+def _first(report: Report) -> tuple[str, ...]:
+    return tuple(map(str, report.violations[:SHOWN]))
 
-    Where links vary, no rates can be kept for them: there is neither a flow time nor a bound of it.
+
+def forest_verdict(instance: Instance, answer: Forest, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Verify trees.
+
+    On links that vary over time no rates can be sustained: there is neither a flow time nor a bound on it.
+
+    Returns
+    -------
+    Verdict
+        Objective: the flow time, that of the most loaded link. Metrics: those of :func:`schedule_verdict` that all
+        answers have, ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``, ``flow_busbw_GBps``, ``busiest_link``,
+        ``trees``, ``max_height`` and ``mean_height``.
     """
+    with clock.phase("verify"):
+        report = verify(instance, answer)
+    if report.violations:
+        return Verdict(_first(report))
     with clock.phase("simulate"):
         flow_s, completion, measured = measures_of_trees(instance, answer)
     if completion.seconds is None:
         nothing = dict.fromkeys(("completion_time_s", "algbw_GBps", "busbw_GBps", "lower_bound_s"))
         return Verdict(metrics={**question_of(instance, answer), **nothing, "no_completion_time": completion.why})
-    return _measured(instance, answer, flow_s, certificate, completion, measured)
+    return _verdict_with_metrics(instance, answer, flow_s, certificate, completion, measured)
 
 
 def _busiest(completion: Completion) -> list[object]:
-    """Number of the link that is busy longest, and its share of the completion time."""
     busiest = int(completion.busy_s.argmax())
     return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
 
 
-def measures_of_trees(
-    instance: Instance, answer: TreePacking | TreeOrbits
-) -> tuple[Fraction, Completion, dict[str, object]]:
-    """Measure trees that are right: ForestColl's exact flow time, and the completion time in pieces.
+def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Completion, dict[str, object]]:
+    """Measure valid trees: ForestColl's exact flow time, and the completion time in pieces.
 
-    In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at
-    a constant rate, and latency is left out: the time is that of the most loaded link.
+    In the flow model (ForestColl, section 3.2 and appendix B) data is infinitely divisible, every tree has a
+    constant rate, and latency is ignored: the time is that of the most loaded link.
     """
-    packing = answer.trees if isinstance(answer, TreeOrbits) else answer  # those of all other roots are the same, moved
-    link, flow_s = heaviest(instance, answer)
-    line = pipeline(instance, packing, flow_s)
+    link, flow_s = heaviest_link(answer, instance)
+    line = pipeline(instance, answer, flow_s)
     completion = completion_of(instance, answer, line=line)
-    heights, units = line.heights.tolist(), packing.units.tolist()
+    heights, units = line.heights.tolist(), answer.trees.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
     return (
         flow_s,
@@ -161,25 +150,20 @@ def measures_of_trees(
     )
 
 
-def heaviest(instance: Instance, answer: TreePacking | TreeOrbits) -> tuple[int, Fraction]:
-    """First of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly."""
-    return heaviest_link(instance, answer) if isinstance(answer, TreePacking) else heaviest_of_orbits(instance, answer)
-
-
 def _epochs_verdict(
     instance: Instance,
-    answer: Schedule | TranslatedTrees | StreamedSteps,
+    answer: Answer,
     certificate: Certificate | None,
     completion: Completion,
     measured: dict[str, object],
+    epochs: int,
 ) -> Verdict:
     """Measure a schedule on a grid of epochs.
 
-    The objective is the epochs up to its last arrival, whatever they leave out.
+    The objective is the time of all epochs up to the last arrival, whatever the time model leaves out.
     """
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    epoch_s, time = instance.timing.epoch_s, time_of_grid(instance, answer)
-    epochs = int(time / epoch_s)
+    epoch_s, time = instance.timing.epoch_s, epochs * instance.timing.epoch_s
     algbw, busbw = _bandwidths(instance, float(time))
     metrics: dict[str, object] = {
         **measured,
@@ -189,7 +173,7 @@ def _epochs_verdict(
         "epochs_busbw_GBps": busbw,
         "timing": instance.timing.semantics.value,
     }
-    verdict = _measured(instance, answer, time, certificate, completion, metrics)
+    verdict = _verdict_with_metrics(instance, answer, time, certificate, completion, metrics)
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
     more: dict[str, object] = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
@@ -198,21 +182,8 @@ def _epochs_verdict(
     return replace(verdict, metrics={**verdict.metrics, **more})
 
 
-def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees | StreamedSteps) -> Fraction:
-    """Seconds up to the last arrival on a grid of epochs."""
-    assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    match answer:
-        case Schedule():
-            epochs = finish_epochs(instance, answer)
-        case TranslatedTrees():
-            epochs = translated_epochs(instance, answer)
-        case StreamedSteps():
-            epochs = streamed_epochs(instance, answer)
-    return epochs * instance.timing.epoch_s
-
-
-def _orders_verdict(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify orders of chunks by the pipeline of the dimensions, and as sends on links if these are not many."""
+def orders_verdict(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Verify chunk orders by the pipeline of the dimensions, and as sends if these are few."""
     if isinstance(instance.network, Topology):
         return _orders_on_links_verdict(instance, answer, certificate, clock)
     if not isinstance(instance.network, WiredFabric) or instance.demand is None:
@@ -227,26 +198,26 @@ def _orders_verdict(instance: Instance, answer: ChunkOrders, certificate: Certif
     completion = Completion(float(seconds), np.array(busy), len(answer.orders))
     metrics: dict[str, object] = {"dimension_busy_s": busy}
     try:
-        on_links, sends = lowered(instance, answer, MOST_LOWERED)
+        on_links, sends = to_sends(instance, answer, MOST_LOWERED)
     except InputError:  # too many: the model of the dimensions is all there is
-        return _measured(instance, answer, seconds, certificate, completion, metrics)
+        return _verdict_with_metrics(instance, answer, seconds, certificate, completion, metrics)
     with clock.phase("verify"):
-        violations = tuple(map(str, verify(on_links, sends).violations[:SHOWN]))
+        violations = _first(verify(on_links, sends))
     if violations:
         return Verdict(violations)
     with clock.phase("simulate"):
         metrics["links_time_s"] = completion_of(on_links, sends).seconds
-    return _measured(instance, answer, seconds, certificate, completion, metrics)
+    return _verdict_with_metrics(instance, answer, seconds, certificate, completion, metrics)
 
 
 def _orders_on_links_verdict(
     instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock
 ) -> Verdict:
-    """Verify orders of chunks as sends on the links of a mesh, whose time no model of dimensions tells."""
+    """Verify chunk orders as sends on the links of a mesh, which the pipeline model does not cover."""
     try:
         with clock.phase("verify"):
-            posed, sends = lowered(instance, answer)
-            violations = tuple(map(str, verify(posed, sends).violations[:SHOWN]))
+            posed, sends = to_sends(instance, answer)
+            violations = _first(verify(posed, sends))
         if violations:
             return Verdict(violations)
         with clock.phase("simulate"):
@@ -256,13 +227,13 @@ def _orders_on_links_verdict(
     if completion.seconds is None:
         return Verdict((completion.why,))
     metrics: dict[str, object] = {"sends": len(sends.sends), "busiest_link": _busiest(completion)}
-    return _measured(instance, answer, completion.seconds, certificate, completion, metrics)
+    return _verdict_with_metrics(instance, answer, completion.seconds, certificate, completion, metrics)
 
 
 def bound_verdict(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify an answer that is only a bound: what its certificate proves is objective and bound at once.
+    """Verify an answer that is only a bound: its certified value is both objective and bound.
 
-    Of what a solver attests nothing is found; to prove nothing and to name nobody is a violation.
+    A solver's attestation has no objective; proving nothing without naming a solver is a violation.
     """
     if isinstance(certificate, SolverBound):
         return Verdict(metrics=question_of(instance, BoundOnly()))
@@ -274,10 +245,10 @@ def bound_verdict(instance: Instance, certificate: Certificate | None, clock: Cl
     if proved is None:
         return Verdict(("a bound alone needs a certificate that can be recomputed, or a solver that attests it",))
     nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
-    return _measured(instance, BoundOnly(), proved, certificate, nothing, _flow(instance, float(proved)))
+    return _verdict_with_metrics(instance, BoundOnly(), proved, certificate, nothing, _flow(instance, float(proved)))
 
 
-def _measured(
+def _verdict_with_metrics(
     instance: Instance,
     answer: Answer,
     objective: Fraction | float,
@@ -285,11 +256,8 @@ def _measured(
     completion: Completion,
     metrics: dict[str, object],
 ) -> Verdict:
-    """Verdict of an answer that is right.
-
-    The objective, and beside it the completion time, which is of the same model for all.
-    """
-    proved, violations = held_against(instance, answer, certificate, objective)
+    """Return the verdict of a valid answer: its objective and the completion time."""
+    proved, violations = compare_with_certificate(instance, answer, certificate, objective)
     bound = None if proved is None else float(proved)
     algbw, busbw = _bandwidths(instance, completion.seconds)
     measured: dict[str, object] = {
@@ -304,24 +272,22 @@ def _measured(
     return Verdict(tuple(violations), float(objective), bound, measured | metrics)
 
 
-def held_against(
+def compare_with_certificate(
     instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
 ) -> tuple[Fraction | None, list[str]]:
-    """Compare an objective with what the certificate proves.
+    """Compare an objective with the certificate's bound.
 
     Parameters
     ----------
-    instance, answer, certificate
-        The answer to measure.
     objective : Fraction or float
-        The verifier's own: exact of trees, on grids of epochs and of orders, a float where it is simulated.
+        Computed by the verifier: exact for trees, epoch grids and orders, a float if simulated.
 
     Returns
     -------
     Fraction or None
-        What is proved.
+        The proved bound.
     list of str
-        What is wrong: a certificate that names what there is not, and an answer that contradicts it.
+        Errors: references to parts that do not exist, and a contradiction between bound and answer.
     """
     try:
         proved = bound_of(instance, answer, certificate)
@@ -331,30 +297,21 @@ def held_against(
 
 
 def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
-    """Objective that is compared with an answer's certificate; None where it cannot be measured.
-
-    Parameters
-    ----------
-    instance, answer
-        A problem and a schedule or trees for it.
-    completion_s : float or None
-        Its completion time (:mod:`.completion`).
-    """
-    if isinstance(answer, TreePacking | TreeOrbits):
-        return None if completion_s is None else heaviest(instance, answer)[1]
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
-        return time_of_grid(instance, answer)
-    return completion_s
+    """Return the objective to compare with an answer's certificate; None if it cannot be measured."""
+    if isinstance(answer, Forest):
+        return None if completion_s is None else heaviest_link(answer, instance)[1]
+    epochs = count_epochs(answer, instance)
+    return completion_s if epochs is None or instance.timing is None else epochs * instance.timing.epoch_s
 
 
 def _flow(instance: Instance, seconds: float) -> dict[str, object]:
-    """Report a time of the flow model, which leaves latency out, under names of its own."""
+    """Name the time and bandwidths of the flow model, which ignores latency."""
     algbw, busbw = _bandwidths(instance, seconds)
     return {"flow_time_s": seconds, "flow_algbw_GBps": algbw, "flow_busbw_GBps": busbw}
 
 
 def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None, float | None]:
-    """Algbw and busbw as nccl-tests defines them; None of several collectives, which have no one size."""
+    """Return nccl-tests' algbw and busbw; None for several collectives, which have no common size."""
     if len(instance.demands) != 1 or not seconds:
         return None, None
     (demand,) = instance.demands
@@ -364,36 +321,27 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
 
 
 def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
-    """Recompute what a certificate proves of an answer's objective, in seconds.
+    """Recompute a certificate's bound on an answer's objective in seconds, None if it proves none.
 
-    None if there is none, or it proves nothing of it.
-
-    Of the flow model, which trees are measured by, latency proves nothing, and epochs are those of what is on a grid
-    alone. Where schedules end at whole ticks, a bound in seconds is rounded up to so many.
+    Latency bounds prove nothing in the flow model, which measures trees, and epoch bounds apply only to schedules
+    on a grid. Where schedules end at whole ticks, a bound in seconds is rounded up to a tick.
 
     Raises
     ------
     InputError
-        If the certificate names what the instance does not have, or speaks of other answers.
+        If the certificate refers to parts that the instance lacks, or is about other answers.
     """
     if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
         raise InputError(fault, place="certificate")
     late = isinstance(certificate, DistanceCertificate) or (
         isinstance(certificate, CutCertificate) and certificate.latency
     )
-    if isinstance(answer, TreePacking | TreeOrbits) and late:
+    if isinstance(answer, Forest) and late:
         return None
-    if isinstance(answer, TreePacking | TreeOrbits | StepSchedule) and isinstance(certificate, EpochBound):
+    if isinstance(answer, Forest | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    return in_whole_ticks(
-        instance, answer, exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
-    )
-
-
-def in_whole_ticks(instance: Instance, answer: Answer, bound: Fraction | None) -> Fraction | None:
-    """Round a bound in seconds up to whole ticks where schedules end at such, see :func:`.verify.grid.whole_ticks`."""
-    on_grid = isinstance(answer, Schedule | TranslatedTrees | StreamedSteps) and whole_ticks(instance)
-    if bound and on_grid and instance.timing is not None:
+    bound = exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
+    if bound and instance.timing is not None and has_epochs(answer) and whole_ticks(instance):
         return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
     return bound
 
@@ -401,21 +349,17 @@ def in_whole_ticks(instance: Instance, answer: Answer, bound: Fraction | None) -
 def exact_bound(
     instance: Instance, certificate: Certificate | None, trees: TreePacking | None = None
 ) -> Fraction | None:
-    """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
+    """Recompute a certificate's bound exactly; None if there is none or it cannot be recomputed.
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    certificate : Certificate or None
-        What is said to prove a bound.
     trees : TreePacking or None
-        Trees that are right, of which it is to be a bound; a certificate that speaks of trees of a kind needs them.
+        Valid trees that the bound is about; required by certificates about one kind of trees.
 
     Raises
     ------
     InputError
-        If the certificate names what the instance does not have, or speaks of other trees.
+        If the certificate refers to parts that the instance lacks, or is about other trees.
     """
     if isinstance(certificate, EpochBound):
         epochs = recomputed_epochs(instance, certificate)
@@ -427,7 +371,7 @@ def exact_bound(
         return None  # bounds in seconds of wire and latency do not hold where some of both is not counted
     faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
     if faster and not isinstance(certificate, DistanceCertificate | SolverBound | None):
-        raise InputError("links are faster at times than this bound knows", place="certificate")
+        raise InputError("some links are temporarily faster than this bound assumes", place="certificate")
     match certificate:
         case CutCertificate():
             proved = recomputed_cut_bound(instance, certificate)

@@ -1,7 +1,7 @@
-"""The binary form of a schedule file: a ``.npz`` archive, smaller and quicker to read than JSON, with the same content.
+"""The ``.npz`` form of a schedule file: same content, smaller and faster to read than JSON.
 
-``file.json`` is the object of the JSON form without its columns, and ``sends/chunk.npy`` is the column ``chunk`` of the
-object ``sends``: integers in the smallest type that holds them. ``numpy.load`` opens the columns too.
+``file.json`` is the object of the JSON form without its columns, and ``sends/chunk.npy`` is the column ``chunk`` of
+the object ``sends``: integers in the smallest type that holds them. ``numpy.load`` opens the columns too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ..core.errors import InputError
-from ..core.json_stream import MAX_NUMBERS, read_stream
-from ..core.watch import ask
+from ..core.json_stream import MAX_NUMBERS, LazyColumn, read_stream
+from ..core.limits import check_time
 
 #: The object without columns, and the largest one that is read.
 _OBJECT, _MAX_OBJECT = "file.json", 2**26
@@ -44,20 +46,20 @@ def write_columns(stream: BinaryIO, data: Mapping[str, Any]) -> None:
     Parameters
     ----------
     stream : binary file
-        Where to; it need not be seekable.
+        The output, which need not be seekable.
     data : mapping of str to object
-        Plain data, objects in it, and in these arrays of integers or floats of one axis.
+        Plain data and nested objects with one-dimensional arrays of integers or floats.
     """
     columns: dict[str, np.ndarray[Any, Any]] = {}
     plain = _without_columns(data, "", columns)
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         _add(archive, _OBJECT, [json.dumps(plain, allow_nan=False).encode()])
         for path, column in columns.items():
-            _add(archive, f"{path}.npy", _npy(_narrowed(column)))
+            _add(archive, f"{path}.npy", _npy(_narrow_column(column)))
 
 
 def _without_columns(value: Any, place: str, columns: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Return an object without its arrays, which are put into ``columns`` under their path."""
+    """Return an object without its arrays, which are moved to ``columns`` under their paths."""
     if not isinstance(value, Mapping):
         return value
     columns |= {f"{place}{key}": item for key, item in value.items() if isinstance(item, np.ndarray)}
@@ -68,8 +70,7 @@ def _without_columns(value: Any, place: str, columns: dict[str, np.ndarray[Any, 
     }
 
 
-def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a column in the smallest type that holds it."""
+def _narrow_column(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if column.dtype.kind == "f" or not len(column):
         return column.astype("<f8" if column.dtype.kind == "f" else "|u1")
     low, high = int(column.min()), int(column.max())
@@ -78,7 +79,7 @@ def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _npy(column: np.ndarray[Any, Any]) -> Iterator[bytes]:
-    """Return numpy's file of a column, piece by piece."""
+    """Yield numpy's file of a column in pieces."""
     header = f"{{'descr': '{column.dtype.str}', 'fortran_order': False, 'shape': ({len(column)},), }}"
     header += " " * (-(len(_MAGIC) + 3 + len(header)) % 64) + "\n"
     yield _MAGIC + len(header).to_bytes(2, "little") + header.encode()
@@ -93,22 +94,28 @@ def _add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes]) -> None:
 
 
 def read_columns(path: Path) -> Any:
-    """Read the object of a ``.npz`` file, with its columns as arrays where they belong.
+    """Read the object of a ``.npz`` file with every :class:`Column` in its place.
 
     Raises
     ------
     InputError
-        If it cannot be read, is cut off, is larger than a schedule may be, or has something else in it.
+        If the file cannot be read, is truncated, exceeds the size of a schedule, or has other members.
     """
+    with _open_archive(path) as archive:
+        members = _members(archive)
+        with archive.open(members.pop(_OBJECT)) as stream:
+            data = read_stream(cast(BinaryIO, stream), _MAX_OBJECT, _MAX_OBJECT, "reading a schedule")
+        for name, member in members.items():
+            _put(data, name.removesuffix(".npy").split("/"), Column(path, member, *_header(archive, member)))
+        return data
+
+
+@contextmanager
+def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; turn read errors into :class:`InputError`."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = _members(archive)
-            with archive.open(members.pop(_OBJECT)) as stream:
-                data = read_stream(cast(BinaryIO, stream), _MAX_OBJECT, _MAX_OBJECT, "reading a schedule")
-            for name, member in members.items():
-                ask("reading a schedule")
-                _put(data, name.removesuffix(".npy").split("/"), _column(archive, member))
-            return data
+            yield archive
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError):
         raise InputError("not an .npz file of a schedule, or cut off") from None
     except OSError as error:
@@ -116,7 +123,7 @@ def read_columns(path: Path) -> Any:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name: few, each once, and not too large together."""
+    """Return the members by name; reject too many, duplicates, and too large a total."""
     members = {member.filename: member for member in archive.infolist()}
     if len(members) != len(archive.infolist()) or len(members) > _MAX_COLUMNS or _OBJECT not in members:
         raise InputError(f"expected {_OBJECT} and at most {_MAX_COLUMNS} columns, each once")
@@ -131,26 +138,64 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _column(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
-    """Read a column as integers of 64 bits or as floats."""
+@dataclass(frozen=True)
+class Column(LazyColumn):
+    """A column of known length that is decompressed only when read.
+
+    Parameters
+    ----------
+    length, begin : int
+        Count of its numbers, and bytes before the first.
+    """
+
+    path: Path
+    member: zipfile.ZipInfo
+    kind: np.dtype[Any]
+    length: int
+    begin: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def read(self) -> Any:
+        """Read the numbers as 64-bit integers or as floats; an empty column is a list.
+
+        Raises
+        ------
+        InputError
+            If the count of numbers differs from the header's.
+        """
+        check_time("reading a schedule")
+        with _open_archive(self.path) as archive, archive.open(self.member) as stream:
+            stream.read(self.begin)
+            size = self.length * self.kind.itemsize
+            content = stream.read(size + 1)
+        if len(content) != size:
+            raise InputError(f"{len(content):,} bytes of numbers; expected {size:,}")
+        values = np.frombuffer(content, dtype=self.kind)
+        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64) if self.length else []
+
+
+def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype[Any], int, int]:
+    """Read type, length and header size of a column; reject headers that contradict the archive."""
     with archive.open(member) as stream:
         start = stream.read(len(_MAGIC) + 2)
-        header = _HEADER.match(stream.read(int.from_bytes(start[-2:], "little")))
-        if not start.startswith(_MAGIC) or header is None or np.dtype(header[1].decode()) not in _TYPES:
-            raise InputError("expected a column of numbers as numpy writes it, version 1.0", place=member.filename)
-        content, kind = stream.read(), np.dtype(header[1].decode())
-    if len(content) != int(header[2]) * kind.itemsize:
-        expected = int(header[2]) * kind.itemsize
-        raise InputError(f"{len(content):,} bytes of numbers; expected {expected:,}", place=member.filename)
-    values = np.frombuffer(content, dtype=kind)
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        text = stream.read(int.from_bytes(start[-2:], "little"))
+    header = _HEADER.match(text)
+    if not start.startswith(_MAGIC) or header is None or np.dtype(header[1].decode()) not in _TYPES:
+        raise InputError("expected a column of numbers as numpy writes it, version 1.0", place=member.filename)
+    kind, length, begin = np.dtype(header[1].decode()), int(header[2]), len(start) + len(text)
+    if member.file_size != begin + length * kind.itemsize:
+        told = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"
+        raise InputError(told, place=member.filename)
+    return kind, length, begin
 
 
-def _put(data: Any, keys: list[str], column: Any) -> None:
-    """Put a column where its name says."""
+def _put(data: Any, keys: list[str], column: Column) -> None:
+    """Put a column at its path in the data."""
     place = ".".join(keys)
     for key in keys[:-1]:
         data = data.get(key) if isinstance(data, dict) else None
     if not isinstance(data, dict) or keys[-1] in data:
-        raise InputError("a column for which the file has no place", place=place)
-    data[keys[-1]] = column if len(column) else []
+        raise InputError("a column that the format does not define", place=place)
+    data[keys[-1]] = column

@@ -1,4 +1,4 @@
-"""An answer that is better than what its own certificate proves: one of the two is wrong."""
+"""Detection of answers better than their own certificates prove possible."""
 
 from __future__ import annotations
 
@@ -14,26 +14,23 @@ SIMULATED = 1e-9
 
 
 def margin_of(reached: Fraction | float) -> float:
-    """Margin of a time: none where it is exact."""
+    """Return the relative margin of a time, 0 if it is exact."""
     return 0.0 if isinstance(reached, Fraction) else SIMULATED
 
 
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
 ) -> list[str]:
-    """State that an answer contradicts its certificate; nothing if it does not.
+    """Report a contradiction between an answer and its certificate; empty if there is none.
 
     Parameters
     ----------
     reached : Fraction or float
-        What the verifier finds of the answer: a time.
+        Time of the answer, measured by the verifier.
     proved : Fraction or float or None
-        What the certificate proves to be the least.
+        Lower bound that the certificate proves.
     margin : float
-        Relative rounding errors of the two numbers: 0 where both are exact, or are exact numbers rounded to the nearest
-        float.
-    unit : str
-        Of both.
+        Relative rounding error of the two numbers; 0 if both are exact, or exact and rounded to the nearest float.
     """
     if proved is None or reached >= proved * (1 - Fraction(margin)):
         return []

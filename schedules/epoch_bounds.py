@@ -1,4 +1,4 @@
-"""The verifier of bounds on a grid of epochs: recomputes them from the instance and what the certificates name."""
+"""Verification of epoch bounds, recomputed from the instance and the certificates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..core.bounds import (
     EpochPrices,
     EpochWindowPrices,
 )
-from ..core.collective import CollectiveKind
+from ..core.collective import Collective
 from ..core.conditions import conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
@@ -32,12 +32,11 @@ FAR = 2**50
 
 @dataclass(frozen=True)
 class Need:
-    """Chunks that must come from some nodes to others.
+    """Chunks that must travel between some nodes.
 
-    ``count`` of them, each to all targets but its holder, who may be among them.
-
-    Copied data comes from its one holder. Of a sum, contributions may be added up on the way, so that at least one
-    chunk comes, from any of the contributors.
+    Each of the ``count`` chunks must reach all targets but its holder, who may be one of them. Copied data comes
+    from its single holder. Contributions to a sum may be added up on the way, so that at least one chunk arrives,
+    from any contributor.
     """
 
     sources: frozenset[int]
@@ -47,12 +46,12 @@ class Need:
 
 
 def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
-    """Epochs that a certificate proves to be needed.
+    """Return the number of epochs that a certificate proves necessary.
 
     Raises
     ------
     InputError
-        If it names what the instance does not have.
+        If the certificate refers to parts that the instance lacks.
     """
     grid = grid_of(instance, at_least=True)
     count = len(grid.topology.nodes)
@@ -62,11 +61,9 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
         if not 0 <= node < count:
             raise InputError(f"node {node} of {count}", place="certificate")
     if grid.timing.changes:
-        raise InputError("a bound that does not know of changing bandwidths proves nothing here", place="certificate")
+        raise InputError("a bound for constant bandwidths proves nothing here", place="certificate")
     if grid.timing.semantics is Semantics.CIRCUIT and "switch" in {node.kind.value for node in grid.topology.nodes}:
-        raise InputError(
-            "through switches chunks may share links, so that epochs prove nothing here", place="certificate"
-        )
+        raise InputError("through switches chunks may share links, so epochs prove nothing here", place="certificate")
     if isinstance(certificate, EpochPartition):
         return _partition(instance, grid, certificate)
     needs = needs_of(instance)
@@ -90,7 +87,7 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
 
 
 def needs_of(instance: Instance) -> list[Need]:
-    """List what must travel from where to where."""
+    """List the chunks that must travel, with sources and targets."""
     node = getattr(instance.network, "rank_nodes", ())
     found: list[Need] = []
     sets: dict[tuple[int, ...], frozenset[int]] = {}  # one for all ranks of a group, which may be large
@@ -99,19 +96,19 @@ def needs_of(instance: Instance) -> list[Need]:
             for ranks in (held, needed):
                 if ranks not in sets:
                     sets[ranks] = frozenset(node[r] for r in ranks)
-            count = demand.chunks * (len(held) if demand.collective is CollectiveKind.ALL_REDUCE else 1)
+            count = demand.chunks * (len(held) if demand.collective is Collective.ALL_REDUCE else 1)
             if summed or needed != held:
                 found.append(Need(sets[held], sets[needed], count, summed))
     return found
 
 
 def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> int:
-    """See :class:`EpochPartition`."""
+    """Recompute the bound of an :class:`EpochPartition`."""
     nodes = [node for part in certificate.parts for node in part]
     if sorted(nodes) != list(range(len(grid.topology.nodes))) or grid.timing.fluid or grid.timing.changes:
         raise InputError("expected every node in one set, and whole chunks", place="certificate.parts")
     if len(grid.topology.ranks) < len(nodes):
-        raise InputError("expected a network without switches, which might add", place="certificate.parts")
+        raise InputError("expected a network without switches, since they might add", place="certificate.parts")
     part_of = {node: index for index, part in enumerate(certificate.parts) for node in part}
     entries = 0
     for need in needs_of(instance):
@@ -134,7 +131,7 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
 
 
 def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
-    """Epochs by the fastest path from the nearest of some nodes to all others, or from all others to the nearest."""
+    """Return epochs of the fastest paths from the nearest of some nodes, or to it."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
     out: list[list[tuple[int, int]]] = [[] for _ in grid.topology.nodes]
     for a, b, delay in zip(tail.tolist(), head.tolist(), grid.delay.tolist(), strict=True):
@@ -153,7 +150,7 @@ def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
 
 
 def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) -> list[int]:
-    """Earliest starts of one link: the n-th not before the n-th release, at most ``capacity`` in a window."""
+    """Return a link's earliest starts, the n-th not before release n, at most ``capacity`` per window."""
     found: list[int] = []
     for n, release in enumerate(sorted(releases)):
         earliest = max(release, begin)
@@ -162,7 +159,7 @@ def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) 
 
 
 def _least(enough: Callable[[int], bool]) -> int:
-    """Smallest number for which a condition holds that stays true from then on; :data:`FAR` if it never holds."""
+    """Return the smallest number that satisfies a monotone condition; :data:`FAR` if none does."""
     high = 1
     while not enough(high):
         if (high := 2 * high) > FAR:
@@ -177,7 +174,7 @@ def _least(enough: Callable[[int], bool]) -> int:
 
 
 def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
-    """See :class:`EpochCut`."""
+    """Recompute the bound of an :class:`EpochCut`."""
     inside = frozenset(cut.nodes)
     if cut.sink is not None and cut.sink not in inside:
         raise InputError("the sink is not in the set", place="certificate.sink")
@@ -202,7 +199,7 @@ def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
 
 
 def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
-    """See :class:`EpochChain`."""
+    """Recompute the bound of an :class:`EpochChain`."""
     inside, sink = frozenset(chain.nodes), chain.sink
     if sink not in inside or grid.timing.fluid:
         raise InputError("expected a sink in the set, and whole chunks", place="certificate.sink")
@@ -230,7 +227,7 @@ def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
 
 
 def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozenset[int]) -> list[Need]:
-    """Data that must enter a set for some of its nodes, with its sources outside."""
+    """Select the chunks that must enter a set from outside for some of its nodes."""
     found: list[Need] = []
     without: dict[frozenset[int], frozenset[int]] = {}
     for need in needs:

@@ -1,4 +1,4 @@
-"""Maximum flows in a network over time, for the verifier of :class:`~cwb.core.bounds.EpochFlow`."""
+"""Maximum flows over time, for the verifier of :class:`~cwb.core.bounds.EpochFlow`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ MAX_CHUNKS = 2**30 - 1
 
 
 def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
-    """``epochs`` if the chunks do not fit into one epoch less, else 0.
+    """Return ``epochs`` if the chunks do not fit into ``epochs - 1``, else 0.
 
     Parameters
     ----------
     grid : Grid
-        The network; whole chunks.
+        The network, with whole chunks.
     sources : sequence of (int, int)
         Nodes and the number of their chunks that the sink needs.
-    sink : int
-        Where they go.
     epochs : int
-        What is claimed.
+        Number of epochs claimed as a lower bound.
     """
     if grid.timing.fluid:
         raise InputError("this bound is one of whole chunks", place="certificate")
@@ -45,7 +43,7 @@ def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: 
 
 
 def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: int, wanted: int) -> int:
-    """Most chunks that reach the sink by the horizon, up to ``wanted``."""
+    """Return the largest number of chunks, up to ``wanted``, that reach the sink by the horizon."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -91,7 +89,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
 
 
 def _first(grid: Grid, sources: Sequence[int]) -> list[int]:
-    """Earliest index at which anything can be at each node; one past every horizon where nothing can."""
+    """Return the earliest arrival index at each node, beyond every horizon if unreachable."""
     far = [2**40] * len(grid.topology.nodes)
     for source in sources:
         far[source] = 0

@@ -1,7 +1,4 @@
-"""The verifier of prices on a grid of epochs.
-
-It recomputes :class:`~cwb.core.bounds.EpochPrices` and :class:`~cwb.core.bounds.EpochWindowPrices`.
-"""
+"""Verification of :class:`~cwb.core.bounds.EpochPrices` and :class:`~cwb.core.bounds.EpochWindowPrices`."""
 
 from __future__ import annotations
 
@@ -33,16 +30,14 @@ _NO_WAY = 2**60
 def fewest_epochs_by_prices(
     grid: Grid, ways: Sequence[tuple[int, int, int]], starts: Sequence[int], prices: Sequence[Sequence[int]]
 ) -> int:
-    """One more than the number of epochs that prices refute, 0 if they do not.
+    """Return one more than the number of epochs that prices refute, 0 if they refute none.
 
     Parameters
     ----------
     grid : Grid
-        The verifier's own count of epochs; fluid.
-    ways : sequence of (source, target, count)
-        What must travel.
+        The verifier's own epochs, with fluid chunks.
     starts, prices : sequences
-        See :class:`~cwb.core.bounds.EpochPrices`.
+        Blocks and their prices, see :class:`~cwb.core.bounds.EpochPrices`.
 
     Raises
     ------
@@ -67,7 +62,7 @@ def fewest_epochs_by_prices(
 
 def _check(grid: Grid, starts: Sequence[int], prices: Sequence[Sequence[int]]) -> None:
     if not grid.timing.fluid:
-        raise InputError("prices prove something only where chunks may be split", place="certificate")
+        raise InputError("these prices prove a bound only if chunks may be split", place="certificate")
     ordered = len(starts) > 1 and starts[0] == 0 and all(a < b for a, b in pairwise(starts))
     if not ordered or starts[-1] > MAX_EPOCHS or starts[-1] * len(prices) > MAX_STEPS:
         raise InputError(
@@ -80,7 +75,7 @@ def _check(grid: Grid, starts: Sequence[int], prices: Sequence[Sequence[int]]) -
 
 
 def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> Ints:
-    """Cheapest ways from every source at index 0 to every node at the last index; shape (nodes, sources)."""
+    """Return the costs of cheapest paths from index 0 to the last index; shape (nodes, sources)."""
     nodes = grid.topology.nodes
     # A switch with any buffer is taken to hold all: that can only make ways cheaper.
     holds = np.array([node.kind is NodeKind.COMPUTE or node.buffer_bytes != 0 for node in nodes])
@@ -107,16 +102,14 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
 def fewest_epochs_by_window_prices(
     grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: EpochWindowPrices
 ) -> int:
-    """Number of epochs that prices of windows prove, 0 if they do not.
+    """Return the number of epochs that window prices prove, 0 if none.
 
     Parameters
     ----------
     grid : Grid
-        The verifier's own count of epochs; whole chunks.
+        The verifier's own epochs, with whole chunks.
     needs : sequence of (source, targets, count)
-        What must travel, copied on the way.
-    certificate : EpochWindowPrices
-        The prices.
+        Chunks that must travel, copied on the way.
 
     Raises
     ------
@@ -158,7 +151,7 @@ def _check_windows(grid: Grid, certificate: EpochWindowPrices) -> None:
 
 
 def _cheapest_trees(grid: Grid, sinks: Sequence[int], toll: Ints, epochs: int) -> Ints:
-    """Cheapest trees from every node at index 0 to the sinks of every set at the last index; shape (sets, nodes)."""
+    """Return costs of cheapest trees from index 0 to each set of sinks at the last; shape (sets, nodes)."""
     nodes = grid.topology.nodes
     # As above; and a switch that does not copy is taken to do so.
     holds = np.array([node.kind is NodeKind.COMPUTE or node.buffer_bytes != 0 for node in nodes])

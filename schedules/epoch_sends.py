@@ -1,4 +1,4 @@
-"""A timed schedule of sends that are known in epochs, such as those that another program has written."""
+"""Conversion of sends given in epochs, such as another program's output, to a timed schedule."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from .verify.grid import grid_of
 def schedule_in_epochs(
     instance: Instance, chunks: Chunks, sends: Iterable[tuple[int, int, tuple[int, ...]]]
 ) -> Schedule:
-    """Time sends on the grid of an instance; each of them goes link by link, and what two have in common is there once.
+    """Time multi-link sends on the grid of an instance; hops that several share occur once.
 
     Parameters
     ----------
-    instance : Instance
-        With a timing.
-    chunks : Chunks
-        What is moved.
     sends : iterable of (int, int, tuple of int)
-        Chunk, epoch in which it starts over the first link, and links; it starts over each when it arrives there.
+        Chunk, epoch of its start on the first link, and links; it starts on each further link upon arrival there.
     """
     grid = grid_of(instance)
     hops: set[tuple[int, int, int]] = set()

@@ -1,8 +1,9 @@
-"""The parts of a schedule file, read strictly; :mod:`cwb.schedules.files` puts them together."""
+"""Strict readers of the parts of a schedule file, combined by :mod:`cwb.schedules.files`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -24,23 +25,26 @@ from ..core.bounds import (
     TreePrices,
     WholeChunks,
 )
-from ..core.collective import CollectiveKind, Demand
-from ..core.errors import InputError, located
+from ..core.collective import Demand, collective_named
+from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
 from ..core.orbits import Translation, TreeOrbits
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
-from ..core.translated import TranslatedTrees
+from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreeKind, TreePacking
 from .strict import Fields, fraction, integers, is_list
+from .verify.report import Findings
+from .verify.sizes import check_sizes
+from .verify.trees import check_tree_sizes
 
 _MANY = 2**62
 _STEPS = 2**40
 
 
 def read_instance(file: Fields) -> tuple[Instance, Topology]:
-    """Read the network and the collective; their digest is that of the instance. Also give the network by itself."""
+    """Read the instance; also return its topology."""
     network = file.fields("network")
     nodes, links, collective = network.fields("nodes"), network.fields("links"), file.fields("collective")
     names = nodes.list_("name")
@@ -62,7 +66,7 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     source = links.integers("source", 0, count).tolist()
     target = links.integers("target", 0, count, len(source)).tolist()
     rates, latencies = links.fractions("bandwidth_Bps", len(source)), links.fractions("latency_s", len(source))
-    with located("instance.network"):
+    with locate_errors("instance.network"):
         topology = Topology(
             tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits, reduces)),
             tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
@@ -80,49 +84,70 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
 
 
 def _offsets(lengths: Ints, total: int, place: str) -> Ints:
-    """Turn numbers of entries into offsets; they must add up to the entries that there are."""
+    """Convert lengths to offsets; their sum must equal the number of entries."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if int(offsets[-1]) != total:
         raise InputError(f"adds up to {int(offsets[-1]):,}, but there are {total:,}", place=place)
     return offsets
 
 
-def read_sends(file: Fields, sha256: str, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
-    """Read chunks and sends, with steps or times."""
-    part, columns = file.fields("chunks"), file.fields("sends")
-    chunks = _read_chunks(part, len(topology.ranks))
-    chunk = columns.integers("chunk", 0, len(chunks))
-    count, nodes = len(chunk), len(topology.nodes)
-    links = columns.integers("path_links", 0, len(topology.links))
-    sends = Sends(
-        chunk,
-        columns.integers("source", 0, nodes, count),
-        columns.integers("target", 0, nodes, count),
-        columns.flags("reduce", count),
-        _offsets(columns.integers("hops", 1, len(links) + 1, count), len(links), columns.at("hops")),
-        links,
-    )
-    answer: StepSchedule | Schedule
-    if timed:
-        start, end = columns.times("start_s", count), columns.times("end_s", count)
-        with located("sends"):
-            answer = Schedule(sha256, chunks, sends, start, end)
-    else:
-        answer = StepSchedule(sha256, chunks, sends, columns.integers("step", 0, _STEPS, count))
-    part.done()
+def read_steps(file: Fields, instance: Instance, topology: Topology) -> StepSchedule:
+    """Read a schedule in steps."""
+    chunks, sends, columns = _read_sends(file, instance, topology)
+    step = columns.integers("step", 0, _STEPS, len(sends))
     columns.done()
+    _refuse(partial(check_sizes, instance, chunks), "chunks.units")
+    return StepSchedule(instance.sha256, chunks, sends, step)
+
+
+def read_times(file: Fields, instance: Instance, topology: Topology) -> Schedule:
+    """Read a schedule in time."""
+    chunks, sends, columns = _read_sends(file, instance, topology)
+    start, end = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
+    with locate_errors("sends"):
+        answer = Schedule(instance.sha256, chunks, sends, start, end)
+    columns.done()
+    _refuse(partial(check_sizes, instance, chunks), "chunks.units")
     return answer
 
 
+def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[Chunks, Sends, Fields]:
+    """Read chunks and sends; also return the object of columns with the unread steps or times."""
+    part, columns = file.fields("chunks"), file.fields("sends")
+    chunks = _read_chunks(part, len(topology.ranks))
+    count, nodes, hops = columns.length("chunk"), len(topology.nodes), columns.length("path_links")
+    offsets = _offsets(columns.integers("hops", 1, hops + 1, count), hops, columns.at("hops"))
+    sends = Sends(
+        columns.integers("chunk", 0, len(chunks)),
+        columns.integers("source", 0, nodes, count),
+        columns.integers("target", 0, nodes, count),
+        columns.flags("reduce", count),
+        offsets,
+        columns.integers("path_links", 0, len(topology.links)),
+    )
+    part.done()
+    return chunks, sends, columns
+
+
+def _refuse(check: Callable[[Findings], None], place: str) -> None:
+    """Raise an error for the first finding of a check."""
+    findings = Findings()
+    check(findings)
+    if findings.violations:
+        raise InputError(findings.violations[0].message, place=place)
+
+
 def _read_demand(file: Fields, count: int) -> Demand:
-    """Read a collective among some of so many ranks."""
+    """Read a collective among some of the ranks."""
     ranks = None
     if file.has("ranks"):
         ranks = tuple(file.integers("ranks", 0, count).tolist())
         if len(set(ranks)) < len(ranks):
             raise InputError("a rank is given twice", place=file.at("ranks"))
+    with locate_errors(file.at("kind")):
+        collective = collective_named(file.word("kind"))
     demand = Demand(
-        CollectiveKind(file.word("kind", [kind.value for kind in CollectiveKind])),
+        collective,
         file.fraction("size_bytes"),
         file.integer("chunks", 1, _MANY),
         ranks,
@@ -141,7 +166,7 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
         if (np.diff(members) <= 0).any():
             raise InputError("expected ranks in increasing order", place=place)
         groups.append(tuple(members.tolist()))
-    units = file.integers("units", 1, _MANY)
+    units = file.integers("units", 1, _MANY, file.length("reduced"))
     unit = file.fraction("unit_bytes")
     if unit == 0:
         raise InputError("must be greater than zero", place=file.at("unit_bytes"))
@@ -149,10 +174,16 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     return Chunks(units, unit, tuple(groups), held, needed, file.flags("reduced", len(units)))
 
 
-def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
-    """Read the columns of a tree packing."""
+def read_trees(file: Fields, instance: Instance, topology: Topology) -> TreePacking:
+    """Read a tree packing."""
+    packing = _read_trees(file.fields("trees"), instance.sha256, topology)
+    _refuse(partial(check_tree_sizes, instance, packing), "trees.units")
+    return packing
+
+
+def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
-    root = file.integers("root", 0, len(topology.ranks))
+    root = file.integers("root", 0, len(topology.ranks), file.length("units"))
     units, unit_bytes = file.integers("units", 1, _MANY, len(root)), file.fraction("unit_bytes")
     reduction = None
     if kind is TreeKind.BOTH:
@@ -166,39 +197,41 @@ def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     return packing
 
 
-def read_orbits(file: Fields, sha256: str, topology: Topology) -> TreeOrbits:
-    """Read trees of some roots and the translations that move them."""
+def read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrbits:
+    """Read the trees of some roots and the translations that generate the others."""
     moved = file.fields("translations")
     orders = moved.integers("order", 2, len(topology.nodes) + 1)
     images = moved.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
     moved.done()
     each = images.reshape(len(orders), len(topology.nodes))
     translations = tuple(Translation(image, order) for image, order in zip(each, orders.tolist(), strict=True))
-    return TreeOrbits(read_trees(file.fields("trees"), sha256, topology), translations)
+    return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
 
 
-def read_translated(file: Fields, sha256: str, ranks: int) -> TranslatedTrees:
-    """Read trees that stand for those of all ranks."""
+def read_translated(file: Fields, instance: Instance, topology: Topology) -> TranslatedTrees:
+    """Read trees that represent those of all ranks."""
+    file, ranks = file.fields("trees"), len(topology.ranks)
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
     sizes = tuple(file.integers("sizes", 2, ranks + 1).tolist())
-    copy = file.integers("copy", 0, _MANY)
-    parent, child = (file.integers(name, 0, ranks, len(copy)) for name in ("parent", "child"))
-    with located("trees"):
-        found = TranslatedTrees(sha256, kind, sizes, copy, parent, child, file.integers("step", 0, _STEPS, len(copy)))
+    count = file.length("step")
+    copy = file.integers("copy", 0, _MANY, count)
+    parent, child = (file.integers(name, 0, ranks, count) for name in ("parent", "child"))
+    with locate_errors("trees"):
+        step = file.integers("step", 0, _STEPS, count)
+        found = TranslatedTrees(instance.sha256, kind, sizes, copy, parent, child, step)
     file.done()
     return found
 
 
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Read the edges of trees with their paths: edge offsets, parents, children, path offsets, links."""
-    nodes = len(topology.nodes)
-    child, links = file.integers("child", 0, nodes), file.integers("path_links", 0, len(topology.links))
+    """Read edges and paths of trees: edge offsets, parents, children, path offsets, links."""
+    nodes, count, hops = len(topology.nodes), file.length("child"), file.length("path_links")
     return (
-        _offsets(file.integers("edges", 0, len(child) + 1, trees), len(child), file.at("edges")),
-        file.integers("parent", 0, nodes, len(child)),
-        child,
-        _offsets(file.integers("hops", 1, len(links) + 1, len(child)), len(links), file.at("hops")),
-        links,
+        _offsets(file.integers("edges", 0, count + 1, trees), count, file.at("edges")),
+        file.integers("parent", 0, nodes, count),
+        file.integers("child", 0, nodes),
+        _offsets(file.integers("hops", 1, hops + 1, count), hops, file.at("hops")),
+        file.integers("path_links", 0, len(topology.links)),
     )
 
 
@@ -296,18 +329,17 @@ def read_timing(file: Fields, links: int) -> Timing:
     for index, data in enumerate(file.list_("changes")):
         change = Fields(data, f"{file.at('changes')}[{index}]")
         stretch = change.integer("first", 0, _MANY), change.integer("last", 0, _MANY)
-        with located(change.place):
+        with locate_errors(change.place):
             changes.append(BandwidthChange(change.integer("link", 0, links), *stretch, change.fraction("factor")))
         change.done()
     fluid = bool(file.integer("fluid", 0, 2))
-    with located(file.place):
+    with locate_errors(file.place):
         timing = Timing(semantics, file.fraction("epoch_s"), fluid, tuple(changes))
     file.done()
     return timing
 
 
 def _row(values: object, place: str) -> tuple[int, ...]:
-    """Read one list of nodes, or of links."""
     if not is_list(values):
         raise InputError("expected a list of numbers", place=place)
     return tuple(integers(values, 0, _MANY, place).tolist())

@@ -1,15 +1,16 @@
-"""Schedule files: an answer together with the instance it is for, in one JSON object that is enough to check it.
+"""Schedule files: one JSON object with an answer and its instance, enough to verify it.
 
-Columns are lists; exact numbers are texts such as ``"1/3"``; the number of links of every path is given instead of
-offsets. A name that ends in ``.gz`` is compressed, and one that ends in ``.npz`` has binary columns
-(:mod:`cwb.schedules.columns`). The digest of the instance is written too and must match what is read.
+Columns are lists; exact numbers are texts such as ``"1/3"``; paths are given by their numbers of links instead of
+offsets. Files named ``.gz`` are compressed, files named ``.npz`` have binary columns
+(:mod:`cwb.schedules.columns`). The digest of the instance is stored too and is checked on reading.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import singledispatch
 from hashlib import sha256
 from pathlib import Path
 from sys import float_info
@@ -19,21 +20,27 @@ import numpy as np
 
 from ..core.bounds import Certificate
 from ..core.collective import Demand
-from ..core.errors import InputError, located, shown
-from ..core.files import written
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import open_atomic
 from ..core.instance import Instance, plain
-from ..core.orbits import TreeOrbits
-from ..core.schedule import Schedule, StepSchedule
+from ..core.json_stream import LazyColumn
+from ..core.orbits import Forest, TreeOrbits
+from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
 from ..core.timing import Timing
 from ..core.topology import Topology
-from ..core.translated import TranslatedTrees
+from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from .columns import read_columns, write_columns
-from .file_parts import read_certificate, read_instance, read_orbits, read_sends, read_translated, read_trees
+from .file_parts import (
+    read_certificate,
+    read_instance,
+    read_orbits,
+    read_steps,
+    read_times,
+    read_translated,
+    read_trees,
+)
 from .strict import MAX_BYTES, Fields, read_json
-from .verify.report import Findings
-from .verify.sizes import check_sizes
-from .verify.trees import check_tree_sizes
 
 SCHEMA = "cwb-schedule/1"
 
@@ -46,34 +53,27 @@ ANSWER_SCHEMA = "cwb-answer/1"
 #: Pieces of a tree beyond this many are not read.
 MOST_PIECES = 2**20
 
-#: Answers that have a file, by their name in it.
-KINDS = {
-    "step-schedule": StepSchedule,
-    "timed-schedule": Schedule,
-    "tree-packing": TreePacking,
-    "tree-orbits": TreeOrbits,
-    "translated-trees": TranslatedTrees,
-}
 
 #: An answer that has a file.
 Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees
 
+#: What reads an answer, by the name of its kind in a file.
+READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {
+    "step-schedule": read_steps,
+    "timed-schedule": read_times,
+    "tree-packing": read_trees,
+    "tree-orbits": read_orbits,
+    "translated-trees": read_translated,
+}
+
 
 class ScheduleFile(NamedTuple):
-    """What a schedule file says.
+    """Contents of a schedule file.
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
-        The schedule.
-    certificate : Certificate or None
-        What its maker says of the bound.
-    extra : mapping of str to object
-        Whatever else was written; plain data.
     pieces : int or None
-        Number of equal pieces that every tree is cut into, where it was chosen; None of what has no trees.
+        Chosen number of equal pieces per tree; None without trees or without a choice.
     """
 
     instance: Instance
@@ -84,53 +84,43 @@ class ScheduleFile(NamedTuple):
 
 
 def write_schedule(
-    path: Path,
+    path: Path | str,
     instance: Instance,
     answer: Written,
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
     pieces: int | None = None,
 ) -> str:
-    """Write a schedule file, whole or not at all.
+    """Write a schedule file atomically; return its SHA-256.
 
     Parameters
     ----------
-    path : Path
-        Where to; compressed if it ends in ``.gz``, with binary columns if in ``.npz``.
-    instance : Instance
-        A network of nodes and links, and a collective; nothing else.
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
-        Made for this instance.
-    certificate : Certificate or None
-        Of a bound.
-    extra : mapping of str to object
-        Plain data to keep with it, such as the method and its options.
+    path : Path or str
+        The output file: compressed if it ends in ``.gz``, with binary columns if in ``.npz``.
     pieces : int, optional
-        Number of equal pieces that every tree is cut into; of a packing of trees alone.
-
-    Returns
-    -------
-    str
-        SHA-256 of the file.
+        Number of equal pieces per tree; for tree packings only.
 
     Raises
     ------
     InputError
-        If the answer is for another instance, the instance has more than a file can hold, or the file cannot be written.
+        If the answer is no schedule or belongs to another instance, the instance has more than a file can hold, or
+        the file cannot be written.
     """
+    path = Path(path)
+    with locate_errors(source=str(path)):
+        content = _content(answer)
     if answer.instance_sha256 != instance.sha256:
         raise InputError("the schedule is for another instance", source=str(path))
-    if instance.asks_more:
-        raise InputError("expected a network and a collective, not a design to be trained on", source=str(path))
-    if pieces is not None and not isinstance(answer, TreePacking | TreeOrbits):
-        raise InputError("only trees are cut into pieces", source=str(path), place="pieces")
-    kind = next(name for name, type_ in KINDS.items() if type(answer) is type_)
+    if instance.is_beyond_collectives:
+        raise InputError("expected a network and a collective, not a bandwidth design", source=str(path))
+    if pieces is not None and not isinstance(answer, Forest):
+        raise InputError("only trees are divided into pieces", source=str(path), place="pieces")
     data = {
         "schema": SCHEMA,
-        "answer": kind,
+        "answer": content.pop("answer"),
         "instance_sha256": instance.sha256,
         "instance": _instance_data(instance),
-        **_answer_data(answer),
+        **content,
         **({} if pieces is None else {"pieces": pieces}),
         "certificate": None if certificate is None else certificate.to_json(),
         "extra": dict(extra or {}),
@@ -139,7 +129,7 @@ def write_schedule(
 
 
 def is_schedule(path: Path) -> bool:
-    """Whether a file is a schedule, by its suffix ``.npz`` or by what it begins with."""
+    """Return whether a file is a schedule, by its suffix ``.npz`` or its first characters."""
     if path.suffix == ".npz":
         return path.is_file()
     try:
@@ -150,9 +140,9 @@ def is_schedule(path: Path) -> bool:
 
 
 def write_data(path: Path, data: dict[str, Any]) -> str:
-    """Write plain data, whole or not at all, in the form that the name asks for, and give the file's SHA-256."""
-    with located(source=str(path)), written(path) as stream:
-        hashed: Any = _Hashed(stream)
+    """Write plain data atomically in the form that the suffix implies; return the file's SHA-256."""
+    with locate_errors(source=str(path)), open_atomic(path) as stream:
+        hashed: Any = _HashingStream(stream)
         if path.suffix == ".gz":
             with gzip.GzipFile(filename="", fileobj=hashed, mode="wb", mtime=0, compresslevel=6) as compressed:
                 _write(compressed, data)
@@ -163,8 +153,8 @@ def write_data(path: Path, data: dict[str, Any]) -> str:
     return str(hashed.sha256.hexdigest())
 
 
-class _Hashed:
-    """A stream that is written to, and the digest of what was written: a pipe cannot be read again."""
+class _HashingStream:
+    """An output stream that hashes what is written, since a pipe cannot be read again."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.flush = stream, stream.flush
@@ -175,16 +165,16 @@ class _Hashed:
         return self._stream.write(part)
 
 
-def _write(stream: _Hashed | gzip.GzipFile, data: Any) -> None:
+def _write(stream: _HashingStream | gzip.GzipFile, data: Any) -> None:
     size = 0
     for piece in _pieces(data):
         size += stream.write(piece.encode())
         if size > MAX_BYTES:
-            raise InputError(f"more than {MAX_BYTES:,} bytes of text; no reader takes it")
+            raise InputError(f"more than {MAX_BYTES:,} bytes of text, which no reader accepts")
 
 
 def _pieces(value: Any) -> Iterator[str]:
-    """Write JSON piece by piece, so that no column is in memory as a text at once."""
+    """Yield JSON in pieces, so that no whole column is in memory as text."""
     if isinstance(value, dict):
         for index, (key, item) in enumerate(value.items()):
             yield f"{', ' if index else '{'}{json.dumps(key)}: "
@@ -234,33 +224,51 @@ def _timing_data(timing: Timing) -> dict[str, Any]:
 
 def _demand_data(demand: Demand) -> dict[str, Any]:
     return {
-        "kind": demand.collective.value,
+        "kind": demand.collective.name,
         "size_bytes": str(demand.size_bytes),
         "chunks": demand.chunks,
         "ranks": None if demand.ranks is None else list(demand.ranks),
     }
 
 
-def _answer_data(answer: Written) -> dict[str, Any]:
-    if isinstance(answer, TreePacking):
-        return _tree_data(answer)
-    if isinstance(answer, TreeOrbits):
-        moved = {
-            "order": [translation.order for translation in answer.translations],
-            "image": np.concatenate([translation.image for translation in answer.translations]),
-        }
-        return {**_tree_data(answer.trees), "translations": moved}
-    return _translated_data(answer) if isinstance(answer, TranslatedTrees) else _send_data(answer)
+@singledispatch
+def _content(answer: Written) -> dict[str, Any]:
+    """Return the kind of an answer and its content in a file."""
+    raise InputError(f"{show_value(type(answer).__name__)}; expected a schedule or trees")
 
 
-def _translated_data(answer: TranslatedTrees) -> dict[str, Any]:
+@_content.register
+def _(answer: TreePacking) -> dict[str, Any]:
+    return {"answer": "tree-packing", **_tree_data(answer)}
+
+
+@_content.register
+def _(answer: TreeOrbits) -> dict[str, Any]:
+    moved = {
+        "order": [translation.order for translation in answer.translations],
+        "image": np.concatenate([translation.image for translation in answer.translations]),
+    }
+    return {"answer": "tree-orbits", **_tree_data(answer.trees), "translations": moved}
+
+
+@_content.register
+def _(answer: TranslatedTrees) -> dict[str, Any]:
     columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}
-    return {"trees": {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}}
+    return {"answer": "translated-trees", "trees": {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}}
 
 
-def _send_data(answer: StepSchedule | Schedule) -> dict[str, Any]:
-    chunks, sends = answer.chunks, answer.sends
-    when: dict[str, Any] = {"start_s": answer.start_s, "end_s": answer.end_s} if isinstance(answer, Schedule) else {}
+@_content.register
+def _(answer: StepSchedule) -> dict[str, Any]:
+    return {"answer": "step-schedule", **_send_data(answer.chunks, answer.sends, step=answer.step)}
+
+
+@_content.register
+def _(answer: Schedule) -> dict[str, Any]:
+    times = {"start_s": answer.start_s, "end_s": answer.end_s}
+    return {"answer": "timed-schedule", **_send_data(answer.chunks, answer.sends, **times)}
+
+
+def _send_data(chunks: Chunks, sends: Sends, **when: Any) -> dict[str, Any]:
     return {
         "chunks": {
             "unit_bytes": str(chunks.unit_bytes),
@@ -277,7 +285,7 @@ def _send_data(answer: StepSchedule | Schedule) -> dict[str, Any]:
             "reduce": sends.reduce.astype(np.int64),
             "hops": sends.hops,
             "path_links": sends.path_links,
-            **({"step": answer.step} if isinstance(answer, StepSchedule) else when),
+            **when,
         },
     }
 
@@ -296,17 +304,19 @@ def _tree_data(packing: TreePacking) -> dict[str, Any]:
 
 
 def forest_data(packing: TreePacking) -> dict[str, Any]:
-    """A packing of trees as the object ``trees`` of a schedule file, in plain data."""
-    data: dict[str, Any] = listed(_tree_data(packing)["trees"])
+    """Return a tree packing as plain data, the object ``trees`` of a schedule file."""
+    data: dict[str, Any] = to_lists(_tree_data(packing)["trees"])
     return data
 
 
-def listed(value: Any) -> Any:
-    """Data with lists for arrays."""
+def to_lists(value: Any) -> Any:
+    """Return data with arrays converted to lists."""
     if isinstance(value, dict):
-        return {key: listed(item) for key, item in value.items()}
+        return {key: to_lists(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [listed(item) for item in value]
+        return [to_lists(item) for item in value]
+    if isinstance(value, LazyColumn):
+        value = value.read()
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -325,24 +335,23 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
 
     Parameters
     ----------
-    path : Path
-        The file.
     others : sequence of str
-        Schemas that the caller reads as well, to be named in the error where the file has none of them.
+        Further schemas that the caller reads, named in the error about an unknown schema.
 
     Raises
     ------
     InputError
-        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was
-        expected. What the schedule does is not checked here, but the sizes of its chunks must add up to the demand.
+        If the file cannot be read, is truncated or has an invalid value; the message names file, place, value and
+        expectation. The schedule itself is not verified here, but the sizes of its chunks must add up to the
+        demand.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         data = read_columns(path) if path.suffix == ".npz" else read_json(path)
         if isinstance(data, dict) and data.get("schema") == ANSWER_SCHEMA:
             raise InputError(f"an answer of which no sends are kept ({ANSWER_SCHEMA}); expected a schedule ({SCHEMA})")
         file = Fields(data)
         file.word("schema", [SCHEMA, *others])
-        kind = file.word("answer", list(KINDS))
+        kind = file.word("answer", list(READERS))
         instance, topology = read_instance(file.fields("instance"))
         digest = file.word("instance_sha256")
         if digest != instance.sha256:
@@ -350,33 +359,19 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
                 f"{digest[:12]}… is not the digest of the instance in the file, {instance.sha256[:12]}…",
                 place="instance_sha256",
             )
-        findings = Findings()
-        answer: Written
-        if kind == "tree-packing":
-            answer = read_trees(file.fields("trees"), digest, topology)
-            check_tree_sizes(instance, answer, findings)
-        elif kind == "tree-orbits":
-            answer = read_orbits(file, digest, topology)
-        elif kind == "translated-trees":
-            answer = read_translated(file.fields("trees"), digest, len(topology.ranks))
-        else:
-            answer = read_sends(file, digest, topology, timed=kind == "timed-schedule")
-            check_sizes(instance, answer.chunks, findings)
-        if findings.violations:
-            place = "trees.units" if kind == "tree-packing" else "chunks.units"
-            raise InputError(findings.violations[0].message, place=place)
+        answer = READERS[kind](file, instance, topology)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
-        extra = listed(file.take("extra")) if file.has("extra") else {}
+        extra = to_lists(file.take("extra")) if file.has("extra") else {}
         _check_extra(extra)
-        of_trees = kind in ("tree-packing", "tree-orbits")
-        pieces = file.integer("pieces", 1, MOST_PIECES + 1) if of_trees and file.has("pieces") else None
+        cut = isinstance(answer, Forest) and file.has("pieces")
+        pieces = file.integer("pieces", 1, MOST_PIECES + 1) if cut else None
         file.done()
         return ScheduleFile(instance, answer, certificate, extra, pieces)
 
 
 def _check_extra(extra: Any) -> None:
-    """Reject what is no object, or whose claimed bound is no number of seconds."""
+    """Reject extras that are no object, or claim a bound that is no number of seconds."""
     Fields(extra, "extra")
     bound = extra.get("bound_s")
     if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):
-        raise InputError(f"{shown(bound)} is wrong; expected seconds or null", place="extra.bound_s")
+        raise InputError(f"{show_value(bound)} is wrong; expected seconds or null", place="extra.bound_s")

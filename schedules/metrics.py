@@ -1,36 +1,36 @@
-"""What the verifier's metrics mean, by the kind of the answer that they measure."""
+"""Descriptions of the verifier's metrics by kind of answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..core.described import Metric
+from ..core.option_descriptions import Metric
 
 #: Of every answer.
 EVERY: Mapping[str, Metric] = {
-    "question": Metric("what the objective is, in words"),
-    "clock": Metric("the same in one word: how the objective counts time"),
-    "iterations": Metric("steps of the method's own algorithm, such as linear programs or orders that were tried"),
-    "restricted_to": Metric("which answers the options allow, where not all; part of the question"),
+    "question": Metric("objective type in words"),
+    "clock": Metric("time model of the objective, in one word"),
+    "iterations": Metric("steps of the method's own algorithm, such as linear programs or candidate orders"),
+    "restricted_to": Metric("restrictions of the answers by options; part of the objective type"),
 }
 
 #: Of every answer that moves data.
 MOVED: Mapping[str, Metric] = {
-    "completion_time_s": Metric("when the last byte arrives, by one model of time for all methods", "s"),
-    "no_completion_time": Metric("why there is no completion time, where there is none"),
+    "completion_time_s": Metric("arrival of the last byte, by one time model for all methods", "s"),
+    "no_completion_time": Metric("reason if there is no completion time"),
     "algbw_GBps": Metric("size of the collective over the completion time", "GB/s"),
     "busbw_GBps": Metric("the same times the factor of the collective", "GB/s"),
-    "lower_bound_s": Metric("the bound on the objective that the certificate proves, recomputed", "s"),
-    "busiest_link": Metric("number of the link that is busy longest, and its share of the completion time"),
+    "lower_bound_s": Metric("bound on the objective, recomputed from the certificate", "s"),
+    "busiest_link": Metric("number of the busiest link, and its share of the completion time"),
 }
 
 #: Of schedules of sends.
 SCHEDULES: Mapping[str, Metric] = {
     "warnings": Metric("number of warnings of the verifier"),
     "alpha_beta_time_s": Metric(
-        "completion time without congestion; the difference is what congestion and store-and-forward cost", "s"
+        "completion time without congestion; the difference is the cost of congestion and store-and-forward", "s"
     ),
-    "sends": Metric("sends that orders of chunks on a mesh become, or that the answer stands for"),
+    "sends": Metric("number of sends of the answer; for orders of chunks on a mesh, after conversion"),
 }
 
 #: Of schedules on a grid of epochs.
@@ -39,10 +39,10 @@ EPOCHS: Mapping[str, Metric] = {
     "epoch_duration_s": Metric("length of an epoch", "s"),
     "epochs_algbw_GBps": Metric("size of the collective over the objective", "GB/s"),
     "epochs_busbw_GBps": Metric("the same times the factor of the collective", "GB/s"),
-    "timing": Metric("what a link costs on the grid"),
-    "lower_bound_epochs": Metric("epochs that are proved to be needed"),
+    "timing": Metric("charges of a link on the grid"),
+    "lower_bound_epochs": Metric("proved lower bound on the number of epochs"),
     "network_bound_s": Metric(
-        "what the certificate proves before it is rounded up to whole epochs: it holds for answers off the grid too",
+        "proved bound before rounding up to whole epochs; it also holds for answers off the grid",
         "s",
     ),
 }
@@ -54,15 +54,15 @@ TREES: Mapping[str, Metric] = {
     "flow_busbw_GBps": Metric("the same times the factor of the collective", "GB/s"),
     "pieces": Metric("pieces of every tree's data, for the completion time"),
     "trees": Metric("number of trees"),
-    "max_height": Metric("most edges between a root and a rank; of both directions the larger one"),
-    "mean_height": Metric("the same on average over the trees, weighted by what they carry"),
+    "max_height": Metric("largest number of edges between a root and a rank, in either direction"),
+    "mean_height": Metric("mean height of the trees, weighted by their data"),
 }
 
 #: Of orders of chunks on the dimensions of a fabric.
 ORDERS: Mapping[str, Metric] = {
-    "dimension_busy_s": Metric("how long each dimension worked, the innermost first", "s"),
+    "dimension_busy_s": Metric("busy time of each dimension, the innermost first", "s"),
     "links_time_s": Metric(
-        "completion time of the orders as sends on links, to be compared with other schedules; up to 100,000 sends", "s"
+        "completion time of the orders as sends on links, comparable with other schedules; up to 100,000 sends", "s"
     ),
 }
 
@@ -73,16 +73,16 @@ PLANS: Mapping[str, Metric] = {
     "network_cost_usd": Metric("cost of the network; null without a cost model", "USD"),
     "perf_per_cost": Metric("1 over time times cost", "1/(s USD)"),
     "bandwidth_GBps": Metric("bandwidth per NPU of each dimension, the innermost first", "GB/s"),
-    "speedup": Metric("time of EqualBW, which gives every dimension the same, over that of the plan"),
+    "speedup": Metric("time of EqualBW over that of the plan"),
     "perf_per_cost_gain": Metric("time times cost of EqualBW over that of the plan"),
-    "equal_bandwidth_GBps": Metric("what EqualBW gives every dimension", "GB/s"),
+    "equal_bandwidth_GBps": Metric("bandwidth of every dimension in EqualBW", "GB/s"),
 }
 
 #: Of placements of experts.
 PLACEMENTS: Mapping[str, Metric] = {
     "layer_loads": Metric("largest load of a GPU in every layer, whose sum is the objective"),
-    "balancedness": Metric("load of a GPU on average over the largest, of all layers together"),
-    "most_replicas": Metric("replicas of the expert that has the most"),
+    "balancedness": Metric("mean load of a GPU over the largest load, of all layers together"),
+    "most_replicas": Metric("largest number of replicas of an expert"),
 }
 
 #: By what they are of, as the documentation has them.

@@ -1,12 +1,11 @@
-"""Chunks that are pipelined through the dimensions of a fabric: the analytical model of multi-rail collectives.
+"""Analytical model of multi-rail collectives: chunks pipelined through the dimensions of a fabric.
 
-A reduce-scatter takes a chunk through the dimensions in some order; the stage in dimension d takes ``A_d + m (n_d -
-1) / n_d / B_d`` for a chunk of m bytes and leaves m / n_d of it, where ``A_d`` is the latency of the dimension's own
-algorithm: n - 1 links on a ring, 1 in a fully connected block, log2(n) through a switch (dissertation, table 3.1). An
-all-gather is the mirror image, an all-reduce is both. A dimension works on one chunk at a time, and takes from its
-queue the one that came first or the smallest one; ties are broken by arrival, then by the chunk's number. All NPUs do
-the same, so that one of them is simulated. Sources: dissertation, sections 3.6.6 and 4.2.2; Rashidi et al., "Themis",
-ISCA 2022.
+A reduce-scatter moves a chunk through the dimensions in some order; the stage in dimension d takes ``A_d + m (n_d -
+1) / n_d / B_d`` for a chunk of m bytes and leaves m / n_d of it, where ``A_d`` is the latency of the dimension's
+own algorithm: n - 1 links on a ring, 1 in a fully connected block, log2(n) through a switch (dissertation, table
+3.1). An all-gather is the mirror image, an all-reduce is both. A dimension processes one chunk at a time, the first
+or the smallest of its queue; ties are broken by arrival, then by the chunk's number. All NPUs behave alike, so one
+is simulated. Sources: dissertation, sections 3.6.6 and 4.2.2; Rashidi et al., "Themis", ISCA 2022.
 """
 
 from __future__ import annotations
@@ -17,23 +16,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
-from ..core.collective import CollectiveKind, Demand
+from ..core.collective import Collective, Demand
 from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What the model gives for a list of orders.
+    """Result of the model for a list of orders.
 
     Parameters
     ----------
-    completion_s : Fraction
-        When the last chunk is done.
     busy_s : tuple of Fraction
-        Seconds that each dimension has worked.
+        Busy seconds of each dimension.
     starts_s : tuple of tuple of Fraction
-        For each chunk, when each of its :func:`stages` begins.
+        For each chunk, the start of each of its :func:`stages`.
     """
 
     completion_s: Fraction
@@ -47,12 +44,8 @@ class Stage:
 
     Parameters
     ----------
-    dimension : int
-        The dimension, counted from 0.
     size_bytes : Fraction
-        What an NPU has of the chunk before it is scattered, or after it is gathered.
-    seconds : Fraction
-        How long the dimension works on it.
+        An NPU's part of the chunk before it is scattered, or after it is gathered.
     """
 
     dimension: int
@@ -61,7 +54,7 @@ class Stage:
 
 
 def link_steps(dimension: Dimension) -> int:
-    """Number of latencies that the dimension's own algorithm pays one after the other."""
+    """Return the number of consecutive latencies of the dimension's own algorithm."""
     match dimension.block:
         case Block.RING:
             return dimension.size - 1
@@ -72,8 +65,8 @@ def link_steps(dimension: Dimension) -> int:
 
 
 def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> tuple[Fraction, ...]:
-    """Bytes that an NPU sends in each dimension if all data takes this order (dissertation, table 3.4)."""
-    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    """Return an NPU's sent bytes per dimension if all data has this order (dissertation, table 3.4)."""
+    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     sent = [Fraction(0)] * len(fabric.dimensions)
     size = demand.size_bytes
     for d in order:
@@ -84,24 +77,22 @@ def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> 
 
 
 def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]], queue: str) -> Pipeline:
-    """Simulate the pipeline, exactly.
+    """Simulate the pipeline exactly.
 
     Parameters
     ----------
-    fabric : WiredFabric
-        The network.
     demand : Demand
         An all-reduce, reduce-scatter or all-gather among all NPUs.
     orders : sequence of sequence of int
-        For each of ``demand.chunks`` equal chunks, the dimensions of its reduce-scatter, counted from 0; an all-gather
-        goes the other way.
+        For each of ``demand.chunks`` equal chunks, the dimensions of its reduce-scatter, counted from 0; reversed
+        in an all-gather.
     queue : str
         ``fifo`` or ``scf`` (smallest chunk first).
 
     Raises
     ------
     InputError
-        If there is not an order for every chunk, or one does not name every dimension once.
+        If some chunk has no order, or an order does not name every dimension once.
     """
     if queue not in ("fifo", "scf"):
         raise InputError(f"{queue!r} is wrong; expected 'fifo' or 'scf'", place="queue")
@@ -160,26 +151,26 @@ def stages(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int
         scatter.append(Stage(d, size, latency + size * (n - 1) / n / fabric.bandwidth_Bps[d]))
         size /= n
     match demand.collective:
-        case CollectiveKind.ALL_REDUCE:
+        case Collective.ALL_REDUCE:
             return scatter + scatter[::-1]
-        case CollectiveKind.REDUCE_SCATTER:
+        case Collective.REDUCE_SCATTER:
             return scatter
-        case CollectiveKind.ALL_GATHER:
+        case Collective.ALL_GATHER:
             return scatter[::-1]
         case _:
-            raise InputError(f"{demand.collective.value} is no multi-rail collective", place="collective.kind")
+            raise InputError(f"{demand.collective.name} is no multi-rail collective", place="collective.kind")
 
 
 def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Fraction]) -> Fraction:
-    """A lower bound on the completion of any orders, from non-negative weights of the dimensions that sum to at most 1.
+    """Bound the completion of any orders by a weighted average of the dimensions' times.
 
-    The busiest dimension works at least as long as any weighted average of all, and that is at least the average of
-    the best order.
+    The weights are non-negative and sum to at most 1. The busiest dimension works at least as long as any weighted
+    average of all, and that is at least the average of the best order.
     """
     if min(weights) < 0 or sum(weights) > 1:
         raise InputError("expected weights of at least 0 that sum to at most 1", place="weights")
     dimensions = range(len(fabric.dimensions))
-    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     latency = sum(
         (
             w * passes * demand.chunks * link_steps(fabric.dimensions[d]) * fabric.latency_s[d]

@@ -1,7 +1,4 @@
-"""The verifier of cuts, distances, partitions and lengths.
-
-Recomputes their bounds from the instance and what they name, exactly.
-"""
+"""Exact verification of bounds from cuts, distances, partitions and lengths."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from ..core.conditions import Condition, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.topology import Topology
-from .verify.sizes import demanded
+from .verify.sizes import demanded_bytes
 
 
 def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fraction:
-    """Seconds that the links out of a set of nodes need at least, with their latency where the certificate says so.
+    """Return the least seconds on links out of a set of nodes, with latency if the certificate includes it.
 
-    Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank outside
-    to which one inside contributes: at least once, however it is merged and copied on either side.
+    Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank
+    outside to which one inside contributes: at least once, however it is merged and copied on either side.
 
     Raises
     ------
     InputError
-        If a node does not exist, or data must leave a set that no link leaves.
+        If a node does not exist, or data must leave a set without outgoing links.
     """
     topology = _topology(instance)
     for index, node in enumerate(certificate.nodes):
@@ -56,29 +53,29 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
 
 
 def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:
-    """Seconds of latency from one rank to another; 0 if nothing must travel between the two.
+    """Return the seconds of latency between two ranks, 0 if nothing must travel between them.
 
     Raises
     ------
     InputError
-        If a rank does not exist, or no path leads from one to the other.
+        If a rank does not exist, or no path connects the two.
     """
     topology = _topology(instance)
     for name, rank in (("source", certificate.source), ("target", certificate.target)):
         if not 0 <= rank < len(topology.ranks):
             raise InputError(f"rank {rank} of {len(topology.ranks)}", place=f"certificate.{name}")
     source, target = certificate.source, certificate.target
-    if source == target or not any(_must_travel(c, source, target) for c in demanded(instance)):
+    if source == target or not any(_must_travel(c, source, target) for c in demanded_bytes(instance)):
         return Fraction(0)
     return _distance(topology, topology.rank_nodes[source], topology.rank_nodes[target])
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
-    """Seconds that the links into disjoint sets of nodes, or out of them, need at least for an all-reduce.
+    """Return the least seconds of an all-reduce on links into disjoint sets of nodes, or out of them.
 
-    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that
-    have such a rank, and as many exits. It is p entries where a switch outside the sets may add contributions on the
-    way, and p exits where one may copy.
+    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets
+    that have such a rank, and as many exits. It is p entries where a switch outside the sets may add contributions
+    on the way, and p exits where one may copy.
 
     Raises
     ------
@@ -96,7 +93,7 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
         raise InputError("a compute node is in none of the sets", place="certificate.parts")
     outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
     crossings = [Fraction(0), Fraction(0)]
-    for (held, needed, reduced), size in demanded(instance).items():
+    for (held, needed, reduced), size in demanded_bytes(instance).items():
         count = len({part_of[topology.rank_nodes[rank]] for rank in held}) if reduced and held == needed else 0
         if count > 1:
             for way, merged in enumerate((any(n.may_add for n in outside), any(n.copies for n in outside))):
@@ -114,23 +111,22 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
 
 
 def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:
-    """Seconds that links of these lengths need at least.
+    """Return the least seconds on links with these lengths.
 
-    Bytes times the shortest distance of their two ends, over bandwidth times length.
-
-    Data that one rank has and one rank needs travels from one to the other; all other data is left out.
+    The bound is bytes times the shortest distance of their two ends, over bandwidth times length. Only data that
+    one rank has and one rank needs is counted.
 
     Raises
     ------
     InputError
-        If there is not a length for every link, at least 0 and not all 0, or a rank cannot be reached.
+        If some link has no length, lengths are negative or all 0, or a rank cannot be reached.
     """
     topology = _topology(instance)
     lengths = certificate.lengths
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
-    for (held, needed, _), size in demanded(instance).items():
+    for (held, needed, _), size in demanded_bytes(instance).items():
         if len(held) == len(needed) == 1 and held != needed:
             bytes_from.setdefault(held[0], {})[needed[0]] = size
     out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
@@ -155,7 +151,6 @@ def _topology(instance: Instance) -> Topology:
 
 
 def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fraction:
-    """Bytes of a demand that must leave a set of ranks."""
     asked = conditions(demand, npus)
     members = [[rank in inside for rank in group] for group in asked.groups]
     some, every = np.array([any(each) for each in members]), np.array([all(each) for each in members])
@@ -169,7 +164,7 @@ def _must_travel(condition: Condition, source: int, target: int) -> bool:
 
 
 def _distance(topology: Topology, source: int, target: int) -> Fraction:
-    """Latency of the fastest path, by Dijkstra over integers."""
+    """Return the latency of the fastest path, by Dijkstra over integers."""
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
@@ -181,7 +176,7 @@ def _distance(topology: Topology, source: int, target: int) -> Fraction:
 
 
 def _distances(out: list[list[tuple[int, int]]], source: int) -> dict[int, int]:
-    """Shortest distances from a node to all that can be reached, by Dijkstra over integers."""
+    """Return the shortest distances to all reachable nodes, by Dijkstra over integers."""
     heap, done = [(0, source)], dict[int, int]()
     while heap:
         far, node = heapq.heappop(heap)

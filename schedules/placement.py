@@ -1,7 +1,4 @@
-"""The verifier of placements of experts.
-
-Adds up the loads of all GPUs from where the replicas are, with fractions, without knowing how they were placed.
-"""
+"""Exact verification of placements of experts, independent of the method."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from ..core.experts import Experts
 from ..core.instance import Instance
 from ..core.verdict import Verdict
 from .contradiction import contradictions
+from .objective_type import question_of
 from .placement_bounds import proved_loads
-from .questions import question_of
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
@@ -25,8 +22,8 @@ def placement_verdict(instance: Instance, answer: Placement, certificate: Certif
     Returns
     -------
     Verdict
-        The objective is the largest load of a GPU, added up over layers. Metrics: ``layer_loads``, ``balancedness`` (the
-        loads of GPUs on average over their largest, of all layers together) and ``most_replicas``.
+        The objective is the largest load of a GPU, summed over layers. Metrics: ``layer_loads``, ``balancedness``
+        (mean over largest load of GPUs, all layers together) and ``most_replicas``.
     """
     experts = instance.experts
     if experts is None:
@@ -52,7 +49,7 @@ def placement_verdict(instance: Instance, answer: Placement, certificate: Certif
 
 
 def bound_of(experts: Experts, certificate: Certificate | None) -> Fraction | None:
-    """What a certificate proves of the sum over layers; None if nothing can be recomputed from it."""
+    """Recompute a certificate's bound on the sum over layers, None if not possible."""
     if not isinstance(certificate, LeastLoads):
         return None
     proved = proved_loads(experts, certificate)
@@ -60,7 +57,7 @@ def bound_of(experts: Experts, certificate: Certificate | None) -> Fraction | No
 
 
 def violations_of(experts: Experts, answer: Placement) -> list[str]:
-    """What is wrong with a placement, a line for each layer and kind."""
+    """List the violations of a placement, one line per layer and kind."""
     if len(answer.experts) != len(experts.loads):
         return [f"{len(answer.experts):,} layers; expected {len(experts.loads):,}"]
     return [
@@ -86,7 +83,7 @@ def _wrong_in_layer(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str
 
 
 def _groups_apart(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str]:
-    """Groups on several nodes, and nodes with too many groups; nothing where groups are not bound."""
+    """Report groups on several nodes, and nodes with too many groups, if groups are bound to nodes."""
     if experts.nodes == 1:
         return []
     of_group: dict[int, set[int]] = {}
@@ -106,7 +103,7 @@ def _groups_apart(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str]:
 
 
 def loads_of(experts: Experts, answer: Placement) -> list[Fraction]:
-    """The largest load of a GPU in every layer; replicas share the load of an expert."""
+    """Return the largest GPU load of every layer, an expert's load divided among its replicas."""
     largest: list[Fraction] = []
     for loads, gpus in zip(experts.loads, answer.experts, strict=True):
         count = Counter(e for slots in gpus for e in slots)

@@ -1,4 +1,4 @@
-"""What certificates of placements prove, recomputed with fractions; shares no code with the method."""
+"""Exact verification of placement certificates; shares no code with the method."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ _LIGHT = 1000
 
 
 class _TooManyError(Exception):
-    """There is too much to look at; nothing is proved by it."""
+    """The limit on enumeration is exceeded; nothing is proved."""
 
 
-class _Spent:
-    """What may still be looked at."""
+class _SearchAllowance:
+    """Remaining amounts of enumeration."""
 
     def __init__(self) -> None:
         self.left = {"divisions": MOST_DIVISIONS, "numbers": MOST_NUMBERS, "steps": MOST_STEPS}
 
     def spend(self, what: str, amount: int = 1) -> None:
-        """Look at some more."""
+        """Subtract an amount; raise :class:`_TooManyError` when none remains."""
         self.left[what] -= amount
         if self.left[what] < 0:
             raise _TooManyError
 
 
 def proved_loads(experts: Experts, certificate: LeastLoads) -> list[Fraction] | None:
-    """For every layer the load that is proved: what the certificate says, or less; None if it has other layers."""
+    """Return the proved load of every layer, at most the claimed one; None if layers differ."""
     if not len(certificate.loads) == len(certificate.prices) == len(experts.loads):
         return None
-    spent = _Spent()
+    spent = _SearchAllowance()
     return [
-        _proved(experts.layer(layer), load, prices, spent)
+        _proved_load(experts.layer(layer), load, prices, spent)
         for layer, (load, prices) in enumerate(zip(certificate.loads, certificate.prices, strict=True))
     ]
 
 
-def _proved(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _Spent) -> Fraction:
+def _proved_load(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _SearchAllowance) -> Fraction:
     average = sum(layer.loads[0], Fraction(0)) / layer.gpus
     if load <= average or _too_small(layer.loads[0], layer.gpus, layer.slots, load):
         return load
-    if prices is not None and priced_out(layer, load, prices):
+    if prices is not None and is_refuted_by_prices(layer, load, prices):
         return load
     try:
         refuted = layer.nodes <= _NODES and not _divides(layer, load, tuple(range(layer.groups)), {}, spent)
@@ -62,14 +62,14 @@ def _proved(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _S
 
 
 def _too_small(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction) -> bool:
-    """Whether not all GPUs can have less than a load: more in all, or more replicas than slots."""
+    """Return whether GPUs below a load lack total capacity, or slots for the replicas."""
     if sum(loads, Fraction(0)) >= load * gpus:
         return True
     return sum(each // load + 1 for each in loads) > gpus * slots
 
 
-def priced_out(layer: Experts, load: Fraction, prices: PairPrices) -> bool:
-    """Whether replicas count for more than the GPUs, by prices of what two of them count for."""
+def is_refuted_by_prices(layer: Experts, load: Fraction, prices: PairPrices) -> bool:
+    """Return whether the replicas' total price exceeds that of the GPUs, by prices of pairs."""
     weights = [weight for _, weight in prices.light]
     of_pairs = all(0 < v <= load / 2 for v, _ in prices.light) and 0 < len(weights) <= _LIGHT
     if layer.slots != 2 or not of_pairs or min(weights) < 0 or sum(weights) != 1 or prices.replica < 0:
@@ -84,7 +84,7 @@ def priced_out(layer: Experts, load: Fraction, prices: PairPrices) -> bool:
 
 
 def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], price: int) -> int:
-    """The least that all replicas of an expert count for, with their prices; none has the limit or more."""
+    """Return the least total price of an expert's replicas, all below the load limit."""
     number, halves, costs = load // limit + 1, 2 * sum(weight for *_, weight in light), list[int]()
     ends = sorted((load // one + 1, weight) for v, rest, weight in light for one in (v, rest))
     for end, weight in ends:  # between these numbers more replicas cost more
@@ -96,9 +96,9 @@ def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], pr
 
 
 def _divides(
-    layer: Experts, load: Fraction, left: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _Spent
+    layer: Experts, load: Fraction, left: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _SearchAllowance
 ) -> bool:
-    """Whether the groups that are left can be divided among nodes whose GPUs all have less than a load."""
+    """Return whether the remaining groups fit on nodes whose GPUs all are below a load."""
     if not left:
         return True
     each, size = layer.groups // layer.nodes, layer.count // layer.groups
@@ -113,8 +113,8 @@ def _divides(
     return False
 
 
-def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spent: _Spent) -> bool:
-    """Whether experts may be placed on a node so that all GPUs have less than a load; where it is not known, they may."""
+def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spent: _SearchAllowance) -> bool:
+    """Return whether experts may fit on a node with all GPUs below a load, True if undecided."""
     if _too_small(loads, gpus, slots, load):
         return False
     least = [int(each // load) + 1 for each in loads]
@@ -129,7 +129,7 @@ def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spen
 
 
 def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Iterator[list[int]]:
-    """Loads of all replicas, the heaviest first, for all ways to number them."""
+    """Yield the loads of all replicas in decreasing order, for every choice of replica counts."""
     for more in combinations_with_replacement(range(len(loads)), further):
         found: list[int] = []
         for e, load in enumerate(loads):
@@ -138,10 +138,10 @@ def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Itera
         yield sorted(found, reverse=True)
 
 
-def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _Spent) -> bool:
-    """Whether replicas fill the slots of GPUs that all have less than a limit.
+def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _SearchAllowance) -> bool:
+    """Return whether replicas fill the slots of GPUs that all are below a limit.
 
-    The heaviest is on some GPU; all sets of others beside it are tried.
+    Some GPU has the heaviest replica; all sets of others beside it are tried.
     """
     spent.spend("steps")
     if slots == 1:

@@ -1,4 +1,4 @@
-"""Files of placements: the experts and the slots, the placement, and what is proved of it, in one JSON object."""
+"""Placement files: experts, slots, placement and certificate in one JSON object."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ..core.answers import Placement
 from ..core.bounds import Certificate, LeastLoads, PairPrices, SolverBound
-from ..core.errors import InputError, located
+from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.instance import Instance
-from .files import listed, write_data
+from .files import to_lists, write_data
 from .strict import Fields, fraction, integers, is_list, read_json
 
 SCHEMA = "cwb-placement/1"
@@ -25,20 +25,12 @@ _MANY = 2**40
 
 
 class PlacementFile(NamedTuple):
-    """What a file of a placement says.
+    """Contents of a placement file.
 
     Parameters
     ----------
     name, instance_sha256 : str
-        Name and digest of the instance that it was made for.
-    experts : Experts
-        The problem.
-    answer : Placement
-        The placement.
-    certificate : Certificate or None
-        What its maker says of the bound.
-    extra : mapping of str to object
-        Whatever else was written; plain data.
+        Name and digest of the placement's instance.
     """
 
     name: str
@@ -56,12 +48,7 @@ def write_placement(
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a placement with its experts, whole or not at all; compressed if the name ends in ``.gz``.
-
-    Returns
-    -------
-    str
-        SHA-256 of the file.
+    """Write a placement with its experts atomically, compressed if named ``.gz``; return its SHA-256.
 
     Raises
     ------
@@ -89,7 +76,7 @@ def write_placement(
 
 
 def is_placement(path: Path) -> bool:
-    """Whether a file is a placement, by what it begins with."""
+    """Return whether a file is a placement, by its first characters."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
@@ -98,15 +85,15 @@ def is_placement(path: Path) -> bool:
 
 
 def read_placement(path: Path) -> PlacementFile:
-    """Read a file of a placement.
+    """Read a placement file.
 
     Raises
     ------
     InputError
-        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was
-        expected. Whether the slots are right is left to the verifier.
+        If the file cannot be read, is truncated or has an invalid value; the message names file, place, value and
+        expectation. The slots are checked by the verifier, not here.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         file = Fields(read_json(path))
         file.word("schema", [SCHEMA])
         name, sha256 = file.word("instance"), file.word("instance_sha256")
@@ -119,7 +106,7 @@ def read_placement(path: Path) -> PlacementFile:
             )
         )
         certificate = _read_certificate(file.fields("certificate")) if file.has("certificate") else None
-        extra = listed(file.take("extra")) if file.has("extra") else {}
+        extra = to_lists(file.take("extra")) if file.has("extra") else {}
         Fields(extra, "extra")
         file.done()
         return PlacementFile(name, sha256, experts, answer, certificate, extra)
@@ -132,12 +119,12 @@ def _read_experts(file: Fields) -> Experts:
     )
     numbers = [file.integer(name, 1, _MANY) for name in ("gpus", "slots", "groups", "nodes")]
     file.done()
-    with located("experts"):
+    with locate_errors("experts"):
         return Experts(loads, *numbers)
 
 
 def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
-    """Lists in a list, with their places."""
+    """Return the inner lists with their places."""
     for index, value in enumerate(values):
         if not is_list(value):
             raise InputError("expected a list", place=f"{place}[{index}]")

@@ -1,4 +1,4 @@
-"""What a schedule file itself proves, and where it claims more or contradicts itself."""
+"""Bounds and times that a schedule file proves by itself, and its false claims."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ CLAIM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Proof:
-    """What the file itself proves, exactly.
+    """Exact values that the file itself proves.
 
     Parameters
     ----------
-    bound_s : Fraction or None
-        What the certificate proves.
     time_s : Fraction or None
-        What trees take: the seconds of their most loaded link. None for other schedules, whose time is simulated.
+        Seconds of the most loaded link of trees. None for other schedules, whose time is simulated.
     """
 
     bound_s: Fraction | None = None
@@ -34,7 +32,7 @@ class Proof:
 
     @property
     def gap(self) -> Fraction | None:
-        """How far the time is above the bound, in parts of the time."""
+        """Gap between time and bound, relative to the time."""
         if self.bound_s is None or not self.time_s:
             return None
         return (self.time_s - self.bound_s) / self.time_s
@@ -45,19 +43,15 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
 
     Parameters
     ----------
-    read : ScheduleFile
-        The file.
     right : bool
-        Whether its answer may be measured.
-    completion_s : float or None
-        When the answer is done (:mod:`.completion`); None where that is not known.
+        Whether its answer is valid and may be measured.
 
     Returns
     -------
     Proof
-        What it proves.
+        Recomputed bound and time.
     list of str
-        Where it claims more than it proves, and where the answer contradicts the bound.
+        Claims beyond the proof, and contradictions between answer and bound.
     """
     instance, answer, certificate = read.instance, read.answer, read.certificate
     trees = isinstance(answer, TreePacking | TreeOrbits)

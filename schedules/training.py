@@ -1,8 +1,8 @@
-"""The time of a training iteration, by walking its loop layer by layer and its collectives stage by stage.
+"""Time of a training iteration, by walking layers in loop order and collectives by stage.
 
-This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, written a second time on purpose: the
-verifier walks the stages of the multi-rail algorithms with the shard that is left after each, and shares no code with
-the closed forms that the optimizer uses.
+This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, implemented a second time on purpose:
+the verifier walks the stages of the multi-rail algorithms with the shard that remains after each, and shares no
+code with the optimizer's closed forms.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
 
-from ..core.collective import CollectiveKind
+from ..core.collective import Collective
 from ..core.design import PartialUse
 from ..core.fabric import Block, Fabric
 from ..core.instance import Instance
@@ -19,12 +19,12 @@ from ..core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 
 
 def weighted_time(instance: Instance, bandwidth_Bps: Sequence[Fraction]) -> float:
-    """Iteration time of all workloads, each times its weight; infinite where traffic has no bandwidth."""
+    """Return the weighted iteration time of all workloads; infinite if traffic has no bandwidth."""
     return sum(float(w.weight) * workload_time(instance, w, bandwidth_Bps) for w in instance.training())
 
 
 def workload_time(instance: Instance, workload: Workload, bandwidth_Bps: Sequence[Fraction]) -> float:
-    """Seconds of one iteration: forward through the layers, then backward in the workload's loop (figure 4.4)."""
+    """Return the seconds of an iteration: forward, then backward in the workload's loop (figure 4.4)."""
     total = sum(layer.repeat * layer_time(instance, workload, layer, bandwidth_Bps) for layer in workload.layers)
     return float(total)
 
@@ -32,7 +32,7 @@ def workload_time(instance: Instance, workload: Workload, bandwidth_Bps: Sequenc
 def layer_time(
     instance: Instance, workload: Workload, layer: Layer, bandwidth_Bps: Sequence[Fraction]
 ) -> Fraction | float:
-    """Seconds of one layer, forward and backward."""
+    """Return the seconds of one layer, forward and backward."""
     forward, tp, dp = (
         phase_time(instance, workload, phase, bandwidth_Bps)
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient)
@@ -45,7 +45,7 @@ def layer_time(
 def phase_time(
     instance: Instance, workload: Workload, phase: Phase, bandwidth_Bps: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction | float]:
-    """Seconds of computation and of communication of a phase."""
+    """Return the seconds of computation and of communication of a phase."""
     communication_s: Fraction | float = Fraction(0)
     for communication in phase.communication:
         communication_s += communication_time(
@@ -57,7 +57,7 @@ def phase_time(
 def communication_time(
     instance: Instance, communication: Communication, span: Sequence[int], bandwidth_Bps: Sequence[Fraction]
 ) -> Fraction | float:
-    """Seconds of a collective: those of its busiest dimension; infinite where traffic has no bandwidth."""
+    """Return a collective's seconds on its busiest dimension; infinite if traffic has no bandwidth."""
     moved = busy_bytes(instance, communication, span)
     return max(
         (m / b if b > 0 else inf for m, b in zip(moved, bandwidth_Bps, strict=True) if m > 0), default=Fraction(0)
@@ -65,9 +65,9 @@ def communication_time(
 
 
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
-    """Bytes that keep each dimension busy at its full bandwidth.
+    """Return the bytes that keep each dimension busy at its full bandwidth.
 
-    Where a group may use only the links between its members (``direct-links``), a fully connected dimension is busy
+    If a group may use only the links between its members (``direct-links``), a fully connected dimension is busy
     longer than its bytes take.
     """
     fabric = instance.fabric
@@ -81,28 +81,28 @@ def busy_bytes(instance: Instance, communication: Communication, span: Sequence[
 
 
 def stages(communication: Communication, span: Sequence[int], fabric: Fabric) -> list[Fraction]:
-    """Bytes per NPU in each dimension, by walking the stages of the multi-rail algorithm.
+    """Return the bytes per NPU in each dimension, by walking the stages of the multi-rail algorithm.
 
-    A reduce-scatter goes up the dimensions and leaves a shard of 1/n after each; an all-gather comes down them and
-    meets the same shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then
-    sends its shard once.
+    A reduce-scatter ascends the dimensions and leaves a shard of 1/n after each; an all-gather descends them with
+    the same shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then sends
+    its shard once.
     """
     moved: list[Fraction] = []
     held = communication.size_bytes
     for d, n in enumerate(span):
         sent_once = held - held / n
         match communication.collective:
-            case CollectiveKind.ALL_REDUCE:
+            case Collective.ALL_REDUCE:
                 reduced = fabric.dimensions[d].in_network and n > 1
                 moved.append(held if reduced else 2 * sent_once)
                 held /= n
-            case CollectiveKind.REDUCE_SCATTER | CollectiveKind.ALL_GATHER:
+            case Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
                 moved.append(sent_once)
                 held /= n
-            case CollectiveKind.ALL_TO_ALL:
+            case Collective.ALL_TO_ALL:
                 moved.append(sent_once)
-            case CollectiveKind.POINT_TO_POINT:
+            case Collective.POINT_TO_POINT:
                 moved.append(held if n > 1 else Fraction(0))
             case _:
-                raise ValueError(f"the analytical model has no {communication.collective.value}")
+                raise ValueError(f"the analytical model has no {communication.collective.name}")
     return moved

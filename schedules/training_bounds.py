@@ -1,8 +1,7 @@
-"""The verifier of LIBRA's certificates: recomputes the bound from the instance and the multipliers alone.
+"""Verification of LIBRA's certificates: bounds recomputed from instance and multipliers alone.
 
-A float is a fraction, and all arithmetic here is that of fractions; roots are rounded down. So a bound is no larger
-than what the multipliers prove, however large or small they are, and lines that are multiples of one another prove the
-same.
+Floats are converted to fractions, all arithmetic is exact, and roots are rounded down. So a bound never exceeds the
+proof of the multipliers, at any magnitude, and lines that are multiples of one another prove the same.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BITS = 160
 SUM_TOLERANCE = 1e-9
 
 
-class Proved(NamedTuple):
+class ProvedLine(NamedTuple):
     """A line that holds for all allowed plans: ``time_weight * T + cost_weight * C >= value``."""
 
     time_weight: Fraction
@@ -38,19 +37,15 @@ class Proved(NamedTuple):
 def recomputed_bound(
     instance: Instance, certificate: LagrangianCertificate, missed: Sequence[Fraction] = ()
 ) -> float | None:
-    """Lower bound on the objective that a certificate proves; None if it proves none.
+    """Return the lower bound on the objective that a certificate proves; None if it proves none.
 
-    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon that
-    the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w).
+    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon
+    that the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w).
 
     Parameters
     ----------
-    instance : Instance
-        The design problem.
-    certificate : LagrangianCertificate
-        Multipliers.
     missed : sequence of Fraction, optional
-        How far each limit is shifted; by default they are what the design says.
+        Shift of each limit; by default the limits are those of the design.
     """
     design = instance.design or Design()
     parts = _traffic(instance)
@@ -71,7 +66,7 @@ def recomputed_bound(
 
 
 def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Sequence[Fraction] = ()) -> float | None:
-    """Smallest bound over the parallelizations of a sweep; None if one of them cannot be recomputed."""
+    """Return the smallest bound over the parallelizations of a sweep; None if one is unavailable."""
     bounds: list[float] = []
     for (tensor, data), part in certificate.parts:
         if not isinstance(part, LagrangianCertificate):
@@ -84,11 +79,11 @@ def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Seque
 
 
 def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fraction:
-    """Smallest ``T * C`` with ``T, C >= 0`` and ``a T + b C >= v`` for all lines (a, b, v).
+    """Minimize ``T * C`` subject to ``a T + b C >= v`` for all lines (a, b, v).
 
-    A product is quasiconcave on the positive quadrant, so that its minimum over a polygon lies in a corner; of the two
-    unbounded edges the product only grows along the axes' directions. Weights are at least 0, and one of each line is
-    not.
+    T and C are non-negative. A product is quasiconcave on the positive quadrant, so its minimum over a polygon is
+    at a corner; on the two unbounded edges the product only grows along the axes. The weights of a line are at
+    least 0 and not both 0.
     """
     edges = [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(0))]  # the axes
     edges += [(a / (a + b), _down(v) / (a + b)) for a, b, v in lines]
@@ -103,13 +98,12 @@ def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fr
 
 
 def _crossing(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-    """Where two edges (a, v), which are ``a T + (1 - a) C = v``, meet."""
+    """Return the intersection of two edges (a, v), the lines ``a T + (1 - a) C = v``."""
     (a, v), (b, w) = one, other
     return (v * (1 - b) - w * (1 - a)) / (a - b), (a * w - b * v) / (a - b)
 
 
 def _value_at(edge: tuple[Fraction, Fraction], corner: tuple[Fraction, Fraction]) -> Fraction:
-    """``a T + (1 - a) C``."""
     return edge[0] * corner[0] + (1 - edge[0]) * corner[1]
 
 
@@ -120,12 +114,12 @@ def proved_line(
     *,
     scale_free: bool,
     missed: Sequence[Fraction] = (),
-) -> Proved | None:
-    """The bound that multipliers prove: ``a T(B) + b C(B) >= V``; None if they prove nothing.
+) -> ProvedLine | None:
+    """Return the bound that multipliers prove, ``a T(B) + b C(B) >= V``; None if they prove nothing.
 
-    ``a T(B) >= a K + sum_d A_d / B_d`` by the shares, and ``min_B sum_d A_d / B_d + c_d B_d = sum_d 2 sqrt(A_d c_d)``.
-    Where rounding has left a ``c_d`` below 0, the weight of the cost is raised until it is not, or the multiplier of a
-    limit of all bandwidths.
+    ``a T(B) >= a K + sum_d A_d / B_d`` by the shares, and ``min_B sum_d A_d / B_d + c_d B_d = sum_d 2 sqrt(A_d
+    c_d)``. If rounding has left a ``c_d`` below 0, the weight of the cost, or the multiplier of a limit on all
+    bandwidths, is raised until it is not.
     """
     design = instance.design or Design()
     fabric = instance.fabric
@@ -160,13 +154,13 @@ def proved_line(
         value -= charge
     for d, slope in enumerate(slopes()):
         value += 2 * _root_down(time_weight * traffic[d] * slope)
-    return Proved(time_weight, cost_weight, value)
+    return ProvedLine(time_weight, cost_weight, value)
 
 
 def _limit_of_all(constraints: Sequence[LinearConstraint]) -> int | None:
-    """Number of a constraint that bounds every bandwidth from above, and so may be charged more for.
+    """Return the number of a constraint that bounds every bandwidth from above, None without one.
 
-    None if there is none.
+    Its multiplier may be raised.
     """
     for index, constraint in enumerate(constraints):
         if constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) > 0:
@@ -175,7 +169,7 @@ def _limit_of_all(constraints: Sequence[LinearConstraint]) -> int | None:
 
 
 def _root_down(x: Fraction) -> Fraction:
-    """Square root, rounded down at some bits of its own."""
+    """Return the square root, rounded down to a fixed number of significant bits."""
     if not x:
         return Fraction(0)
     shift = max(0, 2 * BITS - x.numerator.bit_length() + x.denominator.bit_length()) // 2
@@ -183,13 +177,12 @@ def _root_down(x: Fraction) -> Fraction:
 
 
 def _down(x: Fraction) -> Fraction:
-    """Round a number down at some bits of its own, to keep fractions short."""
+    """Round down to a fixed number of significant bits, to keep fractions short."""
     shift = BITS - x.numerator.bit_length() + x.denominator.bit_length()
     return Fraction(x.numerator * 2**shift // x.denominator, 2**shift) if shift > 0 else x
 
 
 def _to_float(x: Fraction | None) -> float | None:
-    """Round to a float; None where it is beyond all floats."""
     try:
         return None if x is None else float(x)
     except OverflowError:
@@ -197,7 +190,7 @@ def _to_float(x: Fraction | None) -> float | None:
 
 
 def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], count: int) -> bool:
-    """Whether shares are shares and multipliers have the signs that make them a proof."""
+    """Return whether shares are valid and multipliers have the signs of a proof."""
     numbers = [line.time_weight, line.cost_weight, *line.multipliers]
     numbers += [s for *_, shares in line.shares for s in shares] + [share for *_, share in line.overlaps]
     weights = line.time_weight, line.cost_weight
@@ -215,7 +208,7 @@ def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], 
 
 
 class _Traffic(NamedTuple):
-    """A communication: where it is, which branch of an overlap it is in, and its bytes in every dimension, weighted."""
+    """A communication: its place, its branch of an overlap, and its weighted bytes per dimension."""
 
     where: tuple[int, int, int, int]
     branch: str
@@ -223,7 +216,7 @@ class _Traffic(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """A layer, as its computation counts: always, and as far as its DP branch does."""
+    """A layer's computation: the part that always counts, and the part in its DP branch."""
 
     where: tuple[int, int]
     overlaps: bool
@@ -232,7 +225,7 @@ class _Stage(NamedTuple):
 
 
 def _traffic(instance: Instance) -> tuple[list[_Stage], list[_Traffic]]:
-    """All layers and communications of an instance."""
+    """List all layers and communications of an instance."""
     stages: list[_Stage] = []
     found: list[_Traffic] = []
     for w, workload in enumerate(instance.training()):
@@ -252,7 +245,7 @@ def _traffic(instance: Instance) -> tuple[list[_Stage], list[_Traffic]]:
 def _averaged_time(
     instance: Instance, parts: tuple[list[_Stage], list[_Traffic]], line: SupportingLine
 ) -> tuple[Fraction, list[Fraction]]:
-    """Computation K and bytes per dimension of the average that the shares choose in place of every maximum."""
+    """Return computation K and bytes per dimension, with every maximum replaced by the shares' average."""
     # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
     shares: dict[tuple[int, ...], list[Fraction]] = {}
     for *where, given in line.shares:

@@ -1,7 +1,4 @@
-"""The verifier of :class:`~cwb.core.bounds.TreePrices`.
-
-What trees cost at least, recomputed from the network and the prices, exactly.
-"""
+"""Exact verification of :class:`~cwb.core.bounds.TreePrices`, from the network and the prices."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from math import ceil, comb, floor, gcd, lcm
 import numpy as np
 
 from ..core.bounds import TreePrices
-from ..core.collective import CollectiveKind
+from ..core.collective import Collective
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.topology import Topology
@@ -30,15 +27,15 @@ _MOST_CHOSEN = 4_000_000
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
-    """Seconds that an all-reduce takes along any trees that the certificate speaks of.
+    """Return the least seconds of an all-reduce along the certificate's kind of trees.
 
-    0 where its prices prove nothing.
+    0 if its prices prove nothing.
 
     Raises
     ------
     InputError
-        If there is not a price for every link, a number is out of range, no such trees exist, or the collective is not
-        an all-reduce among all nodes.
+        If some link has no price, a number is out of range, no such trees exist, or the collective is not an
+        all-reduce among all nodes.
     """
     topology, size_bytes = _problem(instance)
     _check(topology, certificate)
@@ -55,7 +52,7 @@ def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fracti
 
 
 def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fraction) -> Fraction:
-    """Lower a bound to what trees carry with a common link or without one, see :class:`TreePrices`."""
+    """Lower a bound to the rate of trees with or without a common link, see :class:`TreePrices`."""
     rates = [link.bandwidth_Bps for link in topology.links]
     scale = lcm(*(rate.denominator for rate in rates))
     unit = Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
@@ -78,13 +75,13 @@ def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fr
 
 
 def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fraction], trees: int) -> list[Fraction]:
-    """The largest sums of at most k rates that no set of links excludes, for k from 1 on, given in rising order."""
+    """Return the largest sums of at most k = 1, 2, ... rates that no set of links excludes."""
     if trees * comb(len(rates) + trees, trees) > _MOST_CHOSEN:
-        raise InputError("too many rates of so many trees to try them all", place="certificate.link_sets")
+        raise InputError("too many combinations of rates to enumerate", place="certificate.link_sets")
     every = chain.from_iterable(combinations_with_replacement(range(len(rates) + 1), trees))
     choices = np.fromiter(every, dtype=np.int64).reshape(-1, trees)  # 0 is no tree
     for links in certificate.link_sets:
-        needs = np.array([0, *_needed(topology, rates, set(links))])
+        needs = np.array([0, *_needed_links(topology, rates, set(links))])
         choices = choices[needs[choices].sum(axis=1) <= len(links)]
     scale = lcm(*(rate.denominator for rate in rates))
     whole = np.array([0, *(int(rate * scale) for rate in rates)], dtype=object)
@@ -97,8 +94,8 @@ def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fract
     return found
 
 
-def _needed(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
-    """Links of a set that both ways of a tree have at least, for every rate: what joins the parts that others leave."""
+def _needed_links(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
+    """Return, per rate, the fewest links of a set that both directions of a tree need."""
     group = list(range(len(topology.nodes)))
     parts, found = len(group), []
     others = sorted((link.bandwidth_Bps, index) for index, link in enumerate(topology.links) if index not in links)
@@ -112,7 +109,7 @@ def _needed(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> l
 
 
 def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:
-    """Largest number of trees: what is asked, or as many of the smallest rate as fit; None if nothing limits it."""
+    """Return the largest number of trees, as given or as the smallest rate permits; None if unlimited."""
     spare = certificate.min_rate_Bps * least - certificate.tree_price_Bps
     limits = [] if certificate.trees is None else [certificate.trees]
     limits += [floor(full / spare)] if spare > 0 and certificate.min_rate_Bps else []
@@ -122,7 +119,7 @@ def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int
 
 
 def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePacking) -> str | None:
-    """Return why trees, which are right, are none that the certificate speaks of; None if they are."""
+    """Explain why the certificate does not cover these valid trees; None if it does."""
     topology, _ = _problem(instance)
     if certificate.trees is not None and len(packing) > certificate.trees:
         return f"speaks of at most {certificate.trees} trees, the answer has {len(packing)}"
@@ -139,9 +136,9 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
 
 
 def _problem(instance: Instance) -> tuple[Topology, Fraction]:
-    """The network and the size of the all-reduce."""
+    """Return the network and the size of the all-reduce."""
     topology, demand = instance.network, instance.demand
-    whole = demand is not None and demand.collective is CollectiveKind.ALL_REDUCE and not instance.also
+    whole = demand is not None and demand.collective is Collective.ALL_REDUCE and not instance.also
     if not isinstance(topology, Topology) or demand is None or not whole:
         raise InputError("prices of trees bound an all-reduce on a network of nodes and links", place="certificate")
     if topology.switches or (demand.ranks is not None and len(demand.ranks) < len(topology.nodes)):
@@ -150,7 +147,7 @@ def _problem(instance: Instance) -> tuple[Topology, Fraction]:
 
 
 def _check(topology: Topology, certificate: TreePrices) -> None:
-    """Reject numbers that mean nothing, or sums beyond 64 bits."""
+    """Reject meaningless numbers, and sums beyond 64 bits."""
     prices = certificate.prices
     if len(prices) != len(topology.links) or min(prices, default=0) < 0 or sum(prices) >= _MOST:
         raise InputError(
@@ -171,7 +168,7 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
 
 
 def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
-    """Length of every link: 1, or its latency in nanoseconds, rounded up."""
+    """Return the length of every link: 1, or its latency in nanoseconds, rounded up."""
     if certificate.height_unit == "links":
         return [1] * len(topology.links)
     lengths = [ceil(link.latency_s * _NS) for link in topology.links]
@@ -181,7 +178,7 @@ def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
 
 
 def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
-    """Length of the longest path between a root and a leaf."""
+    """Return the length of the longest path between a root and a leaf."""
     offsets, links = part.path_offset.tolist(), part.path_links.tolist()
     parent, child, ends = part.parent.tolist(), part.child.tolist(), part.edge_offset.tolist()
     highest = 0
@@ -195,7 +192,7 @@ def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
 
 
 def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
-    """Least cost of a tree, including the price of a tree over its least bandwidth."""
+    """Return the least cost of a tree, including the price of a tree over its least bandwidth."""
     rates = [link.bandwidth_Bps for link in topology.links]
     known = sorted({rate for rate in rates if rate >= certificate.min_rate_Bps})
     # Without a price of trees, those of the most links are the cheapest.
@@ -214,7 +211,7 @@ def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
 
 
 def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[int]) -> int | None:
-    """Least cost of both directions of a tree over some links; None if there is no such tree."""
+    """Return the least cost of both directions of a tree over some links; None without a tree."""
     if certificate.height is None:
         span = _spanning(topology, certificate.prices, links)
         return None if span is None else 2 * span
@@ -236,7 +233,7 @@ def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[
 
 
 def _spanning(topology: Topology, prices: Sequence[int], links: Sequence[int]) -> int | None:
-    """Cost of the cheapest links that connect all nodes, ignoring directions (Kruskal); None if they do not."""
+    """Return the cost of the cheapest undirected spanning tree (Kruskal); None without one."""
     group = list(range(len(topology.nodes)))
     total, parts = 0, len(group)
     for link in sorted(links, key=lambda link: prices[link]):

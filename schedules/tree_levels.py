@@ -1,4 +1,4 @@
-"""Where the edges of trees hang: the edge above each, and sums along the way from the root, level by level."""
+"""Parent edges of trees, and sums along the path from the root, level by level."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ AT_ONCE = 2**22
 
 
 def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
-    """Cut the trees into blocks, first and end, whose tables of trees times ranks fit into little memory."""
+    """Yield blocks of trees (first, end) whose trees-by-ranks tables fit into little memory."""
     size = max(AT_ONCE // max(ranks, 1), 1)
     for begin in range(0, len(packing), size):
         yield begin, min(begin + size, len(packing))
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """For each tree of a block and each rank, the edge that first reaches it.
+    """Return, for each tree of a block and each rank, the edge that first reaches it.
 
     Returns
     -------
     array of int, shape (end - begin, ranks)
-        -1 for the root, and the number of all edges for ranks that are not reached.
+        -1 for the root, and the total number of edges for unreached ranks.
     """
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
@@ -38,7 +38,7 @@ def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Int
 
 
 def edges_above(packing: TreePacking) -> Ints:
-    """For each edge, the one that reaches its parent; -1 at the root, and where no earlier edge does."""
+    """Return the edge that reaches each edge's parent; -1 at the root or without an earlier one."""
     above = np.empty(len(packing.parent), dtype=np.int64)
     ranks = 1 + int(max(column.max(initial=0) for column in (packing.root, packing.parent, packing.child)))
     for begin, end in blocks(packing, ranks):
@@ -49,7 +49,7 @@ def edges_above(packing: TreePacking) -> Ints:
 
 
 def levels(above: Ints) -> Iterator[Ints]:
-    """Edges level by level, those at the roots first."""
+    """Yield the edges level by level, those at the roots first."""
     order = np.argsort(above, kind="stable")
     ends = np.searchsorted(above[order], np.arange(-1, len(above)), side="right")
     level = order[: ends[0]]
@@ -59,7 +59,7 @@ def levels(above: Ints) -> Iterator[Ints]:
 
 
 def edge_depths(packing: TreePacking) -> Ints:
-    """Number of edges between each edge and the root of its tree."""
+    """Return the number of edges between each edge and the root of its tree."""
     above = edges_above(packing)
     depth = np.zeros(len(above), dtype=np.int64)
     for number, level in enumerate(levels(above)):
@@ -68,19 +68,19 @@ def edge_depths(packing: TreePacking) -> Ints:
 
 
 def from_root(above: Ints, adds: Floats) -> tuple[Ints, Floats]:
-    """Add up along the way from the root.
+    """Sum values along the path from the root.
 
     Parameters
     ----------
     above : array of int, shape (edges,)
-        The edge above each, see :func:`edges_above`.
+        Parent edge of each edge, see :func:`edges_above`.
     adds : array of float, shape (edges,) or (edges, quantities)
-        What every edge adds.
+        Value or values of every edge.
 
     Returns
     -------
     array of int, array of float
-        Number of edges from the root to the end of each edge, and the sums of what they add.
+        Number of edges from the root to the end of each edge, and the sums.
     """
     count, total = np.ones(len(above), dtype=np.int64), adds.copy()
     for number, level in enumerate(levels(above), start=1):

@@ -1,16 +1,16 @@
 """Solvers: thin adapters from Pyomo models to HiGHS (the default), Gurobi and SCIP.
 
-The register below names every adapter; one is imported when it is asked for, and its library when it solves.
-All adapters pass the same exam, ``tests/solvers/exam.py``.
+The registry below names every adapter; an adapter is imported on request, and its library when it solves. All
+adapters pass the same tests, ``tests/solvers/exam.py``.
 
-===================  =====================================================================
+===================  ========================================================================
 ``matrix``           a Pyomo model as arrays: one compilation serves every adapter
-``support``          rejects a model that a solver cannot solve, before anything is passed on
-``convexity``        whether a quadratic objective is convex
-``guard``            keeps time limits and interruptions even when a solver does not
-``base``             what the adapters share: the way from a Pyomo model to a result
+``support``          rejects a model that a solver cannot solve, before the transfer
+``convexity``        convexity of a quadratic objective
+``guard``            enforces time limits and interrupts even if a solver does not
+``base``             common part of the adapters, from a Pyomo model to a result
 ``running``          one solve under guard, and its result
-``options``          options by the solvers' own names: types, ranges, what is said of wrong ones
+``options``          options by the solvers' own names: types, ranges, error messages
 ``pool``             the best solutions of a model, one after another
 ``model_file``       a compiled model as an MPS or LP file
 ``highs``            HiGHS, and re-solves of a compiled linear model
@@ -18,8 +18,8 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``dual_bounds``      an exact bound of a linear program from any multipliers
 ``gurobi``, ``scip`` the optional ones
 ``pyomo_driven``     ``pyomo:NAME``: every solver that Pyomo can drive
-``pyomo_known``      what is known of some of those
-===================  =====================================================================
+``pyomo_known``      known properties of some of those
+===================  ========================================================================
 """
 
 from __future__ import annotations
@@ -43,30 +43,31 @@ _REGISTER = {
 
 
 def names() -> tuple[str, ...]:
-    """Names of all adapters, the default first."""
+    """Return the names of all adapters, the default first."""
     return tuple(_REGISTER)
 
 
-def driven() -> tuple[str, ...]:
-    """Names ``pyomo:NAME`` of the solvers that Pyomo drives, cwb knows and this machine has."""
-    from .pyomo_driven import on_this_machine
+def pyomo_solver_names() -> tuple[str, ...]:
+    """Return names ``pyomo:NAME`` of solvers that Pyomo drives, cwb knows and this machine has."""
+    from .pyomo_solvers import solvers_on_path
 
-    return on_this_machine()
+    return solvers_on_path()
 
 
 def get(name: str = DEFAULT) -> Adapter:
-    """Adapter of a name; imports no solver library.
+    """Return the adapter with a name; imports no solver library.
+
+    For ``pyomo:NAME`` only ``installed`` of the adapter checks if Pyomo knows the solver.
 
     Raises
     ------
     InputError
-        If there is no such adapter; the message lists the ones that there are. Whether Pyomo knows the solver of
-        ``installed`` says whether ``pyomo:NAME`` is available.
+        If there is no such adapter; the message lists the existing ones.
     """
     if name.startswith("pyomo:"):
-        from .pyomo_driven import PyomoDriven
+        from .pyomo_solvers import PyomoSolver
 
-        return PyomoDriven(name.removeprefix("pyomo:"))
+        return PyomoSolver(name.removeprefix("pyomo:"))
     if name not in _REGISTER:
         known = ", ".join((*names(), "pyomo:NAME"))
         raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")

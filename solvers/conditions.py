@@ -1,4 +1,4 @@
-"""Rows and bounds of a compiled model in the words of its declaration."""
+"""Rows and bounds of a compiled model in terms of its declaration."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ TERMS = 8
 
 
 def conditions_of(matrix: MatrixModel, parts: Sequence[Part], labels: Labels) -> tuple[Condition, ...]:
-    """Name the parts of a model.
+    """Return names and algebra for parts of a model.
 
     Parameters
     ----------
-    matrix : MatrixModel
-        The model.
-    parts : sequence of Part
-        Rows and bounds of columns.
     labels : mapping of str to callable
-        ``labels["e"](3)`` is the name of link 3, where rules call links ``e``.
+        ``labels["e"](3)`` is the name of link 3 if rules call links ``e``.
     """
     return tuple(
         _of_constraint(matrix.rows[number], _row(matrix, number), labels)
@@ -43,7 +39,7 @@ def conditions_of(matrix: MatrixModel, parts: Sequence[Part], labels: Labels) ->
 
 
 def false_conditions(model: Any, labels: Labels) -> tuple[Condition, ...]:
-    """The first constraint that is false whatever the variables are."""
+    """Return the first constraint without variables that is false, if any."""
     for data in model.component_data_objects(Constraint, active=True):
         if data.body is not None and not getattr(data.body, "is_potentially_variable", lambda: False)():
             lower, body, upper = value(data.lower), value(data.body), value(data.upper)
@@ -53,7 +49,7 @@ def false_conditions(model: Any, labels: Labels) -> tuple[Condition, ...]:
 
 
 def equation_of(component: Any) -> str:
-    """What a constraint is: the docstring of its rule, or of the function that declares it; empty if there is none."""
+    """Return the docstring of a constraint's rule or of the function that declares it, else an empty text."""
     rule = _function(component)
     if rule is None:
         return ""
@@ -66,7 +62,6 @@ def equation_of(component: Any) -> str:
 
 
 def _function(component: Any) -> Any:
-    """The Python function of a component's rule; None if it has none."""
     return getattr(getattr(component, "rule", None), "_fcn", None)
 
 
@@ -76,7 +71,7 @@ def _of_constraint(data: Any, algebra: str, labels: Labels) -> Condition:
 
 
 def _index(data: Any, labels: Labels) -> str:
-    """Index of a constraint, each part with the name that the rule gives it."""
+    """Return a constraint's index, each part with the name that the rule gives it."""
     index = data.index()
     if index is None:
         return ""
@@ -85,10 +80,10 @@ def _index(data: Any, labels: Labels) -> str:
     names = [] if function is None else list(inspect.signature(function).parameters)[1:]
     if len(names) != len(parts):
         return ", ".join(map(str, parts))
-    return ", ".join(f"{name}={part}{_labelled(labels, name, part)}" for name, part in zip(names, parts, strict=True))
+    return ", ".join(f"{name}={part}{_label_text(labels, name, part)}" for name, part in zip(names, parts, strict=True))
 
 
-def _labelled(labels: Labels, name: str, part: Any) -> str:
+def _label_text(labels: Labels, name: str, part: Any) -> str:
     label = labels[name](part) if name in labels else str(part)
     return "" if label == str(part) else f" ({label})"
 
@@ -101,7 +96,7 @@ def _of_bound(matrix: MatrixModel, kind: str, number: int) -> Condition:
 
 
 def _row(matrix: MatrixModel, number: int) -> str:
-    """A row as it is compiled, in units of the model."""
+    """Return a row as compiled, in units of the model."""
     part = slice(matrix.A.indptr[number], matrix.A.indptr[number + 1])
     terms = [
         _term(coefficient, matrix.columns[j].name)

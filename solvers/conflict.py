@@ -1,8 +1,8 @@
-"""Which few rows and bounds of a model exclude one another.
+"""Small sets of rows and bounds of a model that exclude one another.
 
-The solver's own irreducible infeasible subset, where it has one, or else all rows and bounds, are thinned out by the
-deletion filter (Chinneck and Dravnieks, 1991): a condition without which the rest is still infeasible is left out for
-good. Many are left out at a time as long as that works, then fewer. In the end the subset is solved again, alone, and
+The solver's own irreducible infeasible subset, if any, or else all rows and bounds, are reduced by the deletion
+filter (Chinneck and Dravnieks, 1991): a condition without which the rest is still infeasible is removed for good.
+Many are removed at a time as long as that works, then fewer. In the end the subset is solved again, alone, and
 without each of its conditions.
 """
 
@@ -14,13 +14,14 @@ from math import inf
 
 import numpy as np
 
-from ..core.budget import Budget, silent
+from ..core.budget import Budget, ignore
 from ..core.errors import Unsupported
 from ..core.solver import Capability, SolverOptions, Termination
-from .base import DEFAULT_OPTIONS, Adapter, NativeConflict, SessionResult
-from .guard import time_left_s, used_again, used_once
+from .base import DEFAULT_OPTIONS, Adapter
+from .guard import reusable_worker, single_use_worker, time_left_s
+from .guarded_solve import run_session
 from .matrix import MatrixModel
-from .running import run_session
+from .session import NativeConflict, SessionResult
 
 #: A row, or the lower or upper bound of a column, by its number.
 Part = tuple[str, int]
@@ -31,20 +32,16 @@ _DELETION = "deletion filter"
 
 @dataclass(frozen=True)
 class Conflict:
-    """A part of a model that is infeasible.
+    """Infeasible part of a model.
 
     Parameters
     ----------
     parts : tuple of Part
-        Rows, then bounds. Integrality is not counted: it always stays.
+        Rows, then bounds. Integrality is no part: it is always kept.
     whole : bool
-        Whether integrality is needed.
+        If integrality is needed for the conflict.
     irreducible : bool
-        Whether the rest is feasible without any one of the parts.
-    by : str
-        How it was found.
-    solves : int
-        Models that were solved.
+        If removing any one part makes the rest feasible.
     """
 
     parts: tuple[Part, ...]
@@ -61,26 +58,22 @@ def find_conflict(
 
     Parameters
     ----------
-    adapter : Adapter
-        Solves the parts.
     matrix : MatrixModel
         The compiled model. Its objective does not matter.
     budget : Budget
-        When its time is over, what is left counts as needed.
-    options : SolverOptions, optional
-        Of every solve.
+        When its time is up, all remaining parts count as needed.
 
     Returns
     -------
     Conflict or None
-        None if the model is feasible, or the time was over before that was known.
+        None if the model is feasible, or the time was up before that was known.
 
     Raises
     ------
     Unsupported
-        If the model has quadratic constraints that the solver does not take, and is feasible without them.
+        If the model has quadratic constraints that the solver does not support, and is feasible without them.
     """
-    if (crossed := _crossed(matrix)) is not None:
+    if (crossed := _crossed_bounds(matrix)) is not None:
         return Conflict(crossed, whole=False, irreducible=True, by="its bounds alone", solves=0)
     search = _Search(adapter, matrix, budget, options)
     every = [(ROW, i) for i in range(len(matrix.rows)) if i not in search.left_out]
@@ -89,8 +82,8 @@ def find_conflict(
     return search.found(every)
 
 
-def _crossed(matrix: MatrixModel) -> tuple[Part, ...] | None:
-    """Two sides of a row or bounds of a column that exclude every value."""
+def _crossed_bounds(matrix: MatrixModel) -> tuple[Part, ...] | None:
+    """Return two sides of a row or bounds of a column that exclude every value."""
     for lower, upper, kinds in (
         (matrix.lower, matrix.upper, (LOWER, UPPER)),
         (matrix.row_lower, matrix.row_upper, (ROW,)),
@@ -102,7 +95,7 @@ def _crossed(matrix: MatrixModel) -> tuple[Part, ...] | None:
 
 
 class _Search:
-    """Solves parts of one model."""
+    """Search for a conflict by solving parts of one model."""
 
     def __init__(self, adapter: Adapter, matrix: MatrixModel, budget: Budget, options: SolverOptions) -> None:
         self.adapter, self.matrix, self.budget, self.options = adapter, matrix, budget, options
@@ -112,7 +105,7 @@ class _Search:
         self.solves = 0
 
     def found(self, every: list[Part]) -> Conflict | None:
-        """The conflict among all parts."""
+        """Return the conflict among all parts, if there is one."""
         self.relaxed = True
         start, by = self.begin(every)
         if start is None and self.matrix.is_mixed_integer:
@@ -123,31 +116,31 @@ class _Search:
                 name = self.matrix.rows[min(self.left_out)].name
                 raise Unsupported(
                     f"without its quadratic constraints such as {name} the model has a solution, and "
-                    f"{self.adapter.title} does not take them: use --solver scip or gurobi"
+                    f"{self.adapter.title} does not support them: use --solver scip or gurobi"
                 )
             return None
         rows = [part for part in start if part[0] == ROW]
         bounds = [part for part in start if part[0] != ROW]
-        rows = thinned(rows, lambda trial: self.is_infeasible([*trial, *bounds]) is True)
+        rows = minimal_parts(rows, lambda trial: self.is_infeasible([*trial, *bounds]) is True)
         used = set(np.unique(self.matrix.A[[i for _, i in rows]].indices).tolist()) | self._quadratic_columns(rows)
         bounds = [part for part in bounds if part[1] in used]
-        bounds = thinned(bounds, lambda trial: self.is_infeasible([*rows, *trial]) is True)
+        bounds = minimal_parts(bounds, lambda trial: self.is_infeasible([*rows, *trial]) is True)
         parts, whole = [*rows, *bounds], not self.relaxed
         irreducible = self.is_infeasible(parts) is True
         self.relaxed = False
         rests = self.without_each(parts)
         if not whole and True in rests:
             # Met by fractions, but not in whole numbers: fewer conditions will do.
-            parts, whole = thinned(parts, lambda trial: self.is_infeasible(trial) is True), True
+            parts, whole = minimal_parts(parts, lambda trial: self.is_infeasible(trial) is True), True
             irreducible, rests = self.is_infeasible(parts) is True, self.without_each(parts)
         return Conflict(tuple(parts), whole, irreducible and all(rest is False for rest in rests), by, self.solves)
 
     def without_each(self, parts: Sequence[Part]) -> list[bool | None]:
-        """Whether all parts but one are infeasible, for each of them."""
+        """Check for each part if all others are infeasible."""
         return [self.is_infeasible([other for other in parts if other != part]) for part in parts]
 
     def begin(self, every: list[Part]) -> tuple[list[Part] | None, str]:
-        """The parts to begin with, and where they are from; None if all parts together are not infeasible."""
+        """Return the initial parts and their origin; None if all parts together are not infeasible."""
         outcome = self.solve(every, native=True)
         if outcome.termination is not Termination.INFEASIBLE:
             return None, ""
@@ -159,7 +152,7 @@ class _Search:
         return every, _DELETION
 
     def is_infeasible(self, parts: Sequence[Part]) -> bool | None:
-        """Whether parts of the model exclude one another; None if that is not found out in time."""
+        """Check if parts of the model exclude one another; None if time is too short to find out."""
         outcome = self.solve(parts)
         if outcome.termination is Termination.INFEASIBLE:
             return True
@@ -167,15 +160,15 @@ class _Search:
         return False if feasible else None
 
     def solve(self, parts: Sequence[Part], *, native: bool = False) -> SessionResult:
-        """Solve parts of the model, without its objective; with the solver's own subset if it is infeasible."""
+        """Solve parts of the model without its objective; with the solver's own conflict if ``native``."""
         if self.budget.exhausted or time_left_s(self.budget) == 0.0:
             return SessionResult(Termination.TIME_LIMIT)
-        part, columns, rows = self.restricted(parts)
+        part, columns, rows = self.restrict_to_parts(parts)
         self.solves += 1
         if part.is_settled or not part.rows:
-            return SessionResult(part.settled() or Termination.OPTIMAL, np.zeros(len(part.columns)))
-        session = self.adapter.open(replace(self.budget, progress=silent), self.options)
-        lend = used_again if self.adapter.numbers_threads else used_once
+            return SessionResult(part.trivial_termination() or Termination.OPTIMAL, np.zeros(len(part.columns)))
+        session = self.adapter.open(replace(self.budget, progress=ignore), self.options)
+        lend = reusable_worker if self.adapter.numbers_threads else single_use_worker
         with lend(self.adapter.name, session.close) as worker:
             session.tells_conflict = native
             session.load(part, start=False)
@@ -185,8 +178,8 @@ class _Search:
         lower, upper = ([columns[k] for k in found] for found in (told.lower, told.upper))
         return replace(outcome, conflict=NativeConflict([rows[k] for k in told.rows], lower, upper))
 
-    def restricted(self, parts: Sequence[Part]) -> tuple[MatrixModel, list[int], list[int]]:
-        """The model of some parts, and the numbers of its columns and rows in the whole one."""
+    def restrict_to_parts(self, parts: Sequence[Part]) -> tuple[MatrixModel, list[int], list[int]]:
+        """Return the model of some parts, with the numbers of its columns and rows in the whole one."""
         matrix = self.matrix
         rows = [i for kind, i in parts if kind == ROW]
         place = {row: k for k, row in enumerate(rows)}
@@ -217,14 +210,13 @@ class _Search:
         return part, columns, rows
 
     def _quadratic_columns(self, parts: Sequence[Part]) -> set[int]:
-        """Columns in the quadratic parts of rows."""
         rows = {i for kind, i in parts if kind == ROW}
         found = [np.flatnonzero(np.diff(q.Q.tocsc().indptr)) for q in self.matrix.quadratic_rows if q.row in rows]
         return set(np.concatenate(found).tolist()) if found else set()
 
 
-def thinned(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -> list[Part]:
-    """Leave out parts as long as the rest will do: first many at a time, then one by one."""
+def minimal_parts(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -> list[Part]:
+    """Remove parts while the rest suffices: first many at a time, then one by one."""
     kept, size = list(parts), max(1, len(parts) // 2)
     while kept:
         first = 0

@@ -1,11 +1,11 @@
-"""Whether a quadratic form is convex.
+"""Convexity of quadratic forms.
 
-HiGHS does not ask: given an indefinite form it returns a wrong optimum and calls it optimal (min x*y on
-[-1, 1]^2 is -1, HiGHS says 0). So the adapter asks here first.
+HiGHS does not check it: for an indefinite form it returns a wrong optimum and calls it optimal (min x*y on [-1,
+1]^2 is -1, HiGHS says 0). So the adapter checks here first.
 
 A form counts as convex when no eigenvalue of Q is below -``tolerance`` times the largest entry of its block. Only
-the columns that Q touches are looked at, block by block of columns that are connected through Q: many small blocks
-at once by their eigenvalues, larger ones by trying to factor the shifted block.
+the columns in Q are checked, block by block of columns that are connected through Q: many small blocks at once by
+their eigenvalues, larger ones by trying to factor the shifted block.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | No
     Q : (m, m) sparse array
         Symmetric; the form is 1/2 x' Q x, to be minimized.
     tolerance : float, optional
-        How far below zero an eigenvalue may be, relative to the largest entry of its block.
+        Allowed negative eigenvalue, relative to the largest entry of its block.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | No
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """The entries of all blocks, sorted by block, with rows and columns counted inside each block."""
+    """Entries of all blocks, sorted by block, with rows and columns numbered inside each block."""
 
     of_entry: NDArray[Any]
     row: NDArray[Any]
@@ -74,7 +74,7 @@ class _Blocks:
     size: NDArray[Any]
 
     def first_bad(self, tolerance: float) -> int | None:
-        """A block that is not semidefinite."""
+        """Return a block that is not semidefinite; None if there is none."""
         for k in range(1, _SMALL + 1):
             blocks = np.flatnonzero(self.size == k)
             step = max(1, _BATCH_ENTRIES // k**2)
@@ -101,7 +101,7 @@ class _Blocks:
 
 
 def _is_semidefinite(Q: Any, tolerance: float) -> bool:
-    """Try to factor Q + shift*I; that works if and only if every eigenvalue is above -shift."""
+    """Check if every eigenvalue is above -shift, by trying to factor Q + shift*I."""
     shift = tolerance * float(np.abs(Q.data).max())
     if (Q.diagonal() < -shift).any():
         return False

@@ -1,15 +1,15 @@
-"""A lower bound of a linear program from any multipliers of its rows.
+"""Lower bound of a linear program from any multipliers of its rows.
 
 Weak duality: for every y whose sign fits the sides of the rows, and every feasible x,
 
     c'x >= sum_i y_i b_i + sum_j min { d_j x_j : lower_j <= x_j <= upper_j },     d = c - A'y,
 
-with b_i the lower side of row i where y_i > 0 and the upper one where y_i < 0. Multipliers of a first-order method are
-nearly right, so that some d_j are of the wrong sign by a little; where x_j has no bound on that side, one that the rows
-imply (:func:`implied_bounds`) keeps the loss little.
+with b_i the lower side of row i where y_i > 0 and the upper one where y_i < 0. Multipliers of a first-order method
+are nearly right, so that some d_j have a slightly wrong sign; if x_j has no bound on that side, one that the rows
+imply (:func:`implied_bounds`) keeps the loss small.
 
-Floats are rounded to the safe side: every d_j is an interval that contains the exact number, every product is lowered
-by more than its rounding, and the sum is that of ``math.fsum``.
+Floats are rounded to the safe side: every d_j is an interval that contains the exact number, every product is
+lowered by more than its rounding, and the sum is that of ``math.fsum``.
 """
 
 from __future__ import annotations
@@ -39,23 +39,21 @@ _ROUNDS = 400
 
 
 def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float | None:
-    """The bound that multipliers prove, of the minimized objective without its cost scale.
+    """Compute the bound that multipliers prove, of the minimized objective without its cost scale.
 
     Parameters
     ----------
-    matrix : MatrixModel
-        A linear program.
     y : (rows,) array
-        Multipliers; those of the wrong sign are taken as 0.
+        Multipliers; those of the wrong sign count as 0.
     lower, upper : (columns,) array
         Bounds of the variables that hold for every feasible point.
 
     Returns
     -------
     float or None
-        None where they prove nothing.
+        None if they prove nothing.
     """
-    y = _signed(matrix, y)
+    y = _drop_wrong_signs(matrix, y)
     sides = np.where(y > 0, matrix.row_lower, np.where(y < 0, matrix.row_upper, 0.0))
     of_rows = _down(y * np.where(y == 0, 0.0, sides))
 
@@ -69,18 +67,18 @@ def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: Fl
     return nextafter(total, -inf) if isfinite(total) else None
 
 
-def corrected(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Multipliers near others that prove a bound where those miss it by little.
+def correct_multipliers(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return nearby multipliers that prove a bound where the given ones narrowly fail.
 
-    They differ as little as possible and give variables without a bound costs of the right sign. Only multipliers are
-    changed that keep their sign, and then all are made smaller alike; where that is not enough, the bound will be none.
+    They differ as little as possible and give variables without a bound costs of the right sign. Only multipliers
+    that keep their sign are changed, then all are scaled down together; if that is not enough, they prove no bound.
 
     Parameters
     ----------
     matrix, y, lower, upper
-        As of :func:`lower_bound`.
+        As for :func:`lower_bound`, with the same shapes.
     """
-    y = _signed(matrix, np.where(np.isfinite(y), y, 0.0))
+    y = _drop_wrong_signs(matrix, np.where(np.isfinite(y), y, 0.0))
     up, down = np.isinf(upper), np.isinf(lower)
     for _ in range(_CORRECTIONS):
         low, high = _reduced_costs(matrix, y)
@@ -93,17 +91,17 @@ def corrected(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: Floa
         wanted = -np.where(short != 0.0, short + np.copysign(largest, short), 0.0)[loose]
         moved = y.copy()
         moved[movable] += lsmr(matrix.A[movable][:, loose].T, wanted, atol=1e-14, btol=1e-14, maxiter=400)[0]
-        y = _signed(matrix, moved)
+        y = _drop_wrong_signs(matrix, moved)
     return y * _factor(matrix, y, lower, upper)
 
 
-def _signed(matrix: MatrixModel, y: FloatArray) -> FloatArray:
-    """Multipliers without those whose sign fits no side of their row."""
+def _drop_wrong_signs(matrix: MatrixModel, y: FloatArray) -> FloatArray:
+    """Set multipliers to 0 whose sign fits no side of their row."""
     return np.where((y > 0) & np.isfinite(matrix.row_lower) | (y < 0) & np.isfinite(matrix.row_upper), y, 0.0)
 
 
 def _reduced_costs(matrix: MatrixModel, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Intervals that contain ``c - A'y`` exactly."""
+    """Return intervals that contain ``c - A'y`` exactly."""
     A = matrix.A
     reduced = matrix.c - A.T @ y
     magnitude = np.abs(matrix.c) + abs(A).T @ np.abs(y)
@@ -113,7 +111,7 @@ def _reduced_costs(matrix: MatrixModel, y: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    """How much of the multipliers is left if no cost of a variable without a bound may be used up; 1 mostly."""
+    """Return the factor, mostly 1, that keeps costs of unbounded variables from changing sign."""
     used = matrix.A.T @ y
     fits = (np.isinf(upper) & (matrix.c > 0) & (used > 0)) | (np.isinf(lower) & (matrix.c < 0) & (used < 0))
     fits &= np.isinf(upper) != np.isinf(lower)
@@ -124,20 +122,20 @@ def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatA
 
 
 def _product(d: FloatArray, x: FloatArray) -> FloatArray:
-    """The term of a reduced cost at a bound, 0 where the cost is exactly 0."""
+    """Return the term of a reduced cost at a bound, 0 if the cost is exactly 0."""
     return np.where(d == 0, 0.0, d * x)
 
 
 def _down(products: FloatArray) -> FloatArray:
-    """Products of two floats, lowered by more than the rounding of a product."""
+    """Lower products of two floats by more than their rounding."""
     return np.where(np.isfinite(products), products - np.abs(products) * 2.0**-51 - 5e-324, products)
 
 
 def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the variables, with those that rows imply where a variable has none.
+    """Return the bounds of the variables, with missing ones implied by rows.
 
-    A variable in a row whose other variables are bounded is bounded by what the row has room for. Bounds that a
-    variable has are left as they are.
+    A variable in a row whose other variables are bounded is bounded by what the row has room for. Given bounds are
+    not tightened.
     """
     lower, upper = matrix.lower.copy(), matrix.upper.copy()
     A = matrix.A
@@ -150,7 +148,7 @@ def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
         if not entries.size:
             break
         found = [
-            _implied(A.data[entries] * sign, A.indices[entries], row[entries], sides * sign, lower, upper)
+            _row_implied_bounds(A.data[entries] * sign, A.indices[entries], row[entries], sides * sign, lower, upper)
             for sign, sides in ((1.0, matrix.row_upper), (-1.0, matrix.row_lower))
         ]
         better_lower = np.where(np.isinf(lower), np.maximum(found[0][0], found[1][0]), lower)
@@ -161,11 +159,12 @@ def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def below(matrix: MatrixModel, most: float) -> MatrixModel:
-    """The program with the row that its minimized objective is at most a number.
+def with_objective_limit(matrix: MatrixModel, most: float) -> MatrixModel:
+    """Return the program with an added row that limits its minimized objective.
 
-    Of a point of the program either that is true, and the bounds hold for it that this row implies too, or its objective
-    is more than the number. So the smaller one of the number and what multipliers prove with these bounds is a bound.
+    For any point of the program either this row holds, and with it the bounds that it implies, or the objective is
+    more than the limit. So the smaller one of the limit and the bound that multipliers prove with these bounds is a
+    bound.
     """
     cost = sp.csr_array(matrix.c[None, :])
     return replace(
@@ -177,10 +176,10 @@ def below(matrix: MatrixModel, most: float) -> MatrixModel:
     )
 
 
-def _implied(
+def _row_implied_bounds(
     a: FloatArray, column: NDArray[Any], row: NDArray[Any], most: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds that rows ``sum a_j x_j <= most`` imply: what is left if the other terms are as small as they can be."""
+    """Return bounds implied by rows ``sum a_j x_j <= most``, with the other terms at their minimum."""
     size, rows = len(lower), len(most)
     least = a * np.where(a > 0, lower[column], upper[column])
     endless = np.isinf(least)

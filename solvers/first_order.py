@@ -1,7 +1,7 @@
-"""HiGHS's first-order method PDLP as a solver of its own: for linear programs that are too large for the simplex method.
+"""HiGHS's first-order method PDLP as a solver, for linear programs too large for the simplex method.
 
-Of a first-order method neither the point nor the bound is exact, and its status says what it aimed at. So nothing of it
-is believed: see ``first_order_session``.
+A first-order method returns neither an exact point nor an exact bound, and its status only states its target. So
+none of them is trusted: see ``first_order_session``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .base import COEFFICIENTS, COSTS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adap
 
 
 class HighsPdlp(Adapter):
-    """HiGHS's PDLP; takes HiGHS's options ``pdlp_*`` and ``solver`` (``pdlp`` or ``hipdlp``) by their names.
+    """HiGHS's PDLP, with HiGHS's own options ``pdlp_*`` and ``solver`` (``pdlp`` or ``hipdlp``).
 
-    ``rel_gap`` is the proved gap up to which a solution counts as optimal. Dual values are the multipliers that prove
-    the bound.
+    ``rel_gap`` is the proved gap up to which a solution counts as optimal. Dual values are the multipliers that
+    prove the bound.
     """
 
     name = "highs-pdlp"
@@ -44,7 +44,7 @@ class HighsPdlp(Adapter):
         """Start HiGHS and apply the options."""
         from .first_order_session import FirstOrderSession
 
-        return FirstOrderSession(budget, options)
+        return FirstOrderSession(self, budget, options)
 
 
 SOLVER = HighsPdlp()

@@ -1,12 +1,12 @@
 """One linear program in PDLP, whose status is never relied on.
 
-* The multipliers that it ends with prove a bound, computed here by weak duality (``dual_bounds``).
-* The point is moved into its bounds and onto the rows that it violates; if it violates one by more than the tolerance
-  then, it is no solution.
-* Optimal is what has a proved gap within ``rel_gap``. Until then PDLP is run again with a tighter tolerance of its own;
-  if that does not help, the termination is ``numerical``, with the point and the bound that there are.
-* Infeasible is what has a proof: multipliers by which some row is violated at every point. That a program is unbounded
-  is never found out.
+* Its final multipliers prove a bound, computed here by weak duality (``dual_bounds``).
+* The point is moved into its bounds and onto the rows that it violates; if it then still violates one by more than
+  the tolerance, it is no solution.
+* A result is optimal if its proved gap is within ``rel_gap``. Until then PDLP is run again with a tighter tolerance
+  of its own; if that does not help, the termination is ``numerical``, with the present point and bound.
+* A program is infeasible if that is proved: by multipliers for which some row is violated at every point. Unbounded
+  programs are never detected.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from scipy.sparse.linalg import lsmr
 from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination, relative_gap
-from .base import Session, SessionResult, Track
-from .dual_bounds import below, corrected, implied_bounds, lower_bound
-from .first_order import SOLVER
+from .base import Adapter
+from .dual_bounds import correct_multipliers, implied_bounds, lower_bound, with_objective_limit
 from .highs_common import TERMINATIONS, new_highs, pass_model, refuse_lost_coefficients, set_option, set_own_option
 from .matrix import FloatArray, MatrixModel
-from .options import elsewhere, not_taken
+from .options import other_means_error, rejected_value_error
+from .session import Session, SessionResult, Track
 
 _ENGINES = ("pdlp", "hipdlp")
 
@@ -53,8 +53,8 @@ _REPAIRS = 12
 
 
 @dataclass
-class Found:
-    """The best point and bound so far, minimized, the multipliers that prove the bound, and iterations."""
+class BestPoint:
+    """Best point and bound so far, minimized, the multipliers that prove the bound, and iterations."""
 
     values: FloatArray | None = None
     objective: float = inf
@@ -66,17 +66,17 @@ class Found:
 
     @property
     def gap(self) -> float | None:
-        """Relative gap between the two; None without a point or a bound."""
+        """Relative gap between point and bound; None if one is missing."""
         return None if self.values is None else relative_gap(self.objective, self.bound)
 
 
 class FirstOrderSession(Session):
-    """See :class:`~cwb.solvers.base.Session`."""
+    """See :class:`~cwb.solvers.session.Session`."""
 
-    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         if budget.log_file is not None:
             raise InputError("HiGHS's pdlp writes to the screen instead of its log file: leave out one of the two")
-        self.track = Track(SOLVER.name)
+        self.track = Track(adapter.name)
         self.options = options
         self.highs: Any = new_highs(budget.threads)
         self.version = f"{self.highs.version()} ({self.highs.githash()[:8]})"
@@ -84,15 +84,15 @@ class FirstOrderSession(Session):
         set_option(self.highs, "random_seed", budget.seed % 2**31)
         set_option(self.highs, "pdlp_iteration_limit", _ITERATIONS)
         for name, value in options.extra.items():
-            if means := SOLVER.means_of(name):
-                raise elsewhere(SOLVER.title, name, means)
+            if means := adapter.means_of(name):
+                raise other_means_error(adapter.title, name, means)
             set_own_option(self.highs, name, value)
         engine = self.highs.getOptionValue("solver")[1]
         if engine not in _ENGINES:
-            raise not_taken(SOLVER.title, "solver", engine, " or ".join(_ENGINES))
+            raise rejected_value_error(adapter.title, "solver", engine, " or ".join(_ENGINES))
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
-        """Keep the model; it is passed on at every run."""
+        """Keep the model; it is transferred at every run."""
         del start
         refuse_lost_coefficients(matrix)
         self.matrix = matrix
@@ -100,7 +100,7 @@ class FirstOrderSession(Session):
     def run(self, limit_s: float | None) -> SessionResult:
         """Run PDLP with ever tighter tolerances until the proved gap is within the tolerance."""
         end = inf if limit_s is None else monotonic() + limit_s
-        found = Found()
+        found = BestPoint()
         self._bounds = implied_bounds(self.matrix)
         gap = min(1e-3, max(self.options.rel_gap, 1e-9))
         for share, factor in _ATTEMPTS:
@@ -110,57 +110,57 @@ class FirstOrderSession(Session):
             self._improve(found, tolerance, factor, end)
             if found.values is None and found.stopped is None and self._is_infeasible(found, tolerance, end):
                 return SessionResult(Termination.INFEASIBLE, iterations=found.iterations)
-        return self._told(found)
+        return self._to_result(found)
 
     def ask(self) -> None:
-        """Ask to stop: PDLP calls nobody back, so it ends after the run that it is in."""
+        """Ask to stop; PDLP has no callbacks, so the present run is finished."""
         self.track.cancel.set()
 
     def close(self) -> None:
         """Free the model."""
         self.highs.clear()
 
-    def _is_closed(self, found: Found) -> bool:
-        """Whether the proved gap is within the tolerance, or that of feasibility where the objective is nearly 0."""
+    def _is_closed(self, found: BestPoint) -> bool:
+        """Check if the proved gap is within the tolerance, or that of feasibility if the objective is near 0."""
         if found.values is None or found.bound is None:
             return False
         small = self.options.feasibility_tolerance / self.matrix.cost_scale
         return found.objective - found.bound <= max(self.options.rel_gap * abs(found.objective), 1e-3 * small)
 
-    def _size(self, found: Found) -> float:
-        """The objective as far as it is known, with the scale of the costs; 1 where it is unknown or more."""
+    def _size(self, found: BestPoint) -> float:
+        """Return the scaled magnitude of the objective; 1 if that is larger, negligible or unknown."""
         known = found.objective if found.values is not None else found.bound
         size = abs(known or 0.0) * self.matrix.cost_scale
         return size if 1e-9 < size < 1.0 else 1.0
 
-    def _improve(self, found: Found, tolerance: float, factor: float, end: float) -> None:
-        """One run of PDLP: keep its point and its multipliers where they are better."""
+    def _improve(self, found: BestPoint, tolerance: float, factor: float, end: float) -> None:
+        """Run PDLP once, and keep its point and multipliers if they are better."""
         matrix = self.matrix
         x, y = self._run_once(matrix, found, tolerance, end, factor / self._size(found))
         if y is not None:
-            y = corrected(matrix, y, *self._bounds)
+            y = correct_multipliers(matrix, y, *self._bounds)
             bound = lower_bound(matrix, y, *self._bounds)
             if bound is None and x is not None:
-                bound = self._bound_below(matrix.minimized(matrix.polished(x)), y)
+                bound = self._bound_below(matrix.minimized_objective(matrix.polish_point(x)), y)
             if bound is not None and (found.bound is None or bound > found.bound):
                 found.bound, found.multipliers = bound, y
         if x is not None:
-            x, violation = repaired(matrix, x, self.options.feasibility_tolerance)
+            x, violation = repair_point(matrix, x, self.options.feasibility_tolerance)
             found.violation = min(found.violation, violation)
-            if violation <= self.options.feasibility_tolerance and matrix.minimized(x) < found.objective:
-                found.values, found.objective = x, matrix.minimized(x)
+            if violation <= self.options.feasibility_tolerance and matrix.minimized_objective(x) < found.objective:
+                found.values, found.objective = x, matrix.minimized_objective(x)
         self.track.tell(None, None if found.values is None else found.objective, found.bound)
 
     def _bound_below(self, objective: float, y: FloatArray) -> float | None:
-        """What multipliers prove with the bounds of all points whose objective is not far more than one."""
+        """Return the bound that multipliers prove with the bounds of points not far above an objective."""
         most = objective + abs(objective) + 1.0 / self.matrix.cost_scale
-        bound = lower_bound(self.matrix, y, *implied_bounds(below(self.matrix, most)))
+        bound = lower_bound(self.matrix, y, *implied_bounds(with_objective_limit(self.matrix, most)))
         return None if bound is None else min(bound, most)
 
     def _run_once(
-        self, matrix: MatrixModel, found: Found, tolerance: float, end: float, factor: float = 1.0
+        self, matrix: MatrixModel, found: BestPoint, tolerance: float, end: float, factor: float = 1.0
     ) -> tuple[FloatArray | None, FloatArray | None]:
-        """Point and multipliers of one run, without the scale of the costs; None where there are none."""
+        """Return point and multipliers of one run, without the scale of the costs; None if missing."""
         left_s = end - monotonic()
         if left_s <= 0 or self.track.cancel.is_set():
             found.stopped = Termination.INTERRUPTED if self.track.cancel.is_set() else Termination.TIME_LIMIT
@@ -181,8 +181,8 @@ class FirstOrderSession(Session):
             y / scale if y.size == len(matrix.rows) else None,
         )
 
-    def _is_infeasible(self, found: Found, tolerance: float, end: float) -> bool:
-        """Whether some row is proved to be violated by more than the tolerance at every point."""
+    def _is_infeasible(self, found: BestPoint, tolerance: float, end: float) -> bool:
+        """Check if some row is proved to be violated by more than the tolerance at every point."""
         rows = least_violation(self.matrix, self._bounds)
         # Presolve may say that it is infeasible, and give no multipliers.
         presolve = self.highs.getOptionValue("presolve")[1]
@@ -192,13 +192,13 @@ class FirstOrderSession(Session):
         set_option(self.highs, "presolve", presolve)
         if ray is not None:
             free = replace(self.matrix, c=np.zeros_like(self.matrix.c), offset=0.0)
-            least = lower_bound(free, corrected(free, ray, *self._bounds), *self._bounds)
+            least = lower_bound(free, correct_multipliers(free, ray, *self._bounds), *self._bounds)
             if least is not None and least > self.options.feasibility_tolerance * float(np.abs(ray).sum()) * 1.01:
                 return True
         least = None if y is None else lower_bound(rows, y, rows.lower, rows.upper)
         return least is not None and least > self.options.feasibility_tolerance
 
-    def _told(self, found: Found) -> SessionResult:
+    def _to_result(self, found: BestPoint) -> SessionResult:
         message = ""
         termination = found.stopped
         if self._is_closed(found):
@@ -219,25 +219,25 @@ class FirstOrderSession(Session):
         return SessionResult(termination, found.values, found.bound, None, found.iterations, message, duals)
 
 
-def repaired(matrix: MatrixModel, x: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-    """A point moved into its bounds and, by least changes, onto the rows that it violates; with what is left of that.
+def repair_point(matrix: MatrixModel, x: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+    """Move a point into its bounds and, minimally, onto violated rows; also return the remaining violation.
 
-    Values that are nearly at a bound are put there, if that leaves a feasible point.
+    Values that are nearly at a bound are moved to it, if that leaves a feasible point.
     """
     near = _NEAR * min(1.0, float(np.abs(x).max(initial=0.0)))
     at_lower, at_upper = x <= matrix.lower + near, x >= matrix.upper - near
     snapped = np.where(at_lower, matrix.lower, np.where(at_upper, matrix.upper, x))
-    point, violation = _projected(matrix, snapped, ~(at_lower | at_upper), tolerance)
+    point, violation = _project_point(matrix, snapped, ~(at_lower | at_upper), tolerance)
     if violation <= tolerance:
         return point, violation
-    return _projected(matrix, x, np.ones(x.size, dtype=bool), tolerance)
+    return _project_point(matrix, x, np.ones(x.size, dtype=bool), tolerance)
 
 
-def _projected(
+def _project_point(
     matrix: MatrixModel, x: FloatArray, is_free: NDArray[np.bool_], tolerance: float
 ) -> tuple[FloatArray, float]:
-    """A point after some projections of its free values onto the rows that are violated or tight."""
-    best, least = matrix.polished(x), inf
+    """Project the free values of a point a few times onto violated or tight rows."""
+    best, least = matrix.polish_point(x), inf
     point, columns = best, np.flatnonzero(is_free)
     for _ in range(_REPAIRS):
         violation = matrix.violation(point)
@@ -251,12 +251,12 @@ def _projected(
         tight = np.flatnonzero(slack <= 10.0 * max(violation, tolerance))
         moved = point.copy()
         moved[columns] += lsmr(matrix.A[tight][:, columns], missing[tight], atol=1e-15, btol=1e-15, maxiter=400)[0]
-        point = matrix.polished(moved)
+        point = matrix.polish_point(moved)
     return best, least
 
 
 def least_violation(matrix: MatrixModel, bounds: tuple[FloatArray, FloatArray]) -> MatrixModel:
-    """The program of the least t such that every row is violated by no more than t."""
+    """Return the program that minimizes t such that no row is violated by more than t."""
     lower, upper = bounds
     below, above = np.flatnonzero(np.isfinite(matrix.row_lower)), np.flatnonzero(np.isfinite(matrix.row_upper))
     # The violation at some point is as much as the least one can be.

@@ -1,12 +1,11 @@
-"""Keep time limits and Ctrl-C, whatever a native solver does.
+"""Enforcement of time limits and Ctrl-C, whatever a native solver does.
 
 A native call runs in a daemon thread while the caller waits. When the time is up or the user asks to stop, the
-solver is asked to stop and is given ``GRACE_S`` more seconds; after that the call is *abandoned*: the caller goes
-on with what the callbacks have delivered, and the thread, its memory and its processor stay busy until the solver
-returns or the process ends. An abandoned thread is a daemon, so it does not keep the process alive.
+solver is asked to stop and has ``GRACE_S`` more seconds; after that the call is *abandoned*: the caller goes on
+with the results of the callbacks, and the thread, its memory and its processor stay busy until the solver returns
+or the process ends. An abandoned thread is a daemon, so it does not keep the process alive.
 
-The clock that is read here keeps a promise to the user and measures nothing: reported seconds come from the
-budget's clock.
+The clock here serves only these limits: reported seconds come from the budget's clock.
 """
 
 from __future__ import annotations
@@ -33,24 +32,24 @@ T = TypeVar("T")
 
 
 class StopReason(Enum):
-    """Why a solver was asked to stop."""
+    """Reason why a solver was asked to stop."""
 
     TIME_IS_UP = auto()
     BY_USER = auto()
 
 
 @dataclass(frozen=True)
-class Guarded(Generic[T]):
-    """How a guarded call ended.
+class CallOutcome(Generic[T]):
+    """Outcome of a guarded call.
 
     Parameters
     ----------
     value : T or None
-        What the call returned; None when it was abandoned.
+        Result of the call; None when it was abandoned.
     asked : StopReason or None
-        Why the solver was asked to stop; None when it was not asked.
+        Reason why the solver was asked to stop; None when it was not asked.
     abandoned : bool
-        Whether the call did not return in time.
+        If the call did not return in time.
     """
 
     value: T | None
@@ -59,7 +58,7 @@ class Guarded(Generic[T]):
 
 
 def time_left_s(budget: Budget) -> float | None:
-    """Seconds that a solve may take: what the clock has left, else the whole limit, else None."""
+    """Return the seconds left for a solve: the clock's, else the whole limit, else None."""
     remaining = budget.clock.remaining_s()
     return budget.time_limit_s if remaining is None else remaining
 
@@ -87,7 +86,7 @@ class _Call(Generic[T]):
 
 
 class _Patience:
-    """How long to wait: asks the solver to stop when it is time, and knows when the grace is over."""
+    """Waiting policy: asks the solver to stop in time, and tracks the end of the grace period."""
 
     def __init__(
         self, budget: Budget, limit_s: float | None, grace_s: float, ask: Callable[[], None], tick: Callable[[], None]
@@ -130,10 +129,10 @@ def _serve(inbox: SimpleQueue[_Call[Any] | None], done: SimpleQueue[None]) -> No
 
 
 class Worker:
-    """A daemon thread that makes native calls, one after another.
+    """Daemon thread that makes native calls, one after another.
 
-    The thread is kept between calls because HiGHS keeps a scheduler for each thread, and because starting a
-    thread costs as much as solving a small linear program. It ends with :meth:`close` or with the worker object.
+    The thread is kept between calls because HiGHS keeps a scheduler for each thread, and because starting a thread
+    costs as much as solving a small linear program. It ends with :meth:`close` or with the worker object.
     """
 
     def __init__(self, name: str) -> None:
@@ -153,13 +152,11 @@ class Worker:
         ask: Callable[[], None],
         tick: Callable[[], None],
         grace_s: float | None = None,
-    ) -> Guarded[T]:
-        """Make one call and wait for it, but never longer than the limit and the grace.
+    ) -> CallOutcome[T]:
+        """Make one call and wait for it, but never longer than the limit and the grace period.
 
         Parameters
         ----------
-        function : callable
-            The native call.
         budget : Budget
             ``budget.stop`` is watched, and set at a first Ctrl-C; a second Ctrl-C is raised.
         limit_s : float or None
@@ -169,14 +166,14 @@ class Worker:
         tick : callable
             Called from the waiting thread every few hundredths of a second, to show progress.
         grace_s : float, optional
-            Seconds between asking and abandoning; :data:`GRACE_S` when not given.
+            Seconds between asking and abandoning; by default :data:`GRACE_S`.
 
         Raises
         ------
         KeyboardInterrupt
             At a second Ctrl-C.
         Exception
-            Whatever the call raised.
+            Any exception that the call raised.
         """
         call = _Call(function)
         del function
@@ -193,7 +190,7 @@ class Worker:
                         continue
                     if patience.is_over():
                         self.abandoned = True
-                        return Guarded(None, patience.asked, abandoned=True)
+                        return CallOutcome(None, patience.asked, abandoned=True)
             except KeyboardInterrupt:
                 if budget.stop.is_set():
                     self.abandoned = True
@@ -201,10 +198,10 @@ class Worker:
                 budget.stop.set()
         if call.error is not None:
             raise call.error
-        return Guarded(call.value, patience.asked, abandoned=False)
+        return CallOutcome(call.value, patience.asked, abandoned=False)
 
     def settle(self, last: Callable[[], None]) -> None:
-        """Make a last call of one solve, and wait for it; the worker can be used again."""
+        """Make the last call of a solve, and wait for it; the worker can be reused."""
         call = _Call(last)
         self._inbox.put(call)
         while not call.finished:
@@ -216,7 +213,7 @@ class Worker:
     def close(self, last: Callable[[], None] | None = None) -> None:
         """End the thread after a last call, and wait for its end unless a call was abandoned.
 
-        The last call frees the native objects: behind an abandoned call it waits until that returns.
+        The last call frees the native objects; after an abandoned call it waits until that returns.
         """
         if not self._finalizer.alive:
             return
@@ -232,16 +229,16 @@ _idle_lock = threading.Lock()
 
 
 @contextmanager
-def used_again(name: str, last: Callable[[], None]) -> Iterator[Worker]:
-    """Lend a worker that earlier solves have used, or a new one if none is idle.
+def reusable_worker(name: str, last: Callable[[], None]) -> Iterator[Worker]:
+    """Lend an idle worker of earlier solves, or a new one.
 
-    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64 and
-    crashes in the next.
+    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64
+    and crashes at the next.
 
     Parameters
     ----------
     name : str
-        Workers are used again under the same name only.
+        Workers are reused under the same name only.
     last : callable
         Frees the native objects in the worker's thread, after the block.
     """
@@ -260,7 +257,7 @@ def used_again(name: str, last: Callable[[], None]) -> Iterator[Worker]:
 
 
 @contextmanager
-def used_once(name: str, last: Callable[[], None]) -> Iterator[Worker]:
+def single_use_worker(name: str, last: Callable[[], None]) -> Iterator[Worker]:
     """Lend a new worker whose thread ends with the block; ``last`` frees the native objects in it."""
     worker = Worker(name)
     try:

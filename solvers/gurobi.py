@@ -1,4 +1,4 @@
-"""Gurobi, a commercial solver; its pip licence is free and takes small models."""
+"""Gurobi, a commercial solver whose free pip licence covers small models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .base import LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 
 class Gurobi(Adapter):
-    """Direct adapter to gurobipy. Gurobi's own parameters are taken by their names, such as ``MIPFocus``."""
+    """Direct adapter to gurobipy, with Gurobi's own parameters by their names, such as ``MIPFocus``."""
 
     name = "gurobi"
     title = "Gurobi"
@@ -45,24 +45,24 @@ class Gurobi(Adapter):
     }
 
     def means_of(self, name: str) -> str:
-        """What sets a parameter; Gurobi does not distinguish capital letters from small ones."""
+        """Return the means that sets a parameter; Gurobi ignores the case of its name."""
         return super().means_of(name.lower())
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start Gurobi with its licence and apply the options."""
         from .gurobi_session import GurobiSession
 
-        return GurobiSession(budget, options)
+        return GurobiSession(self, budget, options)
 
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
-        """Solutions, the best first: so many by one search, where all integer variables are binary, and then one by one."""
+        """Yield solutions, best first: the first ``count`` by one search if all integers are binary."""
         from .matrix import compile_matrix
-        from .pool import binaries, by_exclusion
+        from .pool import binaries, solve_by_exclusion
 
         self.require_installed()
         matrix = compile_matrix(model)
         if not (binaries(matrix) == matrix.integer).all():
-            yield from by_exclusion(self, model, budget, options)
+            yield from solve_by_exclusion(self.compile(model, budget, options), budget)
             return
         wanted = {"PoolSearchMode": 2, "PoolSolutions": count}
         known = []
@@ -72,10 +72,10 @@ class Gurobi(Adapter):
             if result.termination is not Termination.OPTIMAL:
                 return
         if len(known) == count:
-            yield from by_exclusion(self, model, budget, options, known)
+            yield from solve_by_exclusion(self.compile(model, budget, options), budget, known)
 
     def licensed(self) -> Availability:
-        """Try the licence by starting Gurobi; silent."""
+        """Check the licence by starting Gurobi silently."""
         found = self.installed()
         if not found.ok:
             return found

@@ -1,9 +1,9 @@
 """One model inside one Gurobi.
 
-Gurobi prints its licence and every parameter to stdout unless it is started silent. While it runs it takes Ctrl-C
-for itself and prints about it; when two of its solves overlap, it may keep it for good. So the system's handler is
-put back as soon as it runs and again when it has run, by the C interface: ``signal.signal`` works in the main thread
-only.
+Gurobi prints its licence and every parameter to stdout unless it is started silent. While it runs it handles Ctrl-C
+itself and prints about it; if two of its solves overlap, it may keep the handler for good. So the system's handler
+is restored as soon as it runs and again when it has run, by the C interface: ``signal.signal`` works in the main
+thread only.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gurobipy import GRB
 from ..core.budget import Budget
 from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
-from .base import NativeConflict, Session, SessionResult, Track, settled
-from .gurobi import SOLVER
+from .base import Adapter
 from .matrix import INFINITY, MatrixModel
-from .options import Offered, checked, elsewhere, not_taken, unknown
+from .options import NativeOption, check_option, other_means_error, rejected_value_error, unknown_option_error
+from .session import NativeConflict, Session, SessionResult, Track, settled
 
 _TERMINATIONS = {
     GRB.OPTIMAL: Termination.OPTIMAL,
@@ -62,12 +62,12 @@ _PYTHON_S_HANDLER = _get_handler(signal.SIGINT)
 
 
 def _give_ctrl_c_back() -> None:
-    """Let Ctrl-C come to Python again, where the handler is the one that Python's own table says."""
+    """Restore the system handler by which Ctrl-C reaches Python."""
     _set_handler(signal.SIGINT, _PYTHON_S_HANDLER)
 
 
 def _environment() -> Any:
-    """Start a silent Gurobi environment with whatever licence there is."""
+    """Start a silent Gurobi environment with any available licence."""
     try:
         environment = gp.Env(empty=True)
         environment.setParam("OutputFlag", 0)
@@ -80,13 +80,7 @@ def _environment() -> Any:
 
 
 def licence() -> str:
-    """Try the licence and say when it expires.
-
-    Raises
-    ------
-    SolverUnavailable
-        If there is none, or none that is valid.
-    """
+    """Return the expiry of the licence as text, after trying it; raise SolverUnavailable without one."""
     environment = _environment()
     try:
         model = gp.Model(env=environment)
@@ -100,9 +94,9 @@ def licence() -> str:
 
 
 class GurobiSession(Session):
-    """See :class:`~cwb.solvers.base.Session`."""
+    """See :class:`~cwb.solvers.session.Session`."""
 
-    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         self.track = Track("gurobi")
         self.version = ".".join(map(str, gp.gurobi.version()))
         self.environment = _environment()
@@ -110,12 +104,12 @@ class GurobiSession(Session):
         self._tolerance = options.feasibility_tolerance
         self._took_ctrl_c = False
         try:
-            self._apply(budget, options)
+            self._apply(adapter, budget, options)
         except BaseException:
             self.close()
             raise
 
-    def _apply(self, budget: Budget, options: SolverOptions) -> None:
+    def _apply(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         tolerance = options.feasibility_tolerance
         wanted: dict[str, object] = {
             "LogToConsole": 0,
@@ -131,9 +125,9 @@ class GurobiSession(Session):
         for name, value in wanted.items():
             self._set(name, value)
         for name, value in options.extra.items():
-            if means := SOLVER.means_of(name):
-                raise elsewhere("Gurobi", name, means, what="parameter")
-            self._set(name, self._checked(name, value))
+            if means := adapter.means_of(name):
+                raise other_means_error("Gurobi", name, means, what="parameter")
+            self._set(name, self._check_parameter(name, value))
         if budget.log_file is not None:
             self._set("LogFile", budget.log_file)
             self._set("OutputFlag", 1)
@@ -142,18 +136,18 @@ class GurobiSession(Session):
         try:
             self.model.setParam(name, value)
         except (gp.GurobiError, TypeError, ValueError) as error:
-            raise not_taken("Gurobi", name, value, _one_line(error), what="parameter") from None
+            raise rejected_value_error("Gurobi", name, value, _one_line(error), what="parameter") from None
 
-    def _checked(self, name: str, value: object) -> object:
-        """The value of a parameter in its type: Gurobi itself takes 0.5 for the whole number 0."""
+    def _check_parameter(self, name: str, value: object) -> object:
+        """Convert a parameter's value to its type; Gurobi itself accepts 0.5 as the integer 0."""
         known = {parameter.lower(): parameter for parameter in dir(GRB.Param) if not parameter.startswith("_")}
         if name.lower() not in known:
-            raise unknown("Gurobi", name, known.values(), what="parameter")
+            raise unknown_option_error("Gurobi", name, known.values(), what="parameter")
         _, kind, _, *limits, _ = self.model.getParamInfo(name)
-        return checked("Gurobi", name, value, {name: Offered(kind, *limits)}, what="parameter")
+        return check_option("Gurobi", name, value, {name: NativeOption(kind, *limits)}, what="parameter")
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
-        """Hand the model over as matrices; a range becomes two rows."""
+        """Transfer the model as matrices; a range becomes two rows."""
         self.matrix = matrix
         self.scale = matrix.cost_scale
         model = self.model
@@ -224,7 +218,7 @@ class GurobiSession(Session):
         return self._read()
 
     def _conflict(self) -> NativeConflict | None:
-        """Gurobi's irreducible infeasible subset of a model without quadratic rows."""
+        """Return Gurobi's irreducible infeasible subset of a model without quadratic rows."""
         if self.matrix.quadratic_rows:
             return None
         try:
@@ -256,7 +250,7 @@ class GurobiSession(Session):
         )
 
     def _pool(self) -> list[Any]:
-        """The best points, the best first."""
+        """Return the best points, best first."""
         found = []
         for number in range(self.model.SolCount):
             self.model.Params.SolutionNumber = number
@@ -264,7 +258,7 @@ class GurobiSession(Session):
         return found
 
     def _duals(self) -> list[float]:
-        """Dual values; a row with two sides has those of both."""
+        """Return the dual values; a row with two sides has the sum of both."""
         rows = np.zeros(len(self.matrix.rows))
         for index, added in self._linear_rows:
             rows[index] += added.Pi
@@ -272,7 +266,7 @@ class GurobiSession(Session):
         return found
 
     def _bound(self, termination: Termination) -> float | None:
-        """The search's bound; a continuous convex model has one when it is solved: its objective."""
+        """Return the bound of the search, or the objective of a solved continuous convex model."""
         try:
             bound = self.model.ObjBound
         except (AttributeError, gp.GurobiError):
@@ -303,7 +297,7 @@ class GurobiSession(Session):
         self.model.terminate()
 
     def close(self) -> None:
-        """Free the model and give the licence back."""
+        """Free the model and release the licence."""
         self.model.dispose()
         self.environment.dispose()
 

@@ -1,7 +1,7 @@
-"""HiGHS, the default solver: linear programs, mixed-integer programs, convex quadratic programs, re-solves.
+"""HiGHS, the default solver: linear, mixed-integer and convex quadratic programs, re-solves.
 
-This module is light; the work is in ``highs_session`` (one solve), ``highs_quadratic`` (why a quadratic answer may
-be believed) and ``highs_compiled`` (solving again after changes).
+This module is light; the work is in ``highs_session`` (one solve), ``highs_quadratic`` (certificates of quadratic
+optima) and ``highs_compiled`` (re-solves after changes).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ..core.solver import Capability, SolverOptions
 from .base import COEFFICIENTS, COSTS, DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 if TYPE_CHECKING:
-    from .compiled import Compiled
+    from .compiled_model import CompiledLinearModel
 
 
 class Highs(Adapter):
-    """Direct adapter to highspy. Beside the options of :class:`SolverOptions` it takes HiGHS's own by their names."""
+    """Direct adapter to highspy, with HiGHS's own options by their names beside :class:`SolverOptions`."""
 
     name = "highs"
     title = "HiGHS"
@@ -55,10 +55,10 @@ class Highs(Adapter):
         """Start HiGHS and apply the options."""
         from .highs_session import HighsSession
 
-        return HighsSession(budget, options)
+        return HighsSession(self, budget, options)
 
-    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> Compiled:
-        """Hand a linear Pyomo model over once, to be changed and solved again from the last basis."""
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledLinearModel:
+        """Transfer a linear Pyomo model once, for changes and re-solves from the last basis."""
         from .highs_compiled import HighsCompiled
 
         self.require_installed()

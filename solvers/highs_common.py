@@ -1,4 +1,4 @@
-"""What both ways of using HiGHS need: checked options, and models passed on with nothing lost."""
+"""Common part of both uses of HiGHS: checked options and lossless transfer of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..core.errors import CwbError, Unsupported
 from ..core.solver import Termination
 from ..core.stdout import silent_highs
 from .matrix import MatrixModel
-from .options import Offered, checked, not_taken, read_options
+from .options import NativeOption, check_option, read_options, rejected_value_error
 
 SMALLEST_COEFFICIENT = 1e-12
 """Smaller coefficients than this cannot be kept by HiGHS."""
@@ -46,31 +46,19 @@ FEASIBLE = 2
 
 
 def set_option(highs: Any, name: str, value: object) -> None:
-    """Set one option of HiGHS.
-
-    Raises
-    ------
-    InputError
-        If HiGHS does not know the option or does not take the value.
-    """
+    """Set one option of HiGHS; raise InputError if HiGHS rejects it or its value."""
     if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-        raise not_taken("HiGHS", name, value, offered_options()[name].expected)
+        raise rejected_value_error("HiGHS", name, value, offered_options()[name].expected)
 
 
 def set_own_option(highs: Any, name: str, value: object) -> None:
-    """Set one option that a user gives by HiGHS's name, after its type and range are checked.
-
-    Raises
-    ------
-    InputError
-        If HiGHS does not know the option or does not take the value.
-    """
-    set_option(highs, name, checked("HiGHS", name, value, offered_options()))
+    """Check type and range of a user's option by HiGHS's name, and set it or raise InputError."""
+    set_option(highs, name, check_option("HiGHS", name, value, offered_options()))
 
 
 @cache
-def offered_options() -> dict[str, Offered]:
-    """Options of HiGHS, as it describes them itself."""
+def offered_options() -> dict[str, NativeOption]:
+    """Return the options of HiGHS, from its own descriptions."""
     highs = silent_highs()
     with TemporaryDirectory(prefix="cwb-") as folder:
         path = Path(folder) / "highs.txt"
@@ -88,13 +76,7 @@ def new_highs(threads: int) -> Any:
 
 
 def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
-    """Hand a compiled model to HiGHS, with its costs scaled.
-
-    Raises
-    ------
-    CwbError
-        If HiGHS rejects it.
-    """
+    """Transfer a compiled model to HiGHS, with its costs scaled; raise CwbError if HiGHS rejects it."""
     A = matrix.A
     status = highs.passModel(
         len(matrix.columns),
@@ -118,7 +100,7 @@ def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
 
 
 def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
-    """Hand over the quadratic part of the objective of a model that HiGHS already has."""
+    """Transfer the quadratic part of the objective of a model that HiGHS already has."""
     if not matrix.rows:
         # HiGHS is wrong about quadratic programs without rows.
         highs.addRow(-inf, inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -135,7 +117,7 @@ def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
 
 
 def refuse_lost_coefficients(matrix: MatrixModel) -> None:
-    """Reject coefficients that HiGHS would take for zero, and drop those that are rounding dust."""
+    """Reject coefficients that HiGHS would treat as zero, and drop rounding errors among them."""
     small = np.flatnonzero(np.abs(matrix.A.data) <= SMALLEST_COEFFICIENT)
     if not small.size:
         return
@@ -145,7 +127,7 @@ def refuse_lost_coefficients(matrix: MatrixModel) -> None:
     for k in small:
         if abs(matrix.A.data[k]) > _DUST * largest[row_of[k]]:
             raise Unsupported(
-                f"HiGHS takes coefficients below {SMALLEST_COEFFICIENT:g} for zero, and constraint "
+                f"HiGHS treats coefficients below {SMALLEST_COEFFICIENT:g} as zero, and constraint "
                 f"{matrix.rows[row_of[k]].name} has {matrix.A.data[k]:g} for {matrix.columns[matrix.A.indices[k]].name}: "
                 "state the model in other units (us instead of s, GB instead of bytes)"
             )

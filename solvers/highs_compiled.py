@@ -1,4 +1,4 @@
-"""A linear model that stays inside HiGHS, to be changed and solved again from the last basis."""
+"""Linear model that stays inside HiGHS, for changes and re-solves from the last basis."""
 
 from __future__ import annotations
 
@@ -11,23 +11,19 @@ from numpy.typing import NDArray
 from ..core.budget import Budget
 from ..core.errors import CwbError
 from ..core.solver import SolverOptions
-from .base import Adapter, Session, SessionResult
-from .compiled import Compiled
+from .base import Adapter
+from .compiled_model import CompiledLinearModel
 from .guard import Worker
+from .guarded_solve import run_session
 from .highs_session import HighsSession
 from .matrix import MatrixModel
-from .running import run_session
+from .session import Session, SessionResult
 
 
-class HighsCompiled(Compiled):
-    """A compiled model whose changes are made in HiGHS at once.
+class HighsCompiled(CompiledLinearModel):
+    """Compiled model whose changes are made in HiGHS at once.
 
-    Parameters as of :class:`~cwb.solvers.compiled.Compiled`.
-
-    Parameters
-    ----------
-    session : HighsSession
-        Holds the model.
+    Other parameters are those of :class:`~cwb.solvers.compiled_model.CompiledLinearModel`.
     """
 
     def __init__(
@@ -53,7 +49,7 @@ class HighsCompiled(Compiled):
             raise CwbError("HiGHS did not stop in an earlier solve of this compiled model: compile the model again")
         session = self._session
         session.threads = budget.threads
-        outcome = run_session(session, self._matrix, self._worker, budget, self.assembled)
+        outcome = run_session(session, self._matrix, self._worker, budget, self.assemble)
         self._scale = session.scale
         return outcome, session.version
 

@@ -7,7 +7,7 @@ optimal, is off by 1e-5, cycles for ever, or calls a convex program nonconvex. W
 * the iterations are limited, and a program without rows gets an empty one;
 * its dual values give a lower bound by convex duality, computed here with the true Q, and an answer is optimal only
   when that bound meets the objective;
-* if it does not, the regularization is moved to the point just found, a few times, which takes its effect away;
+* if it does not, the regularization is centred at the point just found, a few times, which removes its effect;
 * if that does not help either, other amounts of regularization are tried, and sides moved outwards by less than the
   feasibility tolerance, which breaks the ties that make it fail;
 * "infeasible" and "unbounded" are settled by linear programs: a feasible convex quadratic program has no optimum
@@ -25,9 +25,9 @@ import scipy.sparse as sp
 from highspy import HighsModelStatus as Status
 
 from ..core.solver import SolverOptions, Termination
-from .base import SessionResult, Track
 from .highs_common import FEASIBLE, new_highs, pass_model, set_option
 from .matrix import FloatArray, MatrixModel
+from .session import SessionResult, Track
 
 ATTEMPTS = ((1e-7, 0.0), (1e-7, 0.1), (1e-9, 0.2), (1e-6, 0.3), (1e-5, 0.1), (1e-6, 0.4))
 """Pairs of a regularization (HiGHS's own comes first) and a part of the feasibility tolerance to move sides by."""
@@ -50,23 +50,15 @@ def solve_quadratic(
 
     Parameters
     ----------
-    highs : highspy.Highs
-        Holds the program, with scaled costs.
-    matrix : MatrixModel
-        The program; convex.
-    scale : float
-        Factor on the costs.
     options : SolverOptions
         ``rel_gap`` loosens the certificate; an own ``qp_regularization_value`` in ``extra`` is the only one tried.
-    track : Track
-        Whether to stop.
     limit_s : float or None
-        Seconds for everything together.
+        Seconds for all attempts together; None is no limit.
 
     Returns
     -------
     SessionResult
-        Optimal with a certificate; numerical where no attempt has one, with the best point found.
+        Optimal with a certificate; numerical if no attempt has one, with the best point found.
     """
     if "qp_iteration_limit" not in options.extra:
         set_option(highs, "qp_iteration_limit", 10_000 + 100 * (len(matrix.columns) + len(matrix.rows)))
@@ -86,7 +78,7 @@ def solve_quadratic(
             highs.clearSolver()
             highs.run()
             left_s -= highs.getRunTime() - before
-            outcome = _proved(highs, matrix, scale, options)
+            outcome = _proved_result(highs, matrix, scale, options)
             if outcome.termination in _SETTLED:
                 return outcome
             best = _better(matrix, best, outcome)
@@ -112,25 +104,19 @@ def _move_sides(highs: Any, matrix: MatrixModel, distance: float, seed: int) -> 
 
 
 def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
-    """Lower bound that row duals prove for a convex quadratic program.
+    """Compute the lower bound that row duals prove for a convex quadratic program.
 
     The Lagrangian with multipliers y is convex with gradient z = c + Q x - A'y at x, so it is at least
-    ``f(x) - y'Ax + ... + z'(w - x)`` for every w; the least over the column bounds is the bound. Where the side
-    that counts does not exist, the multiplier is an error of the solver; it is charged as if the side were at twice
-    the size of x, which makes the bound weak, not wrong, for all points of that size.
+    ``f(x) - y'Ax + ... + z'(w - x)`` for every w; the least over the column bounds is the bound. If the side that
+    counts does not exist, the multiplier is an error of the solver; it is charged as if the side were at twice the
+    size of x, which makes the bound weak, not wrong, for all points of that size.
 
     Parameters
     ----------
-    matrix : MatrixModel
     x : (m,) array
-        Point, near the optimum.
+        Point, ideally near the optimum.
     y : (n,) array
         Row duals: change of the minimized objective per unit of the row's side.
-
-    Returns
-    -------
-    float
-        The bound.
     """
     Qx = matrix.Q @ x
     z = matrix.c + Qx - matrix.A.T @ y
@@ -146,8 +132,8 @@ def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
     return bound
 
 
-def _proved(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> SessionResult:
-    """Read HiGHS's answer to one attempt and keep only what is proved."""
+def _proved_result(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> SessionResult:
+    """Return the proved part of HiGHS's answer to one attempt."""
     status = highs.getModelStatus()
     words = highs.modelStatusToString(status)
     iterations = int(highs.getInfo().qp_iteration_count)
@@ -157,7 +143,7 @@ def _proved(highs: Any, matrix: MatrixModel, scale: float, options: SolverOption
     if point is not None:
         x, bound = point
         size = float(np.abs(matrix.c) @ np.abs(x)) + 0.5 * abs(float(x @ (matrix.Q @ x)))
-        if matrix.minimized(x) - bound <= max(_CERTIFIED, options.rel_gap) * size + 1e-12:
+        if matrix.minimized_objective(x) - bound <= max(_CERTIFIED, options.rel_gap) * size + 1e-12:
             return SessionResult(Termination.OPTIMAL, x, bound, iterations=iterations)
     if status in {Status.kOptimal, Status.kUnbounded, Status.kIterationLimit} and _descends_for_ever(highs, matrix):
         return SessionResult(
@@ -169,7 +155,7 @@ def _proved(highs: Any, matrix: MatrixModel, scale: float, options: SolverOption
 
 
 def _point(highs: Any, matrix: MatrixModel, scale: float) -> tuple[FloatArray, float] | None:
-    """HiGHS's point and the lower bound that its duals prove, if the point is one and feasible."""
+    """Return HiGHS's point, if feasible, and the lower bound that its duals prove."""
     if highs.getInfo().primal_solution_status != FEASIBLE:
         return None
     solution = highs.getSolution()
@@ -180,15 +166,17 @@ def _point(highs: Any, matrix: MatrixModel, scale: float) -> tuple[FloatArray, f
 
 
 def _better(matrix: MatrixModel, one: SessionResult, two: SessionResult) -> SessionResult:
-    """Keep the lower point and the higher bound of two unproved outcomes."""
+    """Combine the lower point and the higher bound of two unproved outcomes."""
     bounds = [outcome.bound for outcome in (one, two) if outcome.bound is not None and outcome.bound > -inf]
-    if one.values is None or (two.values is not None and matrix.minimized(two.values) < matrix.minimized(one.values)):
+    if one.values is None or (
+        two.values is not None and matrix.minimized_objective(two.values) < matrix.minimized_objective(one.values)
+    ):
         one, two = two, one
     return replace(one, bound=max(bounds, default=None), message=one.message or two.message)
 
 
 def _solved_linear(highs: Any, program: MatrixModel) -> Any:
-    """Solve a linear program in a HiGHS of its own, with the threads and tolerances of the first."""
+    """Solve a linear program in a separate HiGHS with the threads and tolerances of the first."""
     other = new_highs(highs.getOptionValue("threads")[1])
     # Presolve of these small programs saves nothing.
     set_option(other, "presolve", "off")
@@ -204,7 +192,7 @@ def _feasibility(matrix: MatrixModel) -> MatrixModel:
 
 
 def _descends_for_ever(highs: Any, matrix: MatrixModel) -> bool:
-    """Look for a direction along which the objective falls for ever, by a linear program over directions in a box."""
+    """Check for a direction of endless descent, by a linear program over directions in a box."""
     zero = np.zeros(len(matrix.columns))
     program = replace(
         matrix,

@@ -1,17 +1,18 @@
 """One model inside one HiGHS.
 
-What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
+Behaviour of HiGHS that an adapter must handle (measured with 1.11 to 1.16):
 
-* options are not checked by highspy: every ``setOptionValue`` is checked here;
-* it prunes a search where a bound comes within ``mip_feasibility_tolerance`` of the incumbent, *absolutely*, and then
-  says that the bound is the incumbent. So the bound is reported that much weaker, and a search whose objective is
-  too small for that to be within the gap is repeated with scaled costs;
+* highspy does not check options: every ``setOptionValue`` is checked here;
+* it prunes a search when a bound comes within ``mip_feasibility_tolerance`` of the incumbent, *absolutely*, and
+  then reports the incumbent as the bound. So the bound is reported that much weaker, and a search whose objective
+  is too small for that to be within the gap is repeated with scaled costs;
 * small coefficients are dropped with a warning: one that may matter is rejected;
-* its scheduler belongs to the thread that first solved, with the number of threads of then;
-* PDLP prints to stdout unless all output is off, and never calls back;
-* from an ill-conditioned basis it may call optimal what misses a row by far, and say that the row is kept;
-* its presolve calls some unbounded programs infeasible, and sometimes it says that it does not know: that is
-  settled by solving again without costs.
+* its scheduler belongs to the thread that first solved, with that thread's number of threads;
+* PDLP prints to stdout unless all output is off, and has no callbacks;
+* from an ill-conditioned basis it may call a point optimal that violates a row by far, and report the row as kept;
+* its presolve calls some feasible integer programs infeasible (1.16), by a rule that is switched off;
+* it calls some unbounded programs infeasible, and sometimes reports that it does not know: that is settled by
+  solving again without costs.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
-from .base import NativeConflict, Session, SessionResult, Track
-from .highs import SOLVER
+from .base import Adapter
 from .highs_common import (
     FEASIBLE,
     TERMINATIONS,
@@ -40,16 +40,20 @@ from .highs_common import (
 )
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
-from .options import elsewhere
+from .options import other_means_error
+from .session import NativeConflict, Session, SessionResult, Track
+
+#: Bit of the presolve rule that enumerates small rows: 1.16 calls feasible programs infeasible with it.
+_ENUMERATION = 1 << 16
 
 #: A row is missed by what is above so many tolerances, and above this part of its terms.
 _MISSED, _ROUNDING = 10.0, 1e-9
 
 
 class HighsSession(Session):
-    """See :class:`~cwb.solvers.base.Session`."""
+    """See :class:`~cwb.solvers.session.Session`."""
 
-    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         self.track = Track("highs")
         self.options = options
         self.threads = budget.threads
@@ -59,9 +63,9 @@ class HighsSession(Session):
         self._log_file = budget.log_file
         self._scheduler_threads: int | None = None
         self._seed = budget.seed
-        self._apply(options)
+        self._apply(adapter, options)
 
-    def _apply(self, options: SolverOptions) -> None:
+    def _apply(self, adapter: Adapter, options: SolverOptions) -> None:
         tolerance = options.feasibility_tolerance
         wanted: dict[str, object] = {
             "random_seed": self._seed % 2**31,
@@ -71,14 +75,15 @@ class HighsSession(Session):
             "primal_feasibility_tolerance": tolerance,
             "mip_feasibility_tolerance": tolerance,
             "mip_min_logging_interval": 1.0,
+            "presolve_rule_off": _ENUMERATION,
         }
         if options.node_limit is not None:
             wanted["mip_max_nodes"] = options.node_limit
         for name, value in wanted.items():
             set_option(self.highs, name, value)
         for name, value in options.extra.items():
-            if means := SOLVER.means_of(name):
-                raise elsewhere("HiGHS", name, means)
+            if means := adapter.means_of(name):
+                raise other_means_error("HiGHS", name, means)
             set_own_option(self.highs, name, value)
         self._uses_pdlp = self.highs.getOptionValue("solver")[1] == "pdlp"
         if self._log_file is None:
@@ -89,7 +94,7 @@ class HighsSession(Session):
         set_option(self.highs, "log_file", self._log_file)
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
-        """Hand the model over; a start is used by mixed-integer models only."""
+        """Transfer the model; only mixed-integer models use a start."""
         self.matrix = matrix
         self.scale = matrix.cost_scale
         refuse_lost_coefficients(matrix)
@@ -115,14 +120,17 @@ class HighsSession(Session):
         self._scheduler_threads = self.threads
         if self.matrix.Q is not None:
             return solve_quadratic(self.highs, self.matrix, self.scale, self.options, self.track, limit_s)
-        outcome = self._settled(self._solve(limit_s), limit_s)
+        outcome = self._settle_unclear(self._solve(limit_s), limit_s)
         if not self.tells_conflict or outcome.termination is not Termination.INFEASIBLE:
             return outcome
         left_s = None if limit_s is None else limit_s - self._last_run_s
         return replace(outcome, conflict=self._conflict(left_s))
 
     def _conflict(self, limit_s: float | None) -> NativeConflict | None:
-        """HiGHS's irreducible infeasible subset of a linear program; of others it may take any time."""
+        """Return HiGHS's irreducible infeasible subset of a linear program.
+
+        For other models it may take arbitrarily long.
+        """
         if self.matrix.is_mixed_integer:
             return None
         set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))
@@ -139,18 +147,21 @@ class HighsSession(Session):
         )
 
     def ask(self) -> None:
-        """Ask to stop. A callback at every simplex iteration is expensive, so it is switched on only now."""
+        """Ask to stop, by a callback that is switched on only now.
+
+        At every simplex iteration it is expensive.
+        """
         self.track.cancel.set()
         if not self.matrix.is_mixed_integer:
             for callback in (self.highs.cbSimplexInterrupt, self.highs.cbIpmInterrupt):
                 callback.subscribe(self._stop_if_asked)
 
     def fall_silent(self) -> None:
-        """Take the callbacks away: one that finds Python gone would abort the process."""
+        """Remove the callbacks: one that runs after Python's end would abort the process."""
         self.highs.disableCallbacks()
 
     def close(self) -> None:
-        """Free the model and let go of the callbacks, which hold this session."""
+        """Free the model and release the callbacks, which hold this session."""
         self.highs.clearCallbacks()
         self.highs.clear()
 
@@ -171,20 +182,24 @@ class HighsSession(Session):
         return again if again.values is not None else outcome
 
     def _again(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
-        """Run once more, from the start: the basis of an earlier solve may be too ill-conditioned to start from.
+        """Solve again from scratch, since an earlier basis may be too ill-conditioned to start from.
 
-        A simplex method that has failed goes without scaling, which had lost it the original problem's tolerances.
+        After an error it runs without scaling, which may have lost the tolerances of the original problem, and then
+        without presolve, which may have lost a feasible point.
         """
-        left_s = None if limit_s is None else limit_s - self._last_run_s
-        if left_s is not None and left_s <= 0:
-            return outcome
-        self.highs.clearSolver()
-        if outcome.termination is Termination.NUMERICAL:
-            return self._run_once(left_s)
-        scaling = self.highs.getOptionValue("simplex_scale_strategy")[1]
-        set_option(self.highs, "simplex_scale_strategy", 0)
-        outcome = self._run_once(left_s)
-        set_option(self.highs, "simplex_scale_strategy", scaling)
+        changes: tuple[dict[str, object], ...] = ({"simplex_scale_strategy": 0}, {"presolve": "off"})
+        for change in ({},) if outcome.termination is Termination.NUMERICAL else changes:
+            if limit_s is not None and (limit_s := limit_s - self._last_run_s) <= 0:
+                return outcome
+            self.highs.clearSolver()
+            before = {name: self.highs.getOptionValue(name)[1] for name in change}
+            for name, value in change.items():
+                set_option(self.highs, name, value)
+            outcome = self._run_once(limit_s)
+            for name, value in before.items():
+                set_option(self.highs, name, value)
+            if outcome.termination is not Termination.ERROR:
+                return outcome
         return outcome
 
     def _run_once(self, limit_s: float | None) -> SessionResult:
@@ -226,9 +241,10 @@ class HighsSession(Session):
         )
 
     def _misses_a_row(self, values: FloatArray) -> bool:
-        """Whether values miss a row by far more than the tolerance: HiGHS looks at activities that it has kept apart.
+        """Check if values violate a row by far more than the tolerance, against activities computed here.
 
-        Rows that were added since the arrays were made are left out.
+        HiGHS itself checks activities that it stores separately. Rows added since the arrays were created are
+        ignored.
         """
         A = self.matrix.A
         x, rows = values[: A.shape[1]], A.shape[0]
@@ -248,7 +264,7 @@ class HighsSession(Session):
         return float(min(info.mip_dual_bound, pruned)) / self.scale
 
     def _linear_bound(self, info: Any, termination: Termination) -> float | None:
-        """Dual objective: that of a basis is the objective, within the tolerances on both sides."""
+        """Return the dual objective; for a basis it is the objective, within tolerances."""
         if termination is not Termination.OPTIMAL:
             return None
         objective = info.objective_function_value
@@ -258,11 +274,11 @@ class HighsSession(Session):
         return float(objective - error * (1.0 + 2.0 * abs(objective))) / self.scale if isfinite(error) else None
 
     def _missing_scale(self, outcome: SessionResult) -> float:
-        """Power of two by which the costs have to grow for the tolerance to be within the gap."""
-        bound = self.matrix.tightened(outcome.bound)
+        """Return the power of two by which costs must grow for the tolerance to be within the gap."""
+        bound = self.matrix.tighten_bound(outcome.bound)
         if outcome.values is None or bound is None:
             return 1.0
-        least = self.matrix.minimized(outcome.values)
+        least = self.matrix.minimized_objective(outcome.values)
         gap = max(self.options.rel_gap, 1e-9)
         size = self.scale * abs(least)
         wanted = 2.0 * self.options.feasibility_tolerance / gap
@@ -270,8 +286,8 @@ class HighsSession(Session):
             return 1.0
         return float(2.0 ** ceil(log2(wanted / size)))
 
-    def _settled(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
-        """Distinguish infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
+    def _settle_unclear(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
+        """Distinguish infeasible from unbounded by solving without costs, if HiGHS cannot or may be wrong."""
         if not self._is_unclear(outcome.termination):
             return outcome
         self.set_costs(np.zeros_like(self.matrix.c))
@@ -299,12 +315,12 @@ class HighsSession(Session):
         )
 
     def set_costs(self, c: FloatArray) -> None:
-        """Replace the costs, given without scale."""
+        """Replace the costs, given unscaled."""
         self.highs.changeColsCost(c.size, np.arange(c.size, dtype=np.int32), c * self.scale)
         self.highs.changeObjectiveOffset(self.matrix.offset * self.scale)
 
     def set_solution(self, outcome: SessionResult) -> None:
-        """A point as a start."""
+        """Pass a point as a start."""
         if outcome.values is not None:
             self.highs.setSolution(outcome.values.size, np.arange(outcome.values.size, dtype=np.int32), outcome.values)
 
@@ -326,6 +342,6 @@ class HighsSession(Session):
 
 
 def _iterations(info: Any) -> int:
-    """Add up the iterations of the algorithms that were used; the others count -1."""
+    """Sum the iterations of the algorithms used; unused ones report -1."""
     counts = (info.simplex_iteration_count, info.ipm_iteration_count, info.pdlp_iteration_count)
     return sum(int(count) for count in counts if count > 0)

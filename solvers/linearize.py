@@ -1,8 +1,8 @@
-"""Take a Pyomo model apart into a linear part and quadratic pieces.
+"""Decomposition of a Pyomo model into a linear part and quadratic pieces.
 
-A model of plain sums is read by :mod:`.plain`. The linear part of any other goes through Pyomo's own compiler. That
-compiler knows no quadratic terms and gives up at the first constraint that is false without any variable, so what it
-cannot take is set aside first (deactivated while it runs) and compiled here.
+A model of plain sums is read by :mod:`.canonical_json`. The linear part of any other goes through Pyomo's own compiler.
+That compiler knows no quadratic terms and fails at the first false constraint without variables, so components that it
+does not support are set aside first (deactivated while it runs) and compiled here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..core.errors import InputError, Unsupported
-from .plain import NotPlain, PlainRows
+from .plain_rows import NotPlain, PlainRows
 
 CONSTANT_TOLERANCE = 1e-8
 """Relative: how far a constraint without variables may be off before it makes the model infeasible."""
@@ -36,7 +36,7 @@ _KNOWN = {Block, BooleanVar, Constraint, Expression, ExternalFunction, Objective
 
 @dataclass(eq=False)
 class LinearParts:
-    """The parts of a model; see :class:`~cwb.solvers.matrix.MatrixModel` for the names."""
+    """Parts of a model; see :class:`~cwb.solvers.matrix.MatrixModel` for the names."""
 
     columns: list[Any]
     rows: list[Any]
@@ -54,7 +54,7 @@ class LinearParts:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """A body that Pyomo's linear compiler cannot take: constant + linear + quadratic terms."""
+    """Body that Pyomo's linear compiler does not support: constant + linear + quadratic terms."""
 
     constant: float
     linear: list[tuple[Any, float]]
@@ -73,7 +73,7 @@ def linear_parts(model: Any) -> LinearParts:
 
 
 def from_compiler(model: Any, objective: Any) -> LinearParts:
-    """Compile any model, with Pyomo's compiler as far as that goes."""
+    """Compile any model, using Pyomo's compiler as far as possible."""
     try:
         info, aside = _compile(model, objective)
         parts = _from_standard_form(info, objective)
@@ -81,12 +81,12 @@ def from_compiler(model: Any, objective: Any) -> LinearParts:
         raise InputError(" ".join(str(error).split())) from None
     if aside:
         _add_pieces(parts, aside, objective)
-    parts.unused = _unused(model, parts.columns)
+    parts.unused = _unused_variables(model, parts.columns)
     return parts
 
 
 def from_plain_rows(model: Any, objective: Any) -> LinearParts:
-    """Read a model of plain sums; raises :class:`~cwb.solvers.plain.NotPlain` for others."""
+    """Read a model of plain sums; raises :class:`~cwb.solvers.plain_rows.NotPlain` for others."""
     plain = PlainRows(model, objective)
     sign = _sign(objective)
     return LinearParts(
@@ -100,7 +100,7 @@ def from_plain_rows(model: Any, objective: Any) -> LinearParts:
         row_lower=plain.lower,
         row_upper=plain.upper,
         quadratic=[],
-        unused=_unused(model, plain.columns),
+        unused=_unused_variables(model, plain.columns),
         contradiction=None,
     )
 
@@ -113,17 +113,17 @@ def _objective(model: Any) -> Any:
     objectives = list(model.component_data_objects(Objective, active=True))
     if len(objectives) > 1:
         raise InputError(
-            f"the model has {len(objectives)} active objectives, a solver takes one: "
+            f"the model has {len(objectives)} active objectives, but a solver supports one: "
             + ", ".join(objective.name for objective in objectives[:3])
         )
     return objectives[0] if objectives else None
 
 
 def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
-    """Run Pyomo's linear compiler; give its answer and the components that were set aside for it.
+    """Run Pyomo's linear compiler; return its result and the components that were set aside.
 
-    When it first stumbles, what has a degree above one or no variables is set aside. If it stumbles again, over terms
-    that cancel out such as x - x or 0*(x*y), everything is: that is slower and always right.
+    At its first failure, components with a degree above one or no variables are set aside. If it fails again, over
+    terms that cancel out such as x - x or 0*(x*y), everything is: that is slower and always right.
     """
     compiler = LinearStandardFormCompiler()
     rounds: tuple[Callable[[int | None], bool] | None, ...] = (None, lambda degree: degree != 1, lambda degree: True)
@@ -156,7 +156,7 @@ def _refuse_unknown_components(model: Any) -> None:
     unknown = model.collect_ctypes(active=True) - _KNOWN
     if unknown:
         kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
-        raise Unsupported(f"the model has components that solvers do not take: {kinds}; write them as constraints")
+        raise Unsupported(f"the model has components that solvers do not support: {kinds}; write them as constraints")
 
 
 def _false(constraint: Any, constant: float) -> str | None:
@@ -184,7 +184,7 @@ def _inactive(components: Sequence[Any]) -> Iterator[None]:
 
 
 def _from_standard_form(info: Any, objective: Any) -> LinearParts:
-    """Turn Pyomo's rows, two for a range, into rows with two sides."""
+    """Convert Pyomo's rows, two for a range, to rows with two sides."""
     constraints = [row.constraint for row in info.rows]
     kinds = np.fromiter((row.bound_type for row in info.rows), dtype=np.int8, count=len(info.rows))
     rhs = np.asarray(info.rhs, dtype=float)
@@ -222,7 +222,7 @@ def _piece(component: Any) -> _Piece:
     if repn.nonlinear_expr is not None:
         what = f"constraint {component.name}" if is_constraint else f"objective {component.name}"
         raise Unsupported(
-            f"{what} is neither linear nor quadratic: the solvers here take no 1/x, exp, log or products of three; "
+            f"{what} is neither linear nor quadratic: the solvers support no 1/x, exp, log or products of three; "
             "state it otherwise (y >= 1/x as x*y >= 1) or approximate it by lines"
         )
     return _Piece(
@@ -237,7 +237,7 @@ def _piece(component: Any) -> _Piece:
 
 
 def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -> None:
-    """Append what was set aside: new columns, the quadratic objective, and rows at the end."""
+    """Append the set-aside components: new columns, the quadratic objective, and rows at the end."""
     pieces = [(component, _piece(component)) for component in components]
     index = {id(v): j for j, v in enumerate(parts.columns)}
     for _, piece in pieces:
@@ -282,7 +282,7 @@ def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:
 
 
 def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], width: int) -> Any:
-    """Symmetric Q with 1/2 x' Q x = sum of the terms, or None without terms."""
+    """Return symmetric Q with 1/2 x' Q x = sum of the terms, or None without terms."""
     if not terms:
         return None
     i = np.array([index[id(v)] for v, _, _ in terms])
@@ -294,8 +294,8 @@ def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], w
     return Q if Q.nnz else None
 
 
-def _unused(model: Any, columns: Sequence[Any]) -> list[Any]:
-    """Find the free variables of active blocks that are no columns; cheap where there are none."""
+def _unused_variables(model: Any, columns: Sequence[Any]) -> list[Any]:
+    """Find the free variables of active blocks that are no columns; fast if there are none."""
     components = list(model.component_objects(Var, active=True))
     if sum(len(component) for component in components) == len(columns):
         return []

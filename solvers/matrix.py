@@ -1,4 +1,4 @@
-"""A Pyomo model as arrays.
+"""Pyomo models as arrays.
 
 One compilation serves every adapter::
 
@@ -6,13 +6,13 @@ One compilation serves every adapter::
     subject to  row_lower <= A x + [1/2 x' Q_k x] <= row_upper
                 lower <= x <= upper,  x_j integer where integer_j
 
-Whatever the model's sense is, the arrays minimize; ``sign`` is -1 where the model maximizes. Fixed variables are
-constants. Constraints without variables are checked and left out, as are constraints without sides.
+The arrays always minimize; ``sign`` is -1 if the model maximizes. Fixed variables are constants. Constraints
+without variables are checked and left out, as are constraints without sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd, inf, isfinite
@@ -26,7 +26,7 @@ from pyomo.core.expr.numvalue import value
 from pyomo.core.staleflag import StaleFlagManager
 
 from ..core.errors import InputError, Unsupported
-from ..core.rows import is_of_arrays
+from ..core.rows import is_of_arrays, row_by_row_reasons
 from ..core.solver import ModelSize, Termination
 from .linearize import LinearParts, linear_parts
 
@@ -45,7 +45,7 @@ _CROSSED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class QuadraticRow:
-    """The quadratic part 1/2 x' Q x of one row, Q symmetric."""
+    """Quadratic part 1/2 x' Q x of one row, Q symmetric."""
 
     row: int
     Q: Any
@@ -53,7 +53,7 @@ class QuadraticRow:
 
 @dataclass(frozen=True, eq=False)
 class MatrixModel:
-    """A model as arrays, see the module's first lines.
+    """Model as arrays, see the module's docstring.
 
     Parameters
     ----------
@@ -62,23 +62,27 @@ class MatrixModel:
     rows : list of ConstraintData
         Pyomo constraints of the rows; n of them, those with a quadratic part last.
     sign : float
-        1 where the Pyomo model minimizes, -1 where it maximizes.
-    c : (m,) array
+        1 if the Pyomo model minimizes, -1 if it maximizes.
     offset : float
+        Constant of the minimized objective.
     Q : (m, m) csc_array or None
-        Symmetric.
+        Symmetric matrix of the objective's quadratic part.
     A : (n, m) csr_array
         Coefficients; also the linear parts of quadratic rows.
     row_lower, row_upper : (n,) array
+        Lower and upper sides of the rows.
     quadratic_rows : tuple of QuadraticRow
+        Quadratic parts of the last rows.
     lower, upper : (m,) array
-    integer : (m,) bool array
+        Lower and upper bounds of the columns.
     unused : list of VarData
         Free variables of active blocks that appear nowhere.
     contradiction : str or None
-        Why no point can be feasible, where that was seen while compiling.
+        Reason why no point can be feasible, if that was found while compiling.
     is_false_for_good : bool
-        Whether the contradiction is not one of bounds, which may be changed later.
+        If the contradiction is not one of bounds, which may be changed later.
+    row_by_row : mapping of str to str
+        Constraints whose rule was called row by row, and why.
     """
 
     columns: list[Any]
@@ -97,10 +101,11 @@ class MatrixModel:
     unused: list[Any] = field(default_factory=list)
     contradiction: str | None = None
     is_false_for_good: bool = False
+    row_by_row: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def size(self) -> ModelSize:
-        """Columns, integer columns, rows and nonzeros, quadratic ones included."""
+        """Numbers of columns, integer columns, rows and nonzeros, quadratic ones included."""
         quadratic = ([] if self.Q is None else [self.Q]) + [row.Q for row in self.quadratic_rows]
         return ModelSize(
             variables=len(self.columns),
@@ -111,10 +116,10 @@ class MatrixModel:
 
     @cached_property
     def cost_scale(self) -> float:
-        """A power of two that lifts the largest cost to at least 1.
+        """Power of two that raises the largest cost to at least 1.
 
-        Solvers stop on *absolute* tolerances of reduced costs and bounds. With costs in seconds they would stop
-        too early and call it optimal: 2 % off with costs of 1e-8. A power of two changes no digit.
+        Solvers stop on *absolute* tolerances of reduced costs and bounds. With costs in seconds they would stop too
+        early and call it optimal: 2 % off with costs of 1e-8. A power of two changes no digit.
         """
         largest = max(
             float(np.abs(self.c).max(initial=0.0)),
@@ -124,22 +129,22 @@ class MatrixModel:
 
     @cached_property
     def is_mixed_integer(self) -> bool:
-        """Whether any column is integer."""
+        """True if any column is integer."""
         return bool(self.integer.any())
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to solve: a contradiction, or no columns."""
+        """True if there is nothing to solve: a contradiction, or no columns."""
         return self.contradiction is not None or not self.columns
 
-    def settled(self) -> Termination | None:
-        """Answer of a model with nothing to solve, else None."""
+    def trivial_termination(self) -> Termination | None:
+        """Return the termination of a model with nothing to solve, else None."""
         if self.contradiction is not None:
             return Termination.INFEASIBLE
         return None if self.columns else Termination.OPTIMAL
 
     def with_settled_bounds(self) -> MatrixModel:
-        """Copy whose bounds, changed since it was compiled, are infinite where huge and a contradiction where crossed."""
+        """Return a copy after changes of bounds, with huge ones infinite and crossed ones a contradiction."""
         lower, upper, row_lower, row_upper = map(np.copy, (self.lower, self.upper, self.row_lower, self.row_upper))
         contradiction = self.contradiction or _settle_bounds(lower, upper, self.columns, "variable")
         contradiction = contradiction or _settle_bounds(row_lower, row_upper, self.rows, "constraint")
@@ -148,23 +153,23 @@ class MatrixModel:
         )
 
     def empty_point(self) -> FloatArray | None:
-        """The only point of a model without columns; None for a contradiction."""
+        """Return the only point of a model without columns; None for a contradiction."""
         return None if self.contradiction is not None else np.zeros(0)
 
-    def minimized(self, x: FloatArray) -> float:
-        """Minimized objective at a point (the model's own is ``sign`` times it)."""
+    def minimized_objective(self, x: FloatArray) -> float:
+        """Compute the minimized objective at a point (the model's own is ``sign`` times it)."""
         quadratic = 0.0 if self.Q is None else 0.5 * float(x @ (self.Q @ x))
         return float(self.c @ x) + quadratic + self.offset
 
     def activity(self, x: FloatArray) -> FloatArray:
-        """Rows' values at a point, quadratic parts included, without the bodies' constants."""
+        """Compute the rows' values at a point, with quadratic parts, without the bodies' constants."""
         values: FloatArray = self.A @ x
         for row in self.quadratic_rows:
             values[row.row] += 0.5 * float(x @ (row.Q @ x))
         return values
 
     def body_constants(self) -> list[float]:
-        """Constant of every row's Pyomo body: the difference of its value from ``activity``."""
+        """Return the constant of every row's Pyomo body: its value less ``activity``."""
         return [
             0.0
             if is_of_arrays(row)
@@ -175,22 +180,22 @@ class MatrixModel:
         ]
 
     def violation(self, x: FloatArray) -> float:
-        """Largest violation of a row or a column bound at a point."""
+        """Compute the largest violation of a row or a column bound at a point."""
         rows = self.activity(x)
         excess = [self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper]
         return max(0.0, *(float(part.max(initial=0.0)) for part in excess))
 
     def start(self) -> FloatArray:
-        """Values that the variables have now, rounded where integer; NaN where there is none."""
+        """Return the present values of the variables, rounded where integer; NaN where missing."""
         values = np.array([np.nan if (v := column.value) is None else v for column in self.columns], dtype=float)
         return np.where(self.integer, np.round(values), values)
 
-    def polished(self, x: FloatArray) -> FloatArray:
-        """A point without a solver's rounding errors: inside the column bounds, integers exact."""
-        return polished(x, self.lower, self.upper, self.integer)
+    def polish_point(self, x: FloatArray) -> FloatArray:
+        """Return a point without rounding errors: inside the column bounds, integers exact."""
+        return clip_and_round(x, self.lower, self.upper, self.integer)
 
     def load(self, x: FloatArray) -> None:
-        """Put values into the Pyomo variables; unused ones without a value get the one nearest to zero."""
+        """Assign values to the Pyomo variables; unused ones without a value get the one nearest to zero."""
         load_values(self.columns, x.tolist())
         for variable in self.unused:
             lower, upper = variable.bounds
@@ -198,8 +203,8 @@ class MatrixModel:
                 nearest = min(max(0.0, -inf if lower is None else lower), inf if upper is None else upper)
                 variable.set_value(nearest, skip_validation=True)
 
-    def tightened(self, bound: float | None) -> float | None:
-        """Round a lower bound up to the next value that the objective can take; None if it says nothing."""
+    def tighten_bound(self, bound: float | None) -> float | None:
+        """Round a lower bound up to the next value that the objective can take; None if it is vacuous."""
         if bound is None or not isfinite(bound) or abs(bound) >= INFINITY:
             return None
         if self.objective_step is None:
@@ -209,7 +214,7 @@ class MatrixModel:
 
     @cached_property
     def objective_step(self) -> float | None:
-        """Step between the values of an objective with integer costs on integer variables; None for another."""
+        """Step between values of an objective with integer costs on integer variables; None for others."""
         costs = self.c[self.c != 0.0]
         if self.Q is not None or not costs.size or not self.integer[self.c != 0.0].all():
             return None
@@ -218,7 +223,7 @@ class MatrixModel:
         return float(gcd(*(int(cost) for cost in np.unique(np.abs(costs)))))
 
 
-def polished(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolArray) -> FloatArray:
+def clip_and_round(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolArray) -> FloatArray:
     """Clip a point to its bounds and round integer values that are within :data:`INTEGRALITY` of an integer."""
     rounded = np.round(x)
     near = integer & (np.abs(x - rounded) <= INTEGRALITY)
@@ -227,7 +232,7 @@ def polished(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolA
 
 
 def load_values(variables: Sequence[Any], values: list[float]) -> None:
-    """Put values into Pyomo variables, as solvers do: unchecked, and all other variables become stale."""
+    """Assign values to Pyomo variables as solvers do: unchecked, with all other variables stale."""
     StaleFlagManager.mark_all_as_stale()
     for variable, number in zip(variables, values, strict=True):
         variable.set_value(number, skip_validation=True)
@@ -241,20 +246,16 @@ def compile_matrix(model: Any) -> MatrixModel:
     model : pyomo.environ.ConcreteModel
         Linear or quadratic, with at most one active objective.
 
-    Returns
-    -------
-    MatrixModel
-
     Raises
     ------
     Unsupported
-        If a constraint or the objective is neither linear nor quadratic, the model has other active components
-        than constraints and objectives, or a variable's domain is neither an interval nor its integers.
+        If a constraint or the objective is neither linear nor quadratic, the model has other active components than
+        constraints and objectives, or a variable's domain is neither an interval nor its integers.
     InputError
         If there are several active objectives, or a number is missing, infinite or not a number.
     """
     with PauseGC():
-        return _assemble(linear_parts(model))
+        return replace(_assemble(linear_parts(model)), row_by_row=row_by_row_reasons(model))
 
 
 def _assemble(parts: LinearParts) -> MatrixModel:
@@ -304,7 +305,7 @@ def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, Bool
 def _bounds_at_once(
     columns: Sequence[Any], domains: list[Any], which: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
-    """What ``column.bounds`` says, the tighter of a variable's own bounds and its domain's, at a tenth of the time."""
+    """Return all columns' ``bounds``, the tighter of own and domain's, at a tenth of the time."""
     sides = []
     for own, side, none, tighter in (("_lb", 0, -inf, np.maximum), ("_ub", 1, inf, np.minimum)):
         listed = list(map(attrgetter(own), columns))
@@ -319,7 +320,7 @@ def _bounds_at_once(
 
 
 def _domains(columns: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
-    """The different domains of variables, and which each has."""
+    """Return the distinct domains of variables, and the index of each variable's."""
     found = list(map(attrgetter("_domain"), columns))
     _, first, which = np.unique(
         np.fromiter(map(id, found), dtype=np.int64, count=len(found)), return_index=True, return_inverse=True
@@ -328,7 +329,7 @@ def _domains(columns: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
 
 
 def integrality(columns: Sequence[Any]) -> BoolArray:
-    """Return which variables are integer.
+    """Return the mask of integer variables.
 
     Raises
     ------
@@ -346,13 +347,13 @@ def _are_integer(columns: Sequence[Any], domains: list[Any], which: NDArray[np.i
         if kinds[k] and not column.is_integer():
             raise Unsupported(
                 f"variable {column.name} has the domain {domain}: "
-                "solvers take real and integer intervals, so choose among values with binary variables"
+                "solvers support real and integer intervals, so choose among values with binary variables"
             )
     return kinds[which]
 
 
 def _settle_bounds(lower: FloatArray, upper: FloatArray, components: Sequence[Any], kind: str) -> str | None:
-    """Make huge bounds infinite and crossed dust equal, in place; give the contradiction if there is one."""
+    """Set huge bounds to infinity and negligibly crossed ones equal, in place; return any contradiction."""
     lower[lower <= -INFINITY] = -inf
     upper[upper >= INFINITY] = inf
     bad = np.isnan(lower) | np.isnan(upper)

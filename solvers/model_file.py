@@ -1,4 +1,4 @@
-"""A compiled model as an MPS or LP file, written by HiGHS with the names that its rows and columns have in Pyomo."""
+"""MPS or LP files of compiled models, written by HiGHS with Pyomo's names of rows and columns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,15 @@ from .matrix import MatrixModel
 _LONGEST = 200
 
 
-def written(matrix: MatrixModel, suffix: str) -> bytes:
-    """Text of a compiled model, in its own sense and without the scale of costs.
+def model_text(matrix: MatrixModel, suffix: str) -> bytes:
+    """Return the text of a compiled model, in its own sense and without the scale of costs.
 
     Parameters
     ----------
     matrix : MatrixModel
         The model, without quadratic constraints.
     suffix : str
-        ``.mps`` or ``.lp``.
-
-    Raises
-    ------
-    Unsupported
-        If the model has quadratic constraints.
+        Suffix of the file format, ``.mps`` or ``.lp``.
     """
     if matrix.quadratic_rows:
         raise Unsupported("quadratic constraints cannot be written from arrays")
@@ -53,7 +48,7 @@ def written(matrix: MatrixModel, suffix: str) -> bytes:
 
 
 def _labels(components: Iterable[Any], letter: str) -> Iterable[str]:
-    """Names that both formats take, each once."""
+    """Return unique names that both formats accept."""
     taken: set[str] = set()
     for index, component in enumerate(components):
         label = cpxlp_label_from_name(component.name).replace(" ", "_")

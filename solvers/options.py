@@ -1,4 +1,4 @@
-"""Options by the solvers' own names: which there are, of which type and range, and what is said of wrong ones."""
+"""Options by the solvers' own names: types, ranges and error messages."""
 
 from __future__ import annotations
 
@@ -31,19 +31,13 @@ _BOOLS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0"
 
 
 @dataclass(frozen=True)
-class Offered:
+class NativeOption:
     """One option of a solver.
 
     Parameters
     ----------
-    kind : type
-        bool, int, float or str.
-    lower, upper : float
-        Range of a number.
     letters : str
-        What a single letter is one of; empty for any other text.
-    words : str
-        The solver's own description.
+        Allowed values of a single-letter option; empty for any other text.
     """
 
     kind: type
@@ -54,7 +48,7 @@ class Offered:
 
     @property
     def expected(self) -> str:
-        """What is taken, in words."""
+        """Allowed values, in words."""
         if self.kind is bool:
             return "true or false"
         if self.kind is str:
@@ -63,13 +57,7 @@ class Offered:
         return f"{number} from {self.lower:g} to {self.upper:g}"
 
     def read(self, value: object) -> bool | int | float | str:
-        """The value in the option's type; text is read, as from a command line.
-
-        Raises
-        ------
-        ValueError
-            If it is none of the type, or out of range.
-        """
+        """Convert a value, or text from a command line, to the option's type, or raise ValueError."""
         if self.kind is str:
             text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""
             is_letter = len(text) == 1 and text in self.letters
@@ -90,45 +78,47 @@ class Offered:
         return int(number) if self.kind is int else float(number)
 
 
-def read_options(text: str) -> dict[str, Offered]:
-    """Options in a file that HiGHS or SCIP has written with their descriptions."""
-    found: dict[str, Offered] = {}
+def read_options(text: str) -> dict[str, NativeOption]:
+    """Read options with descriptions from a file written by HiGHS or SCIP."""
+    found: dict[str, NativeOption] = {}
     for entry in _ENTRY.finditer(text):
         kind, inside = _KINDS[entry["kind"]], (entry["range"] or "")[1:-1]
         if kind in (int, float) and inside:
             lower, upper = map(float, inside.split(","))
-            found[entry["name"]] = Offered(kind, lower, upper, words=entry["words"])
+            found[entry["name"]] = NativeOption(kind, lower, upper, words=entry["words"])
         else:
-            found[entry["name"]] = Offered(kind, letters=inside if kind is str else "", words=entry["words"])
+            found[entry["name"]] = NativeOption(kind, letters=inside if kind is str else "", words=entry["words"])
     return found
 
 
-def checked(title: str, name: str, value: object, offered: Mapping[str, Offered], *, what: str = "option") -> object:
-    """The value of an option that a solver offers, in its type.
+def check_option(
+    title: str, name: str, value: object, offered: Mapping[str, NativeOption], *, what: str = "option"
+) -> object:
+    """Convert the value of a solver's option to its type.
 
     Raises
     ------
     InputError
-        If the solver has no such option, or does not take the value.
+        If the solver has no such option, or does not accept the value.
     """
     if name not in offered:
-        raise unknown(title, name, offered, what=what)
+        raise unknown_option_error(title, name, offered, what=what)
     try:
         return offered[name].read(value)
     except (ValueError, OverflowError):
-        raise not_taken(title, name, value, offered[name].expected, what=what) from None
+        raise rejected_value_error(title, name, value, offered[name].expected, what=what) from None
 
 
-def unknown(title: str, name: str, known: Iterable[str], *, what: str = "option") -> InputError:
-    """What is said of an option that there is not."""
+def unknown_option_error(title: str, name: str, known: Iterable[str], *, what: str = "option") -> InputError:
+    """Return the error for an option that does not exist."""
     return InputError(f"{title} has no {what} {name!r}{did_you_mean(name, known)}")
 
 
-def not_taken(title: str, name: str, value: object, expected: str, *, what: str = "option") -> InputError:
-    """What is said of a value that is not taken."""
-    return InputError(f"{title} does not take {value!r} for its {what} {name}; expected {expected}")
+def rejected_value_error(title: str, name: str, value: object, expected: str, *, what: str = "option") -> InputError:
+    """Return the error for a value that is not accepted."""
+    return InputError(f"{title} does not accept {value!r} for its {what} {name}; expected {expected}")
 
 
-def elsewhere(title: str, name: str, means: str, *, what: str = "option") -> InputError:
-    """What is said of an option that cwb sets by other means."""
-    return InputError(f"{title}'s {what} {name} is set by {means}, not by its own name")
+def other_means_error(title: str, name: str, means: str, *, what: str = "option") -> InputError:
+    """Return the error for an option that cwb sets by other means."""
+    return InputError(f"{title}'s {what} {name} is set by {means}, not directly")

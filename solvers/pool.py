@@ -1,50 +1,40 @@
-"""The best solutions of a model, one after another."""
+"""Best solutions of a model, one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from ..core.budget import Budget
 from ..core.errors import Unsupported
-from ..core.solver import SolverOptions, SolverResult, Termination
+from ..core.solver import SolverResult, Termination
+from .compiled_model import CompiledLinearModel
 from .matrix import BoolArray, FloatArray, MatrixModel
-
-if TYPE_CHECKING:
-    from .base import Adapter
 
 
 def binaries(matrix: MatrixModel) -> BoolArray:
-    """Columns by which solutions are distinguished.
-
-    Raises
-    ------
-    Unsupported
-        If there are none.
-    """
+    """Return the mask of the columns that distinguish solutions; raise Unsupported if there are none."""
     found: BoolArray = matrix.integer & (matrix.lower >= 0.0) & (matrix.upper <= 1.0)
     if not found.any():
-        raise Unsupported("the model has no binary variables, by which solutions of a pool could be distinguished")
+        raise Unsupported("the model has no binary variables to distinguish the solutions of a pool")
     return found
 
 
-def by_exclusion(
-    adapter: Adapter, model: Any, budget: Budget, options: SolverOptions, known: Iterable[FloatArray] = ()
+def solve_by_exclusion(
+    compiled: CompiledLinearModel, budget: Budget, known: Iterable[FloatArray] = ()
 ) -> Iterator[SolverResult]:
-    """Solve, exclude what was found by a row on the binary variables, and solve again.
+    """Solve repeatedly, with each solution excluded by a row on the binary variables.
 
     Parameters
     ----------
-    adapter, model, budget, options
-        Who solves what, and how.
+    compiled : Compiled
+        Model to which a row is added for every solution.
     known : iterable of array
         Points that are excluded from the beginning.
     """
-    compiled = adapter.compile(model, budget, options)
-    matrix = compiled.assembled()
+    matrix = compiled.assemble()
     chosen = np.flatnonzero(binaries(matrix))
     variables = [matrix.columns[j] for j in chosen]
     kept = pyo.ConcreteModel()

@@ -1,8 +1,8 @@
 """One run of a solver that Pyomo drives.
 
-The compiled arrays are written as a Pyomo model again, minimized and with scaled costs as for every session, so that
-all solvers are asked the same. Pyomo's interfaces keep files and options in one place for the whole process, so one
-solve runs at a time. A solver that is a program is ended with its process when it is asked to stop.
+The compiled arrays are written as a Pyomo model again, minimized and with scaled costs as in every session, so that
+all solvers have the same input. Pyomo's interfaces keep files and options in one place for the whole process, so
+one solve runs at a time. A solver that is a program is stopped by ending its process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -29,13 +29,11 @@ from pyomo.opt import TerminationCondition
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track, settled
+from .base import Adapter
 from .matrix import INFINITY, INTEGRALITY, MatrixModel
-from .options import elsewhere, not_taken, unknown
-from .pyomo_known import known
-
-if TYPE_CHECKING:
-    from .pyomo_driven import PyomoDriven
+from .options import other_means_error, rejected_value_error, unknown_option_error
+from .pyomo_options import known_solver
+from .session import Session, SessionResult, Track, settled
 
 _TERMINATIONS = {
     TerminationCondition.optimal: Termination.OPTIMAL,
@@ -74,19 +72,19 @@ _one_at_a_time = threading.Lock()
 
 
 class PyomoSession(Session):
-    """See :class:`~cwb.solvers.base.Session`."""
+    """See :class:`~cwb.solvers.session.Session`."""
 
     grace_s = 5.0
     """A program has a limit of whole seconds, and writes what it has found to a file when it ends."""
 
-    def __init__(self, adapter: PyomoDriven, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: Adapter, factory_name: str, budget: Budget, options: SolverOptions) -> None:
         self.track = Track(adapter.name)
         self.version = adapter.installed().version or "unknown"
         self.title = adapter.title
-        self.known = known(adapter.factory_name)
-        self.is_glpk = adapter.factory_name == "glpk"
+        self.known = known_solver(factory_name)
+        self.is_glpk = factory_name == "glpk"
         with _one_at_a_time:
-            self.solver: Any = pyo.SolverFactory(adapter.factory_name)
+            self.solver: Any = pyo.SolverFactory(factory_name)
         self._log_file = budget.log_file
         self._options = options
         self._mip_gap = options.rel_gap
@@ -110,12 +108,12 @@ class PyomoSession(Session):
 
     def _require_known(self, options: SolverOptions) -> None:
         for name, value in options.extra.items():
-            if means := self.known.reserved.get(name):
-                raise elsewhere(self.title, name, means)
+            if means := self.known.reserved_options.get(name):
+                raise other_means_error(self.title, name, means)
             if self.known.options is not None and name not in self.known.options:
-                raise unknown(self.title, name, sorted(self.known.options))
+                raise unknown_option_error(self.title, name, sorted(self.known.options))
             if any(character.isspace() for character in str(value)):
-                raise not_taken(self.title, name, value, "a value without blanks")
+                raise rejected_value_error(self.title, name, value, "a value without blanks")
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Write the arrays as a Pyomo model."""
@@ -161,7 +159,7 @@ class PyomoSession(Session):
 
     @contextmanager
     def _turn(self) -> Iterator[bool]:
-        """Wait until no other solver of Pyomo's runs; false when asked to stop before."""
+        """Wait until no other solver of Pyomo's runs; False if asked to stop before."""
         while not (is_mine := _one_at_a_time.acquire(timeout=0.05)):
             if self.track.cancel.is_set():
                 break
@@ -172,19 +170,19 @@ class PyomoSession(Session):
                 _one_at_a_time.release()
 
     def _call(self) -> SessionResult:
-        """Solve once; the log, which Pyomo would begin again, is appended to that of earlier solves."""
+        """Solve once; append the log to that of earlier solves, which Pyomo would overwrite."""
         if self._log_file is None:
-            return self._called()
+            return self._call_solver()
         with TemporaryDirectory(prefix="cwb-") as folder:
             log = Path(folder) / "log"
             try:
-                return self._called(logfile=str(log))
+                return self._call_solver(logfile=str(log))
             finally:
                 if log.exists():
                     with Path(self._log_file).open("ab") as kept:
                         kept.write(log.read_bytes())
 
-    def _called(self, **more: Any) -> SessionResult:
+    def _call_solver(self, **more: Any) -> SessionResult:
         arguments: dict[str, Any] = {"load_solutions": False, "tee": False, **more}
         if self._deadline is not None:
             left = max(0.1, self._deadline - monotonic())
@@ -236,7 +234,7 @@ class PyomoSession(Session):
         )
 
     def _values(self, results: Any) -> Any:
-        """The point, if there is one that is integral and keeps to the rows, as exactly as it was written."""
+        """Return the point, as precise as it was written, if there is a feasible integral one."""
         if not len(results.solution):
             return None
         for variable in self.variables:
@@ -246,7 +244,7 @@ class PyomoSession(Session):
         values = np.array([0.0 if v.value is None else v.value for v in self.variables], dtype=float)
         matrix = self.matrix
         fraction = np.abs(values - np.round(values))[matrix.integer]
-        polished = matrix.polished(values)
+        polished = matrix.polish_point(values)
         activity, size = matrix.A @ polished, np.maximum(1.0, abs(matrix.A) @ np.abs(polished))
         excess = np.maximum(matrix.row_lower - activity, activity - matrix.row_upper)
         is_feasible = (
@@ -257,22 +255,24 @@ class PyomoSession(Session):
         return values if is_feasible else None
 
     def _bound(self, results: Any, termination: Termination, values: Any) -> float | None:
-        """What is proved: never more than the gap and the written digits allow."""
+        """Return the proved bound, weakened by the gap and the written digits."""
         matrix = self.matrix
         if termination is Termination.OPTIMAL and values is not None:
-            least = matrix.minimized(values)
+            least = matrix.minimized_objective(values)
             slack = self.known.digits * float(np.abs(matrix.c) @ np.abs(values))
             if matrix.is_mixed_integer:
                 if not self.known.gap:
                     # At which gap it has stopped is not known.
-                    told = self._told(results)
+                    told = self._reported_bound(results)
                     return told if told is not None and told < least - slack else None
                 slack += self._mip_gap / (1.0 - min(self._mip_gap, 0.5)) * abs(least - matrix.offset)
             return least - slack
-        return self._told(results) if matrix.is_mixed_integer and termination not in _WITHOUT_SOLUTION else None
+        return (
+            self._reported_bound(results) if matrix.is_mixed_integer and termination not in _WITHOUT_SOLUTION else None
+        )
 
-    def _told(self, results: Any) -> float | None:
-        """The bound that the solver told, with the error of its digits on the safe side."""
+    def _reported_bound(self, results: Any) -> float | None:
+        """Return the solver's bound, with the error of its digits on the safe side."""
         told = results.problem.lower_bound
         if self.is_glpk:
             lines = _GLPK_BOUND.findall(str(self.solver._log or ""))
@@ -283,14 +283,14 @@ class PyomoSession(Session):
         return float(told - self.known.digits * abs(told)) / self.scale + self.matrix.offset
 
     def ask(self) -> None:
-        """End the solver's process, if it has one: at once, or after a while if it should end by its own time limit."""
+        """End the solver's process, if any; with a delay if its own time limit should end it."""
         self.track.cancel.set()
         time_is_up = self._deadline is not None and monotonic() >= self._deadline
         delay_s = _PATIENCE_S - 1.0 if time_is_up and not self.known.stops_on_interrupt else 0.0
         threading.Thread(target=self._end, args=(delay_s,), name="cwb-end", daemon=True).start()
 
     def _end(self, delay_s: float) -> None:
-        """Signal the program until it has ended; it may not have begun yet."""
+        """Signal the program, which may not have started yet, until it has ended."""
         executable = None
         with suppress(Exception):
             executable = self.solver.executable()
@@ -306,14 +306,14 @@ class PyomoSession(Session):
                     os.kill(child, signal.SIGKILL if is_late else first)
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         self._ended.set()
         self.model = None
         self.variables = []
 
 
 def _as_pyomo(matrix: MatrixModel, scale: float) -> tuple[Any, list[Any]]:
-    """The arrays as a Pyomo model, and its variables in their order."""
+    """Return the arrays as a Pyomo model, with its variables in their order."""
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(len(matrix.columns)))
     variables = list(model.x.values())
@@ -347,14 +347,13 @@ def _finite(bound: float) -> float | None:
 
 
 def _nodes(results: Any) -> int | None:
-    """Nodes of the search, where Pyomo tells them."""
     with suppress(AttributeError, TypeError, ValueError):
         return int(results.solver.statistics.branch_and_bound.number_of_created_subproblems)
     return None
 
 
 def _children(executable: str) -> list[int]:
-    """Processes that this one has started and that run a program; none where there is no ``/proc``."""
+    """Return this process's child processes that run a program; none without ``/proc``."""
     parent, wanted = os.getpid(), os.path.realpath(executable)
     found: list[int] = []
     with suppress(OSError):

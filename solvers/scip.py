@@ -1,4 +1,4 @@
-"""SCIP, a free solver that also takes nonconvex quadratic objectives and quadratic constraints."""
+"""SCIP, a free solver that also supports nonconvex quadratic objectives and quadratic constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import LOG_FILE, SEED, TIME_LIMIT, Adapter, Session
 
 
 class Scip(Adapter):
-    """Direct adapter to pyscipopt. SCIP's own parameters are taken by their names, such as ``limits/solutions``."""
+    """Direct adapter to pyscipopt, with SCIP's own parameters by their names, such as ``limits/solutions``."""
 
     name = "scip"
     title = "SCIP"
@@ -46,7 +46,7 @@ class Scip(Adapter):
         """Start SCIP and apply the options."""
         from .scip_session import ScipSession
 
-        return ScipSession(budget, options)
+        return ScipSession(self, budget, options)
 
 
 SOLVER = Scip()

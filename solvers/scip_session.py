@@ -1,9 +1,9 @@
 """One model inside one SCIP.
 
-A quadratic objective becomes a variable above it: SCIP's objective is linear. ``optimize`` would hold the Python
-lock, so that nobody could wait with a limit; ``optimizeNogil`` does not. SCIP's own Ctrl-C handler is switched off,
-its clock is switched from processor to wall time, and its screen output is off: it would fill the pipe of whoever
-captures it and block for ever.
+A quadratic objective becomes a variable that bounds it from above: SCIP's objective is linear. ``optimize`` would
+hold the Python lock, so that nobody could wait with a limit; ``optimizeNogil`` does not. SCIP's own Ctrl-C handler
+is switched off, its clock is switched from processor to wall time, and its screen output is off: a captured pipe
+would fill and block forever.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, ExprCons
 
 from ..core.budget import Budget
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track, settled
+from .base import Adapter
 from .matrix import INFINITY, MatrixModel
-from .options import Offered, checked, elsewhere, not_taken, read_options
-from .scip import SOLVER
+from .options import NativeOption, check_option, other_means_error, read_options, rejected_value_error
+from .session import Session, SessionResult, Track, settled
 
 _TERMINATIONS = {
     "optimal": Termination.OPTIMAL,
@@ -49,8 +49,8 @@ _WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.
 
 
 @cache
-def offered_parameters() -> dict[str, Offered]:
-    """Parameters of SCIP, as it describes them itself; asked so, a wrong value prints nothing."""
+def offered_parameters() -> dict[str, NativeOption]:
+    """Return the parameters of SCIP from its own descriptions, so that a wrong value prints nothing."""
     model = pyscipopt.Model()
     model.hideOutput()
     with TemporaryDirectory(prefix="cwb-") as folder:
@@ -60,9 +60,9 @@ def offered_parameters() -> dict[str, Offered]:
 
 
 class ScipSession(Session):
-    """See :class:`~cwb.solvers.base.Session`."""
+    """See :class:`~cwb.solvers.session.Session`."""
 
-    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         self.track = Track("scip")
         self.watch: _SolverEvents | None = None
         self.model: Any = pyscipopt.Model()
@@ -81,9 +81,9 @@ class ScipSession(Session):
         for name, value in wanted.items():
             self._set(name, value)
         for name, value in options.extra.items():
-            if means := SOLVER.means_of(name):
-                raise elsewhere("SCIP", name, means, what="parameter")
-            self._set(name, checked("SCIP", name, value, offered_parameters(), what="parameter"))
+            if means := adapter.means_of(name):
+                raise other_means_error("SCIP", name, means, what="parameter")
+            self._set(name, check_option("SCIP", name, value, offered_parameters(), what="parameter"))
         if budget.log_file is not None:
             self.model.setLogfile(budget.log_file)
 
@@ -91,10 +91,12 @@ class ScipSession(Session):
         try:
             self.model.setParam(name, value)
         except (TypeError, ValueError, LookupError, OverflowError):
-            raise not_taken("SCIP", name, value, offered_parameters()[name].expected, what="parameter") from None
+            raise rejected_value_error(
+                "SCIP", name, value, offered_parameters()[name].expected, what="parameter"
+            ) from None
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
-        """Hand the model over, row by row: pyscipopt takes no sparse matrices."""
+        """Transfer the model row by row, since pyscipopt accepts no sparse matrices."""
         self.matrix = matrix
         self.scale = matrix.cost_scale
         model = self.model
@@ -139,7 +141,7 @@ class ScipSession(Session):
         self.model.addCons(ExprCons(self._form(Q) + linear, lhs=lower, rhs=upper))
 
     def _form(self, Q: Any) -> Any:
-        """1/2 x' Q x as an expression."""
+        """Return 1/2 x' Q x as an expression."""
         upper = sp.coo_array(sp.triu(Q))
         x = self.variables
         return pyscipopt.quicksum(
@@ -192,7 +194,10 @@ class ScipSession(Session):
         )
 
     def _duals(self) -> list[float]:
-        """Dual values. A row with one variable is a bound to SCIP, whose dual is told as the reduced cost of the variable."""
+        """Return the dual values of the rows.
+
+        SCIP treats a row with one variable as a bound and reports its dual as the variable's reduced cost.
+        """
         model, matrix = self.model, self.matrix
         rows = np.array([model.getDualsolLinear(row) for row in self.rows])
         columns = np.array([model.getVarRedcost(variable) for variable in self.variables])
@@ -221,19 +226,19 @@ class ScipSession(Session):
         return any(unbounded[np.diff(Q.indptr) > 0].any() for Q in forms)
 
     def best(self) -> Any:
-        """Best point found so far, as an array."""
+        """Return the best point found so far as an array."""
         solution = self.model.getBestSol()
         return np.array([self.model.getSolVal(solution, variable) for variable in self.variables])
 
     def ask(self) -> None:
-        """Ask to stop: SCIP looks between its steps, and the event handler asks once more."""
+        """Ask to stop: SCIP checks between its steps, and the event handler asks once more."""
         self.track.cancel.set()
         # Between two stages SCIP refuses to be interrupted; then the event handler does it, at the next event.
         with suppress(Exception):
             self.model.interruptSolve()
 
     def close(self) -> None:
-        """Free the problem and let go of the event handler, which holds this session."""
+        """Free the problem and release the event handler, which holds this session."""
         self.model.setLogfile(None)
         self.model.freeProb()
         self.variables = []
@@ -242,18 +247,18 @@ class ScipSession(Session):
 
 
 class _SolverEvents(Eventhdlr):  # type: ignore[misc] # pyscipopt has no types
-    """Takes in new solutions and bounds, and stops when asked to."""
+    """Event handler that records new solutions and bounds, and stops SCIP on request."""
 
     def __init__(self, session: ScipSession) -> None:
         self.session = session
 
     def eventinit(self) -> None:
-        """Choose the events."""
+        """Register for the events."""
         for kind in (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.NODESOLVED, SCIP_EVENTTYPE.PRESOLVEROUND):
             self.model.catchEvent(kind, self)
 
     def eventexec(self, event: Any) -> None:
-        """Take in one event."""
+        """Handle one event."""
         session, track = self.session, self.session.track
         if track.cancel.is_set():
             self.model.interruptSolve()

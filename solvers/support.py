@@ -1,4 +1,4 @@
-"""Reject a model that a solver cannot solve, before anything is passed on."""
+"""Rejection of models that a solver cannot solve, before the transfer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ def refuse_what_cannot_be_solved(matrix: MatrixModel, title: str, can: Capabilit
 
     Parameters
     ----------
-    matrix : MatrixModel
-        The compiled model.
-    title : str
-        Name of the solver, for the message.
     can : Capability
-        What the solver can do. A quadratic objective together with integer variables needs ``NONCONVEX_QP``.
+        Capabilities of the solver. A quadratic objective together with integer variables needs ``NONCONVEX_QP``.
 
     Raises
     ------
@@ -26,22 +22,22 @@ def refuse_what_cannot_be_solved(matrix: MatrixModel, title: str, can: Capabilit
         Naming the first thing in the model that the solver cannot do.
     """
     if matrix.is_mixed_integer and Capability.MIP not in can:
-        raise Unsupported(f"{title} takes no integer variables, and the model has {matrix.size.integers}")
+        raise Unsupported(f"{title} supports no integer variables, and the model has {matrix.size.integers}")
     if matrix.quadratic_rows and Capability.QUADRATIC_CONSTRAINTS not in can:
         name = matrix.rows[matrix.quadratic_rows[0].row].name
-        raise Unsupported(f"{title} takes no quadratic constraints, and {name} is one: use --solver scip or gurobi")
+        raise Unsupported(f"{title} supports no quadratic constraints, and {name} is one: use --solver scip or gurobi")
     if matrix.Q is None or Capability.NONCONVEX_QP in can:
         return
     if Capability.CONVEX_QP not in can:
-        raise Unsupported(f"{title} takes no quadratic objective: use --solver scip or gurobi")
+        raise Unsupported(f"{title} supports no quadratic objective: use --solver scip or gurobi")
     if matrix.is_mixed_integer:
         raise Unsupported(
-            f"{title} takes no quadratic objective together with integer variables: use --solver scip or gurobi"
+            f"{title} supports no quadratic objective together with integer variables: use --solver scip or gurobi"
         )
     bad = nonconvex_columns(matrix.Q)
     if bad is not None:
         names = ", ".join(matrix.columns[j].name for j in bad[:3]) + (", ..." if bad.size > 3 else "")
         raise Unsupported(
-            f"{title} takes convex quadratic objectives only, and this one is not convex in {names}: "
+            f"{title} supports only convex quadratic objectives, and this one is not convex in {names}: "
             "use --solver scip or gurobi"
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -27,6 +29,43 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def reference() -> Path:
     """Folder of published and measured numbers."""
     return TESTS / "reference"
+
+
+def _skip_or_fail(missing: str) -> None:
+    """Skip a test that needs a program; fail it where CWB_REQUIRE_PROGRAMS=1 says that all of them are installed."""
+    if os.environ.get("CWB_REQUIRE_PROGRAMS") == "1":
+        pytest.fail(f"{missing}, and CWB_REQUIRE_PROGRAMS=1")
+    pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def require_program() -> Callable[..., str]:
+    """Give the path of the first of some programs that is installed, or skip the test."""
+
+    def find(*names: str) -> str:
+        for name in names:
+            if path := shutil.which(name):
+                return path
+        _skip_or_fail(f"{names[0]} is not installed")
+        raise AssertionError
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def require_solver() -> Callable[[str], Any]:
+    """Give the adapter of a solver, or skip the test where its package or program is missing."""
+
+    def find(name: str) -> Any:
+        from cwb import solvers
+
+        solver = solvers.get(name)
+        installed = solver.installed()
+        if not installed.ok:
+            _skip_or_fail(installed.message)
+        return solver
+
+    return find
 
 
 @pytest.fixture(scope="session")

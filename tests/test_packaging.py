@@ -57,7 +57,7 @@ def test_the_wheel_holds_code_and_data(tmp_path):
         "instances/schema.json",
         "instances/workloads/gpt-3.json",
         "instances/suites/smoke.toml",
-        "harness/papers/te-ccl.toml",
+        "studies/papers/te-ccl.toml",
         "examples/my_flow/my_flow.py",
     ):
         assert f"cwb/{file}" in names

@@ -1,9 +1,7 @@
-"""Lower bounds on several collectives at once, exact, with certificates.
+"""Exact lower bounds on several concurrent collectives, with certificates.
 
-Cuts that all of them cross, and lengths of links.
-
-The bounds of :mod:`.schedule_bounds` are those of one collective. Here the bytes of all collectives that must leave a
-set of nodes add up, and so do their bytes times distances. The verifier recomputes both from the certificate alone.
+Unlike :mod:`.schedule_bounds`, which bounds one collective, these add up, over all collectives, the bytes that must
+cross a cut, and bytes times distances. The verifier recomputes both from the certificate alone.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.bounds import CutCertificate, LengthCertificate
-from ...core.collective import CollectiveKind
 from ...core.conditions import conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from .schedule_bounds import DemandGroup, arrived, bytes_leaving, group_of, link_distances
+from .schedule_bounds import DemandGroup, bytes_leaving, earliest_arrival, group_of, link_distances
 
 #: Sets times collectives that are looked at.
 _EFFORT = 200_000
@@ -31,24 +28,16 @@ _BLOCK = 256
 
 
 def groups_of(instance: Instance) -> list[DemandGroup]:
-    """List what all collectives of an instance demand."""
-    return [group_of(instance.of_one(demand)) for demand in instance.demands]
+    """List the demands of all collectives of an instance."""
+    return [group_of(instance.with_single_demand(demand)) for demand in instance.demands]
 
 
 def candidate_sets(topology: Topology, groups: Sequence[DemandGroup], sides: Sequence[int] = ()) -> list[Bools]:
-    """List sets of nodes that data may find hard to leave.
+    """List node sets that are likely bottlenecks for outgoing data.
 
-    These are single ranks, the first k nodes, all ranks of one group, on a grid what lies before a plane, and what is
-    within some hops of a rank; and the complements of all.
-
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    groups : sequence of DemandGroup
-        Collectives.
-    sides : sequence of int
-        Of a grid whose nodes are numbered row by row, the sides, the last one first; otherwise empty.
+    Candidates are single ranks, the first k nodes, the ranks of one group, the nodes before a plane of a grid, the
+    nodes within some hops of a rank, and the complements of all these. ``sides`` are those of a grid with row-major
+    node numbers, the last one first, or empty.
     """
     nodes = len(topology.nodes)
     number = np.arange(nodes)
@@ -70,19 +59,15 @@ def candidate_sets(topology: Topology, groups: Sequence[DemandGroup], sides: Seq
 def joint_cut(
     instance: Instance, groups: Sequence[DemandGroup], sets: Iterable[Bools]
 ) -> tuple[Fraction, CutCertificate] | None:
-    """The largest bound by a set of nodes: when the bytes of all collectives that must leave it have arrived outside.
+    """Return the largest cut bound of the given sets; None if no data must leave them.
 
-    Latency counts, see :class:`~cwb.core.bounds.CutCertificate`.
-
-    Returns
-    -------
-    tuple or None
-        None where nothing must leave any of the sets.
+    The bound of a set is the earliest time by which all bytes that must leave it can have arrived outside; latency
+    counts, see :class:`~cwb.core.bounds.CutCertificate`.
 
     Raises
     ------
     InputError
-        If data must leave a set that no link leaves.
+        If data must leave a set without outgoing links.
     """
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
@@ -91,12 +76,12 @@ def joint_cut(
     order = np.argsort(delays, kind="stable")
     nodes = [np.array([topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
     best: tuple[float, Bools] | None = None
-    known: dict[tuple[int, int, bool], float] = {}
+    known: dict[tuple[int, bytes], float] = {}
 
     def leaving_bytes(number: int, inside: Bools) -> float:
-        key = number, int(inside.sum()), bool(inside[0])
+        key = number, inside.tobytes()
         if key not in known:
-            known[key] = float(_leaving(groups[number], inside))
+            known[key] = float(bytes_leaving(groups[number], inside))
         return known[key]
 
     for inside in sets:
@@ -112,49 +97,41 @@ def joint_cut(
     if best is None:
         return None
     inside = best[1]
-    crossing = sum((_leaving(group, inside[at]) for group, at in zip(groups, nodes, strict=True)), Fraction(0))
+    crossing = sum((bytes_leaving(group, inside[at]) for group, at in zip(groups, nodes, strict=True)), Fraction(0))
     leaving_links = [topology.links[link] for link in np.flatnonzero(inside[ends[:, 0]] & ~inside[ends[:, 1]]).tolist()]
     late = any(link.latency_s for link in leaving_links)
-    least_s = arrived(crossing, [(link.latency_s, link.bandwidth_Bps) for link in leaving_links])
+    least_s = earliest_arrival(crossing, [(link.latency_s, link.bandwidth_Bps) for link in leaving_links])
     return least_s, CutCertificate(tuple(np.flatnonzero(inside).tolist()), late)
 
 
-def _leaving(group: DemandGroup, inside: Bools) -> Fraction:
-    return bytes_leaving(group, int(inside.sum()), root_inside=bool(inside[0]))
-
-
 def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
-    """List what one rank alone has and one rank alone needs.
+    """List source, target and bytes of data that only one rank has and only one needs.
 
-    Source, target and bytes of every pair, over all collectives.
+    The pairs of all collectives are listed.
     """
     source, target, sizes = list[int](), list[int](), list[Fraction]()
     for demand in instance.demands:
-        group = group_of(instance.of_one(demand))
-        if demand.collective is CollectiveKind.ALL_TO_ALL:
-            part = group.part_bytes
-            given = [(s, t, part) for s in group.ranks for t in group.ranks if s != t]
-        else:
-            bytes_of = conditions(demand, instance.npus).bytes_of.items()
-            alone = ((held, needed, size) for (held, needed, _), size in bytes_of if len(held) == len(needed) == 1)
-            given = [(held[0], needed[0], size) for held, needed, size in alone]
-        source += [s for s, _, _ in given]
-        target += [t for _, t, _ in given]
-        sizes += [size for _, _, size in given]
+        asked = conditions(demand, instance.npus)
+        first = np.array([group[0] for group in asked.groups])
+        single = np.array([len(group) == 1 for group in asked.groups])
+        alone = single[asked.held] & single[asked.needed]
+        source += first[asked.held[alone]].tolist()
+        target += first[asked.needed[alone]].tolist()
+        sizes += [asked.size] * int(np.count_nonzero(alone))
     return np.array(source, dtype=np.int64), np.array(target, dtype=np.int64), sizes
 
 
 def joint_length(
     instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], lengths: Sequence[int]
 ) -> tuple[Fraction, LengthCertificate]:
-    """Bound by lengths of links: bytes times distances of all pairs, over bandwidth times length.
+    """Bound the time by the sum of bytes times distances over the sum of bandwidths times lengths.
 
     Parameters
     ----------
     pairs : tuple
-        Of :func:`pairs_of`.
+        Sources, targets and bytes, from :func:`pairs_of`.
     lengths : sequence of int
-        One for every link, at least 0 and not all 0.
+        Length of every link, at least 0 and not all 0.
 
     Raises
     ------

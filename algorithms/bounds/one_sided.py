@@ -1,10 +1,10 @@
-"""One-sided derivatives of an optimum that can only be asked for: by solving again with another bandwidth.
+"""One-sided bandwidth derivatives of an optimum that is known only by re-solving.
 
-Flows, trees and cuts give ``T = M / R`` with a rate R that is concave and piecewise linear in a bandwidth B, since it
-is the value of a linear program in its right-hand side. Three points on a line are then a whole segment: concavity
-leaves no room between them. A line that is found holds until another one takes over, which is where the two lines meet,
-if the optimum asked there is on both. Where exact fractions come back, all of this is exact. Times that are largest
-loads, ``T = p + q / B``, are treated alike; for them the points that were asked are what is known.
+Flows, trees and cuts give ``T = M / R``, where the rate R is concave and piecewise linear in a bandwidth B, as the
+value of a linear program in its right-hand side. By concavity, three collinear points prove that the segment
+between them is linear. A line holds up to its intersection with the next one, which is confirmed by an optimum
+there that is on both. With exact fractions all of this is exact. Times that are largest loads, ``T = p + q / B``,
+are treated alike, but for them only the evaluated points are certain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SMALL = Fraction(1, 64)
 
 @dataclass(frozen=True)
 class Law:
-    """A line in coordinates of its own: 1 / T over B for flows, T over 1 / B for loads."""
+    """Straight line in 1 / T over B for flows, in T over 1 / B for loads."""
 
     kind: str
     x0: Number
@@ -50,23 +50,23 @@ class Law:
 
     @classmethod
     def through(cls, kind: str, at: Fraction, seconds: Number, other: Fraction, other_seconds: Number) -> Law:
-        """The law of a kind through two points."""
+        """Return the law of a kind through two points."""
         (x0, y0), (x1, y1) = _point(kind, at, seconds), _point(kind, other, other_seconds)
         return cls(kind, x0, y0, (y1 - y0) / (x1 - x0))
 
     def expects(self, at: Fraction) -> Number | None:
-        """The optimum that it says; None where it says none."""
+        """Return the predicted optimum in seconds; None if the line gives no positive rate."""
         y = self.y0 + self.slope * ((at if self.kind == FLOW else 1 / at) - self.x0)
         if self.kind == LOAD:
             return y
         return 1 / y if y > 0 else None
 
     def derivative(self, at: Fraction, seconds: Number) -> Number:
-        """``dT/dB`` at a point on it."""
+        """Return ``dT/dB`` at a point of the law."""
         return -(seconds**2) * self.slope if self.kind == FLOW else -self.slope / at**2
 
     def meets(self, other: Law) -> Fraction | None:
-        """The bandwidth at which two laws of a kind say the same."""
+        """Return the bandwidth at which two laws of a kind intersect, None if there is none."""
         if self.slope == other.slope:
             return None
         x = (other.y0 - self.y0 + self.slope * self.x0 - other.slope * other.x0) / (self.slope - other.slope)
@@ -76,21 +76,18 @@ class Law:
 
 
 def one_sided(value: Value, at: Fraction, *, up: bool) -> Side | None:
-    """The derivative on one side, and how far what it follows from holds.
+    """Return the derivative on one side and the range over which its law holds.
+
+    None if no optimum is known at ``at`` or at the bandwidths nearby.
 
     Parameters
     ----------
     value : callable
-        The optimum.
+        Optimum in seconds at a bandwidth.
     at : Fraction
-        Bandwidth, more than 0.
+        Bandwidth in B/s, more than 0.
     up : bool
-        Which side.
-
-    Returns
-    -------
-    Side or None
-        None if the optimum is not found at a bandwidth nearby.
+        True for the derivative towards larger bandwidths.
     """
     base = value(at)
     if base is None:
@@ -104,19 +101,18 @@ def one_sided(value: Value, at: Fraction, *, up: bool) -> Side | None:
         for kind in (FLOW, LOAD):
             law = Law.through(kind, at, base, at + step, base if same(far, base) else far)
             if _fits(law.expects(at + step / 2), half, base, far):
-                return _followed(value, law, at, base, at + step)
-    return _without_law(value, at, base, way)
+                return _follow_law(value, law, at, base, at + step)
+    return _extrapolated_side(value, at, base, way)
 
 
 def _fits(expected: Number | None, half: Number, base: Number, far: Number) -> bool:
-    """Whether a law through two points is right between them."""
     if expected is None or isinstance(half, Fraction):
         return expected == half
     return abs(float(expected - half)) <= _OF_CHANGE * abs(float(far - base)) + _OF_OPTIMUM * abs(float(base))
 
 
 def same(one: Number | None, other: Number | None) -> bool:
-    """Whether two optima are the same: fractions exactly, others within a tolerance."""
+    """Return True for equal optima: fractions exactly, floats within :data:`TOLERANCE`."""
     if one is None or other is None:
         return False
     if isinstance(one, Fraction) and isinstance(other, Fraction):
@@ -124,8 +120,8 @@ def same(one: Number | None, other: Number | None) -> bool:
     return abs(float(one - other)) <= TOLERANCE * abs(float(other))
 
 
-def _followed(value: Value, law: Law, at: Fraction, base: Number, good: Fraction) -> Side:
-    """Follow a law from a point at which it holds until it does not, and compare it with a point on the way."""
+def _follow_law(value: Value, law: Law, at: Fraction, base: Number, good: Fraction) -> Side:
+    """Follow a law until it fails, and check it at a point halfway."""
     near = good
     until, good = _end(value, law, at, good)
     check = (at + (good if until is None else until)) / 2
@@ -145,7 +141,7 @@ def _followed(value: Value, law: Law, at: Fraction, base: Number, good: Fraction
 
 
 def _end(value: Value, law: Law, at: Fraction, good: Fraction) -> tuple[Fraction | None, Fraction]:
-    """Where a law ends, None if no end is seen; and the farthest point at which it was found to hold."""
+    """Return the end of a law, None if none is seen, and the farthest point that confirms it."""
     up = good > at
     bad = good
     for doubling in range(1, _DOUBLINGS + 1):
@@ -175,8 +171,8 @@ def _end(value: Value, law: Law, at: Fraction, good: Fraction) -> tuple[Fraction
     return good, good
 
 
-def _without_law(value: Value, at: Fraction, base: Number, way: int) -> Side | None:
-    """The derivative by Richardson's extrapolation of three differences, checked between the farthest two points."""
+def _extrapolated_side(value: Value, at: Fraction, base: Number, way: int) -> Side | None:
+    """Compute the derivative by Richardson extrapolation of three differences, with a check between."""
     steps = [way * at * _SMALL / 2**halving for halving in range(3)]
     found = [value(at + step) for step in steps]
     first, second, third = found
@@ -195,7 +191,7 @@ def _without_law(value: Value, at: Fraction, base: Number, way: int) -> Side | N
 
 
 def _cubic(base: Number, steps: list[Fraction], rates: list[Number], step: Fraction) -> Number:
-    """The cubic through a point and three others, given by their differences over their steps, at a step."""
+    """Evaluate the cubic through a point and three others, given by their difference quotients, at a step."""
     rate: Number = Fraction(0)
     for i, own in enumerate(rates):
         weight = Fraction(1)
@@ -206,5 +202,5 @@ def _cubic(base: Number, steps: list[Fraction], rates: list[Number], step: Fract
 
 
 def _point(kind: str, at: Fraction, seconds: Number) -> tuple[Number, Number]:
-    """Coordinates in which the laws of a kind are lines."""
+    """Return the coordinates in which laws of a kind are straight lines."""
     return (at, 1 / seconds) if kind == FLOW else (1 / at, seconds)

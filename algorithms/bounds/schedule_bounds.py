@@ -1,16 +1,17 @@
-"""Lower bounds on the time of a collective on a network, exact, with certificates that a reader can check.
+"""Exact lower bounds on the time of a collective on a network, with checkable certificates.
 
-Bandwidth: what must leave a set of nodes leaves over the links out of it. One node alone bounds its egress, all but one
-the ingress of that one. An all-reduce must moreover connect any parts of the network twice: once to reduce, once to broadcast.
-An all-to-all uses bandwidth on every link between each two ranks. Latency: data that must travel from s to t takes at
-least the latency of the fastest path.
+Bandwidth: data that must leave a set of nodes crosses the links out of it. A single node bounds its egress, its
+complement the ingress. An all-reduce must connect the parts of any partition twice, once to reduce and once to
+broadcast. An all-to-all uses bandwidth on every link between any two ranks. Latency: data that must travel from s
+to t takes at least the latency of the fastest path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 from operator import itemgetter
 
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.bounds import Certificate, CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective, Pieces
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ..graphs.distances import distances
 
@@ -36,41 +38,34 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class DemandGroup:
-    """What is demanded of which ranks.
+    """Demand of one collective on its ranks.
 
     Parameters
     ----------
-    kind : CollectiveKind
-        The collective.
+    kind : Collective
+        Kind of the collective operation.
     size_bytes : Fraction
-        Its size.
+        Size of the collective in bytes.
     ranks : tuple of int
-        The group, the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a message, first.
+        The group; first the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a
+        message.
     """
 
-    kind: CollectiveKind
+    kind: Collective
     size_bytes: Fraction
     ranks: tuple[int, ...]
 
     @property
     def part_bytes(self) -> Fraction:
-        """Size of one rank's part."""
-        late = self.kind is CollectiveKind.LATE_ALL_REDUCE
-        return self.size_bytes / (len(self.ranks) - 1 if late else len(self.ranks))
+        """Size of one piece of the collective's data."""
+        return self.size_bytes / self.kind.parts_of(len(self.ranks))
 
 
 def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
-    """The largest of the bounds of this module that need no search.
+    """Return the largest of the bounds of this module that need no search.
 
-    These are latency and every single rank, whose links have their latency, for an all-reduce all ranks together, and
-    for an all-to-all links that all have the length 1.
-
-    Parameters
-    ----------
-    instance : Instance
-        A network and a collective.
-    flow : bool
-        Whether the bound is of the flow time of trees, which has no latency.
+    These are latency; every single rank, with the latency of its links; for an all-reduce all ranks together; and
+    for an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency.
 
     Raises
     ------
@@ -78,49 +73,32 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
         If the instance has no explicit network or no demand, or data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
-        parts = (best_bound(instance.of_one(demand), flow=flow) for demand in instance.demands)
+        parts = (best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands)
         return max(parts, key=itemgetter(0))
     latency: Bound = latency_bound(instance)  # also rejects networks in which data cannot reach a rank
     found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance, late=True)]
     kind = group_of(instance).kind
-    if kind is CollectiveKind.ALL_REDUCE:
+    if kind is Collective.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
-    elif kind is CollectiveKind.ALL_TO_ALL:
+    elif kind is Collective.ALL_TO_ALL:
         found.append(length_bound(instance, [1] * len(instance.topology.links)))
     return max(found, key=itemgetter(0))
 
 
 def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCertificate]:
-    """Bytes that must leave a set of nodes over the bandwidth of the links that leave it.
-
-    Parameters
-    ----------
-    instance : Instance
-        A network and a collective.
-    nodes : iterable of int
-        Positions of the nodes in the topology.
-    """
+    """Bound the time by the bytes that must leave nodes, by position, over their outgoing bandwidth."""
     topology, group = instance.topology, group_of(instance)
     inside = set(nodes)
     members = [topology.rank_nodes[rank] in inside for rank in group.ranks]
-    leaving = bytes_leaving(group, sum(members), root_inside=members[0])
+    leaving = bytes_leaving(group, members)
     rate = _rate(topology, lambda a, b: a in inside and b not in inside)
     return _seconds(leaving, rate, "these nodes"), CutCertificate(tuple(sorted(inside)))
 
 
 def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, CutCertificate]:
-    """The largest bound of the egress or ingress of a single rank.
-
-    Parameters
-    ----------
-    instance : Instance
-        A network and a collective.
-    late : bool
-        Whether the latency of the rank's links counts, as it does for all but flow times.
-    """
+    """Return the largest egress or ingress bound of a single rank, if ``late`` with its latency."""
     topology, group = instance.topology, group_of(instance)
     wires, leaving, entering = _wires(topology, late=late)
-    count = len(group.ranks)
     known: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
 
     def seconds(size_bytes: Fraction, links: list[int], whose: str) -> Fraction:
@@ -128,15 +106,14 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
         if key not in known:
             if size_bytes and not links:
                 raise InputError(f"data must leave {whose}, but no link does", place="network.links")
-            known[key] = arrived(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
+            known[key] = earliest_arrival(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
         return known[key]
 
     best = Fraction(0), group.ranks[0], True
     for position, rank in enumerate(group.ranks):
-        node, is_root = topology.rank_nodes[rank], position == 0
-        out = seconds(bytes_leaving(group, 1, root_inside=is_root), leaving[node], f"rank {rank}")
-        come = bytes_leaving(group, count - 1, root_inside=not is_root)
-        into = seconds(come, entering[node], f"all ranks but {rank}")
+        node = topology.rank_nodes[rank]
+        out = seconds(_bytes_alone(group, position), leaving[node], f"rank {rank}")
+        into = seconds(_bytes_alone(group, position, others=True), entering[node], f"all ranks but {rank}")
         best = max(best, (out, rank, True), (into, rank, False), key=itemgetter(0))
     found, rank, egress = best
     node = topology.rank_nodes[rank]
@@ -146,7 +123,7 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
 
 
 def _wires(topology: Topology, *, late: bool) -> tuple[list[Wire], list[list[int]], list[list[int]]]:
-    """Kinds of links, and those of the links out of and into every node."""
+    """Return the kinds of links, and the kinds of the links out of and into every node."""
     kinds: dict[Wire, int] = {}
     leaving, entering = ([list[int]() for _ in topology.nodes] for _ in range(2))
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
@@ -156,8 +133,8 @@ def _wires(topology: Topology, *, late: bool) -> tuple[list[Wire], list[list[int
     return list(kinds), leaving, entering
 
 
-def arrived(size_bytes: Fraction, wires: Iterable[Wire]) -> Fraction:
-    """When so many bytes can have arrived over links at the earliest: the least T with ``sum b max(0, T - a)`` of them."""
+def earliest_arrival(size_bytes: Fraction, wires: Iterable[Wire]) -> Fraction:
+    """Return the earliest time for ``size_bytes`` over the links: the least T of ``sum b max(0, T - a)``."""
     rate, best = Fraction(0), None
     for latency_s, bandwidth_Bps in sorted(wires):
         if best is not None and best <= latency_s:
@@ -169,14 +146,9 @@ def arrived(size_bytes: Fraction, wires: Iterable[Wire]) -> Fraction:
 
 
 def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple[Fraction, PartitionCertificate]:
-    """Bound an all-reduce by the links into disjoint sets of nodes, see :class:`~cwb.core.bounds.PartitionCertificate`.
+    """Bound an all-reduce by the links into disjoint sets of nodes, given by position.
 
-    Parameters
-    ----------
-    instance : Instance
-        A network and an all-reduce.
-    parts : sequence of iterable of int
-        Positions of the nodes of each set in the topology. Nodes in none of them are switches.
+    Nodes in no set are switches, see :class:`~cwb.core.bounds.PartitionCertificate`.
 
     Raises
     ------
@@ -184,7 +156,7 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
         If the collective is another one, the sets overlap, or a compute node is in none.
     """
     topology, group = instance.topology, group_of(instance)
-    if group.kind is not CollectiveKind.ALL_REDUCE:
+    if group.kind is not Collective.ALL_REDUCE:
         raise InputError("expected an all_reduce", place="collective")
     sets = tuple(tuple(sorted(part)) for part in parts)
     part_of = {node: index for index, part in enumerate(sets) for node in part}
@@ -204,17 +176,17 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
 
 
 def crossings(parts: int, *, merged: bool) -> int:
-    """How often an all-reduce enters, or leaves, parts; fewer times where what crosses is merged outside of them."""
+    """Count the times an all-reduce enters, or leaves, parts; fewer if data is merged outside of them."""
     return parts if merged and parts > 1 else 2 * (parts - 1)
 
 
 def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
-    """The largest latency between two ranks of which one needs data of the other: the weighted diameter of the demand.
+    """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter.
 
     Raises
     ------
     InputError
-        If no path leads from one to the other.
+        If no path connects such a pair.
     """
     topology, group = instance.topology, group_of(instance)
     scale = lcm(*(link.latency_s.denominator for link in topology.links)) if topology.links else 1
@@ -222,126 +194,169 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
     common = gcd(*latency) or 1
     latency = [length // common for length in latency]
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
-    best = -1, 0, 0
-    whole = (
-        CollectiveKind.ALL_GATHER,
-        CollectiveKind.REDUCE_SCATTER,
-        CollectiveKind.ALL_REDUCE,
-        CollectiveKind.LATE_ALL_REDUCE,
-        CollectiveKind.ALL_TO_ALL,
-    )
-    backwards = group.kind in (CollectiveKind.REDUCE, CollectiveKind.GATHER)
-    for first, far in _blocks(
-        topology, latency, nodes, nodes if group.kind in whole else nodes[:1], backwards=backwards
-    ):
+    travels = _Travels(group.kind, len(group.ranks))
+    sources, targets = travels.ends(0), travels.ends(1)
+    backwards = len(targets) < len(sources)
+    starts = targets if backwards else sources
+    best = 0, group.ranks[0], group.ranks[0]
+    for first, far in _blocks(topology, latency, nodes, starts, travels, backwards=backwards):
         row, column = np.unravel_index(int(far.argmax()), far.shape)
-        best = max(
-            best, (int(far[row, column]), group.ranks[first + int(row)], group.ranks[int(column)]), key=itemgetter(0)
-        )
+        start = group.ranks[int(starts[first + int(row)])]
+        best = max(best, (int(far[row, column]), start, group.ranks[int(column)]), key=itemgetter(0))
     length, near, other = best
     return length * Fraction(common, scale), DistanceCertificate(*((other, near) if backwards else (near, other)))
 
 
 def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, LengthCertificate]:
-    """Bound an all-to-all by lengths of links, see :class:`~cwb.core.bounds.LengthCertificate`.
+    """Bound an all-to-all by lengths of links, at least 0 and not all 0.
 
-    Parameters
-    ----------
-    instance : Instance
-        A network and an all-to-all.
-    lengths : sequence of int
-        One for every link, at least 0 and not all 0.
+    See :class:`~cwb.core.bounds.LengthCertificate`.
 
     Raises
     ------
     InputError
-        If the collective is another one, a rank cannot be reached, or there are no such lengths.
+        If the collective is another one, a rank cannot be reached, or no lengths are given.
     """
     topology, group = instance.topology, group_of(instance)
-    if group.kind is not CollectiveKind.ALL_TO_ALL:
+    if group.kind is not Collective.ALL_TO_ALL:
         raise InputError("expected an all_to_all", place="collective")
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="lengths")
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
-    total = sum(sum(far.astype(np.int64).ravel().tolist()) for _, far in _blocks(topology, lengths, nodes, nodes))
+    travels = _Travels(group.kind, len(nodes))
+    total = sum(
+        sum(far.astype(np.int64).ravel().tolist())
+        for _, far in _blocks(topology, lengths, nodes, travels.ends(0), travels)
+    )
     sizes = (length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True))
     return group.part_bytes * total / sum(sizes, Fraction(0)), LengthCertificate(tuple(lengths))
 
 
-def bytes_leaving(group: DemandGroup, inside: int, *, root_inside: bool) -> Fraction:
-    """Bytes that must leave a set of nodes with so many ranks of the group: what only they have and others need.
+def bytes_leaving(group: DemandGroup, inside: Sequence[bool] | Bools) -> Fraction:
+    """Return the bytes that must leave a set of nodes: data that only they hold, or sums, that others need.
 
     Parameters
     ----------
     group : DemandGroup
-        The collective.
-    inside : int
-        Number of the group's ranks in the set.
-    root_inside : bool
-        Whether the root or late rank, the first one, is one of them.
+        Collective of one process group.
+    inside : sequence of bool
+        For every rank of the group whether it is in the set.
     """
-    outside = len(group.ranks) - inside
-    if not inside or not outside:
-        return Fraction(0)
-    match group.kind:
-        case CollectiveKind.ALL_GATHER:
-            parts = inside
-        case CollectiveKind.REDUCE_SCATTER:
-            parts = outside
-        case CollectiveKind.ALL_TO_ALL:
-            parts = inside * outside
-        case CollectiveKind.ALL_REDUCE:
-            parts = len(group.ranks)
-        case CollectiveKind.LATE_ALL_REDUCE:
-            parts = len(group.ranks) - 1 if root_inside else inside
-        case CollectiveKind.BROADCAST | CollectiveKind.POINT_TO_POINT:
-            parts = len(group.ranks) if root_inside else 0
-        case CollectiveKind.SCATTER:
-            parts = outside if root_inside else 0
-        case CollectiveKind.REDUCE:
-            parts = 0 if root_inside else len(group.ranks)
-        case CollectiveKind.GATHER:
-            parts = 0 if root_inside else inside
-    return parts * group.part_bytes
+    members = np.asarray(inside, dtype=bool)
+    if group.kind.alike:
+        count = int(np.count_nonzero(members))
+        pieces = _leaving_by_number(group.kind, len(members), count, first=bool(members[0]))
+    else:
+        pieces = _leaving(group.kind, members)
+    return pieces * group.part_bytes
+
+
+def _bytes_alone(group: DemandGroup, position: int, *, others: bool = False) -> Fraction:
+    """Return the bytes that must leave one rank of the group, or all others."""
+    count = len(group.ranks)
+    if group.kind.alike:
+        number, first = (count - 1 if others else 1), (position == 0) is not others
+        return _leaving_by_number(group.kind, count, number, first=first) * group.part_bytes
+    return bytes_leaving(group, (np.arange(count) == position) ^ others)
+
+
+@lru_cache(maxsize=4096)
+def _leaving_by_number(kind: Collective, ranks: int, count: int, *, first: bool) -> int:
+    """Count the pieces that leave ``count`` ranks, among them the first one or not."""
+    members = np.zeros(ranks, dtype=bool)
+    members[:count] = True
+    return _leaving(kind, members if first else members[::-1])
+
+
+def _leaving(kind: Collective, members: Bools) -> int:
+    """Count the pieces that leave some positions."""
+    pieces = _pieces(kind, len(members))
+    some = np.array([members[list(group)].any() for group in pieces.groups])
+    every = np.array([members[list(group)].all() for group in pieces.groups])
+    sources = some if kind.sums else every
+    return int(np.count_nonzero(sources[pieces.held] & ~every[pieces.needed]))
+
+
+@lru_cache(maxsize=2)
+def _pieces(kind: Collective, ranks: int) -> Pieces:
+    pieces = kind.pieces_of(ranks)
+    return replace(pieces, held=np.asarray(pieces.held), needed=np.asarray(pieces.needed))
+
+
+class _Travels:
+    """Required transfers: from the only position with the data, or a contributor, to its receivers."""
+
+    def __init__(self, kind: Collective, ranks: int) -> None:
+        pieces = _pieces(kind, ranks)
+        groups = [np.array(group) for group in pieces.groups]
+        size = np.array([len(group) for group in groups])
+        first = np.array([group[0] for group in groups])
+        held, needed = pieces.held, pieces.needed
+        single = (size[held] == 1) & (size[needed] == 1)
+        self.ranks, self.everywhere = ranks, kind.alike and not kind.rooted
+        self.pairs = first[held[single]], first[needed[single]]
+        others = dict.fromkeys(zip(held[~single].tolist(), needed[~single].tolist(), strict=True))
+        # What several ranks have may come from any of them.
+        self.blocks = [(groups[h], groups[n]) for h, n in others if kind.sums or size[h] == 1]
+
+    def ends(self, side: int) -> Ints:
+        """Return the positions where journeys begin (side 0) or end (1)."""
+        found = np.zeros(self.ranks, dtype=bool)
+        found[self.pairs[side]] = True
+        for group in {id(block[side]): block[side] for block in self.blocks}.values():
+            found[group] = True
+        return np.flatnonzero(found)
+
+    def rows(self, starts: Ints, *, backwards: bool) -> Bools:
+        """Return a mask of the journeys from each start to each position, or backwards, none to itself."""
+        found = np.zeros((len(starts), self.ranks), dtype=bool)
+        row = np.full(self.ranks, -1)
+        row[starts] = np.arange(len(starts))
+        source, target = self.pairs[::-1] if backwards else self.pairs
+        chosen = row[source] >= 0
+        found[row[source[chosen]], target[chosen]] = True
+        for source, target in (block[::-1] if backwards else block for block in self.blocks):
+            rows = row[source]
+            found[np.ix_(rows[rows >= 0], target)] = True
+        found[np.arange(len(starts)), starts] = False
+        return found
 
 
 def link_distances(
     topology: Topology, lengths: Sequence[int], sources: NDArray[np.int64], *, backwards: bool = False
 ) -> NDArray[np.float64]:
-    """Distances between the nodes of a topology whose links have these lengths.
+    """Return distances between nodes under the given lengths of the links.
 
-    :func:`~cwb.algorithms.graphs.distances.distances`.
+    See :func:`~cwb.algorithms.graphs.distances.distances`.
     """
     tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
     return distances(len(topology.nodes), tail, head, lengths, sources, backwards=backwards)
 
 
 def _blocks(
-    topology: Topology,
-    lengths: Sequence[int],
-    nodes: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    *,
-    backwards: bool = False,
+    topology: Topology, lengths: Sequence[int], nodes: Ints, starts: Ints, travels: _Travels, *, backwards: bool = False
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Distances from some nodes, block by block, to all that need their data.
+    """Yield distances from some positions of a group to those that data travels to, and 0 to others.
 
-    With the position of the block's first one.
+    Block by block, with the number of the block's first start.
     """
-    for first in range(0, len(sources), _BLOCK):
-        far = link_distances(topology, lengths, sources[first : first + _BLOCK], backwards=backwards)[:, nodes]
+    for first in range(0, len(starts), _BLOCK):
+        block = starts[first : first + _BLOCK]
+        far = link_distances(topology, lengths, nodes[block], backwards=backwards)[:, nodes]
+        if not travels.everywhere:
+            far = np.where(travels.rows(block, backwards=backwards), far, 0)
         if np.isinf(far).any():
             raise InputError("no path leads from a rank to one that needs its data", place="network.links")
         yield first, far
 
 
 def group_of(instance: Instance) -> DemandGroup:
-    """What an instance demands.
+    """Return the demand of the instance's collective.
 
     Raises
     ------
     InputError
-        If it demands nothing, or of fewer than two ranks.
+        If it demands nothing, or has fewer than two ranks.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
@@ -352,13 +367,12 @@ def group_of(instance: Instance) -> DemandGroup:
 
 
 def _rate(topology: Topology, counts: Callable[[int, int], bool]) -> Fraction:
-    """Bandwidth of all links whose two nodes count."""
+    """Return the total bandwidth of the links whose end nodes satisfy ``counts``."""
     ends = zip(topology.links, topology.link_ends, strict=True)
     return sum((link.bandwidth_Bps for link, (a, b) in ends if counts(a, b)), Fraction(0))
 
 
 def _seconds(size_bytes: Fraction, rate_Bps: Fraction, whose: str) -> Fraction:
-    """Time that the bytes take at the rate."""
     if size_bytes and not rate_Bps:
         raise InputError(f"data must leave {whose}, but no link does", place="network.links")
     return size_bytes / rate_Bps if size_bytes else Fraction(0)

@@ -1,4 +1,4 @@
-"""The best breadth-first all-gather of a network: its values, and the split of the shards that attains them."""
+"""Best breadth-first all-gather of a network: its times, and the split of shards that attains them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .graph import IncomingLinks
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
-    """Pieces ``start`` to ``stop - 1`` of a node's shard come to another node over a link, in a step counted from 0.
+class PieceRanges:
+    """Ranges of pieces of shards, each received over one link in one step.
 
     Parameters
     ----------
     graph : IncomingLinks
-        The network.
+        Network, links by entered node.
     pieces : int
-        Equal pieces of every shard, P.
+        Number P of equal pieces of every shard.
     target, source, slot, step, start, stop : array of int, shape (shares,)
-        Who receives, whose shard, the place of the link among those into the receiver, the step, the first piece and
-        the one behind the last. Receivers are those of the orbit, or all nodes.
+        Receiver, owner of the shard, index of the link among those into the receiver, step from 0, first piece, and
+        end of the pieces (exclusive). Receivers are those of the orbit, or all nodes.
     """
 
     graph: IncomingLinks
@@ -44,46 +44,43 @@ class Shares:
         return self.graph.link[self.target, self.slot]
 
     def carried(self) -> Ints:
-        """Pieces that every link into the receivers carries in every step; one row a step."""
+        """Count the pieces on every link into the receivers; one row per step."""
         link, steps = self.link, int(self.step.max()) + 1
         carried = np.zeros((steps, int(link.max()) + 1), dtype=np.int64)
         np.add.at(carried, (self.step, link), self.stop - self.start)
         return carried
 
     def bandwidth_time(self) -> Fraction:
-        """T_B, equation (2), in M/B: the sum over the steps of the most that a link carries."""
+        """Return T_B, equation (2), in M/B: the largest load of a link, summed over steps."""
         most = int(self.carried().max(axis=1).sum())
         return Fraction(self.graph.degree * most, self.graph.nodes * self.pieces)
 
-    def everywhere(self) -> Shares:
-        """Carry what the orbit receives to all nodes."""
-        shifted = self.graph.shifted
+    def everywhere(self) -> PieceRanges:
+        """Translate the shares of the orbit's receivers to all nodes."""
+        shifted = self.graph.translated_nodes
         times = shifted.shape[1]
         columns = (np.repeat(column, times) for column in (self.slot, self.step, self.start, self.stop))
-        return Shares(self.graph, self.pieces, shifted[self.target].ravel(), shifted[self.source].ravel(), *columns)
+        return PieceRanges(
+            self.graph, self.pieces, shifted[self.target].ravel(), shifted[self.source].ravel(), *columns
+        )
 
-    def one_by_one(self) -> Shares:
-        """Make every piece a share of its own."""
+    def single_pieces(self) -> PieceRanges:
+        """Split every share into single pieces."""
         length = self.stop - self.start
         before = np.cumsum(length) - length
         start = np.repeat(self.start - before, length) + np.arange(int(length.sum()))
         target, source, slot, step = (np.repeat(of, length) for of in (self.target, self.source, self.slot, self.step))
-        return Shares(self.graph, self.pieces, target, source, slot, step, start, start + 1)
+        return PieceRanges(self.graph, self.pieces, target, source, slot, step, start, start + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
-    """What breadth-first broadcasts from all nodes of a network take, and how they are done.
-
-    Parameters
-    ----------
-    graph : IncomingLinks
-        The network.
+    """Times and shares of breadth-first broadcasts from all nodes of a network.
 
     Raises
     ------
     InputError
-        By every property and method, if a node cannot be reached from another one.
+        By every property and method, if some node cannot reach another one.
     Unsupported
         If there are too many pairs of nodes.
     """
@@ -97,7 +94,7 @@ class Broadcast:
 
     @cached_property
     def loads(self) -> tuple[Fraction, ...]:
-        """For every step, the shards that the busiest link carries, ``max_u U_{u,t}``."""
+        """Shards on the busiest link in every step, ``max_u U_{u,t}``."""
         from .kernels import busiest
 
         graph = self.graph
@@ -106,28 +103,21 @@ class Broadcast:
 
     @property
     def pieces(self) -> int:
-        """Fewest pieces of a shard with which nothing is lost: the least common multiple of the loads' denominators."""
+        """Fewest lossless pieces of a shard: the least common multiple of the loads' denominators."""
         return lcm(*(load.denominator for load in self.loads))
 
     def bandwidth(self, degree: int | None = None) -> Fraction:
-        """T_B in units of M/B, equation (2).
+        """Return T_B in units of M/B, equation (2).
 
-        Parameters
-        ----------
-        degree : int, optional
-            How many links have the bandwidth B of a node; without it, the most that a node has.
+        ``degree`` links share the bandwidth B of a node; by default the largest degree.
         """
         return Fraction(degree or self.graph.degree, self.graph.nodes) * sum(self.loads, Fraction(0))
 
-    def split(self, pieces: int | None = None) -> Shares:
-        """A link for every piece of every shard that the orbit receives; none carries more than ``ceil(P U_{u,t})``.
+    def split(self, pieces: int | None = None) -> PieceRanges:
+        """Assign at most ``ceil(P U_{u,t})`` pieces of the shards that the orbit receives to each link.
 
-        Shards that can come over the same links are lined up, and cut where the next link takes over.
-
-        Parameters
-        ----------
-        pieces : int, optional
-            P, the number of pieces of a shard; without it, the fewest with which nothing is lost.
+        Shards with the same possible links are lined up, and cut where the next link takes over. ``pieces`` is P,
+        by default the fewest that lose nothing.
         """
         from .kernels import receive
 
@@ -135,4 +125,4 @@ class Broadcast:
         if pieces * graph.nodes >= 2**62:
             raise Unsupported(f"a shard would have {pieces:,} pieces")
         columns = receive(graph.orbit, graph.own, graph.near, graph.distance, graph.steps, pieces)
-        return Shares(graph, pieces, *columns)
+        return PieceRanges(graph, pieces, *columns)

@@ -1,4 +1,4 @@
-"""Networks as columns: links by the node that they enter, translations where there are any, and distances."""
+"""Networks as arrays: links by the node that they enter, translations if any, and distances."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class IncomingLinks:
     Parameters
     ----------
     names : sequence
-        What nodes are called in messages.
+        Names of the nodes in messages.
     source, link : array of int, shape (nodes, most links into a node)
-        Start and number of every link into a node; where a node has fewer, its own number and -1. If there are
-        translations, they carry the i-th link into a node to the i-th link into another.
+        Start and number of every link into a node, padded with the node itself and -1. Translations carry the i-th
+        link into a node to the i-th link into another.
     degree : int
         The most links into or out of a node.
     digits : tuple of (stride, size)
-        Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its size,
-        carries links to links. Empty if none were found that reach every node from every other one.
+        Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its
+        size, maps links to links. Empty unless translations carry every node to every other one.
     """
 
     names: Sequence[Any]
@@ -48,28 +48,28 @@ class IncomingLinks:
 
     @cached_property
     def orbit(self) -> Ints:
-        """Nodes that translations carry to all others: node 0, or everybody where there are none."""
+        """One node per orbit of the translations: node 0, or all nodes if there are no translations."""
         return np.arange(1 if self.digits else self.nodes)
 
     @cached_property
-    def shifted(self) -> Ints:
-        """Node that each translation (column) carries each node (row) to; the identity alone where there are none."""
+    def translated_nodes(self) -> Ints:
+        """Image of each node (row) under each translation (column); only the identity if there are none."""
         node = np.arange(self.nodes)
-        return moved(node[:, None], node[None, :], self.digits) if self.digits else node[:, None]
+        return translate_nodes(node[:, None], node[None, :], self.digits) if self.digits else node[:, None]
 
     @cached_property
     def known(self) -> Ints:
-        """Nodes to which distances are known: those of the orbit, and the sources of the links into them."""
+        """Nodes with known distances: the orbit, and the sources of the links into it."""
         return np.unique(np.concatenate([self.orbit, self.source[self.orbit].ravel()]))
 
     @cached_property
     def own(self) -> Ints:
-        """Place in ``known`` of every node of the orbit."""
+        """Index in ``known`` of every node of the orbit."""
         return np.searchsorted(self.known, self.orbit)
 
     @cached_property
     def near(self) -> Ints:
-        """Place in ``known`` of the source of every link into the orbit; one row a node."""
+        """Index in ``known`` of the source of every link into the orbit; one row per node."""
         return np.searchsorted(self.known, self.source[self.orbit])
 
     @cached_property
@@ -79,7 +79,7 @@ class IncomingLinks:
         Raises
         ------
         InputError
-            If a node cannot be reached from another one.
+            If some node cannot reach another one.
         Unsupported
             If there are too many pairs.
         """
@@ -87,7 +87,7 @@ class IncomingLinks:
 
         if (pairs := self.nodes * len(self.known)) > MAX_PAIRS:
             raise Unsupported(
-                f"{pairs:,} pairs of nodes of a graph without translations; expected at most {MAX_PAIRS:,}"
+                f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
             )
         zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
         found: NDArray[Any] = distances(self.source, self.known, zero)
@@ -107,10 +107,7 @@ class IncomingLinks:
 
     @property
     def distance_sum(self) -> int:
-        """Sum of the distances of all pairs, which bounds an all-to-all.
-
-        Each pair takes as many links as it is long.
-        """
+        """Sum of the distances in links of all pairs, the link uses of an all-to-all."""
         to_orbit = sum(int(self.distance[row].sum(dtype=np.int64)) for row in self.own)
         return to_orbit * (self.nodes // len(self.orbit))
 
@@ -121,7 +118,7 @@ def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
     Parameters
     ----------
     names : sequence
-        What nodes are called in messages, one for each.
+        Names of the nodes in messages.
     links : array_like of int, shape (links, 2)
         Source and target of every link; parallel links are listed one by one.
 
@@ -137,7 +134,7 @@ def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
         if not count.all():
             raise InputError(f"node {names[int(np.argmin(count))]!r} has no link {where} it", place="network.links")
     digits = translations(source, target, nodes)
-    relative = moved(source, target, digits, -1) if digits else np.zeros_like(source)
+    relative = translate_nodes(source, target, digits, -1) if digits else np.zeros_like(source)
     order = np.lexsort((relative, target))
     slot = np.arange(len(order)) - np.repeat(np.cumsum(into) - into, into)
     sources = np.repeat(np.arange(nodes)[:, None], into.max(), axis=1)
@@ -146,21 +143,16 @@ def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
     return IncomingLinks(names, sources, numbers, int(max(into.max(), out.max())), digits)
 
 
-def moved(node: Ints, by: Ints, digits: tuple[tuple[int, int], ...], sign: int = 1) -> Ints:
-    """Add, or subtract, the digits of other nodes, each modulo its size."""
+def translate_nodes(node: Ints, by: Ints, digits: tuple[tuple[int, int], ...], sign: int = 1) -> Ints:
+    """Add or subtract the digits of other nodes, each modulo its size."""
     parts = ((node // stride + sign * (by // stride)) % size * stride for stride, size in digits)
     return np.asarray(sum(parts, np.int64(0)))
 
 
 def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int], ...]:
-    """Find digits whose shifts are automorphisms, the largest first; such a graph looks the same from every node.
+    """Find digits whose shifts are automorphisms, the largest first, that number all nodes; or none.
 
-    Rings and circulant graphs have one digit, tori and hypercubes one for each dimension.
-
-    Returns
-    -------
-    tuple of (stride, size)
-        Digits that number all nodes, or none.
+    Rings and circulant graphs have one digit, tori and hypercubes one per dimension.
     """
     if len(set(np.bincount(target, minlength=nodes).tolist())) > 1:
         return ()
@@ -183,7 +175,7 @@ def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int
 
 
 def _carries(shift: Ints, source: Ints, target: Ints, edges: Ints) -> bool:
-    """Whether a permutation of the nodes carries links to links, of which the sorted list is known."""
+    """Check that a permutation of the nodes maps the sorted ``edges`` to themselves."""
     nodes = len(shift)
     few = shift[source[:1]] * nodes + shift[target[:1]]  # most permutations already fail at one link
     found = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]

@@ -1,8 +1,7 @@
-"""Distances, classes of shards, and theorem 19 for every node and step.
+"""Compiled kernels: distances, classes of shards, and theorem 19 for every node and step.
 
-The smallest load, and whole pieces that attain it.
-
-Compiled by numba, and imported only when something is computed.
+Theorem 19 gives the smallest load, and whole pieces that attain it. numba is imported only when something is
+computed.
 """
 
 from __future__ import annotations
@@ -16,14 +15,10 @@ from ...core.kernel import kernel
 
 @kernel
 def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
-    """Send whole pieces of classes of shards over links that each carry so many at most.
+    """Assign whole pieces of classes of shards to links of limited capacity.
 
-    Fill ``sent`` (classes x links).
-
-    Returns
-    -------
-    array of bool
-        Links that are too few for the pieces that can come over them alone; none if all are sent.
+    Fill ``sent`` (classes x links); return a mark of links too few for the pieces that need them, none if all are
+    sent.
     """
     classes, width = over.shape
     free, left = _fill(over, counts, capacity, pieces, sent)
@@ -41,10 +36,7 @@ def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
 
 @kernel
 def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
-    """Send what fits, classes with the least choice first.
-
-    Give what is free on every link, and what is left of every class.
-    """
+    """Send pieces greedily, classes with the fewest links first; return free room and unsent pieces."""
     classes, width = over.shape
     sent[:] = 0
     free = np.full(width, capacity)
@@ -67,7 +59,7 @@ def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
 
 @kernel
 def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origin: Any) -> None:
-    """Send more of a class by moving pieces along the way to a link with room."""
+    """Send more of a class by moving pieces along an augmenting path to a link with room."""
     amount, i = min(free[found], left[c]), found
     while origin[i] >= 0:
         amount = min(amount, sent[owner[i], origin[i]])
@@ -84,9 +76,9 @@ def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origi
 
 @kernel
 def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
-    """Find a link with room for more of a class, by moving others' pieces: that link or -1, and the links reached.
+    """Search an augmenting path: return a link with room or -1, and the links reached.
 
-    ``owner`` is whose pieces would take a link, and ``origin`` the link that they would leave, or -1.
+    ``owner`` is the class whose pieces would move to a link, ``origin`` the link that they would leave, or -1.
     """
     classes, width = sent.shape
     begin, end = 0, 0
@@ -112,10 +104,10 @@ def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, o
 
 @kernel
 def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
-    """Raise a load, ``above / below`` shards on a link, until it is enough for all classes.
+    """Raise a load, ``above / below`` shards on a link, until it suffices for all classes.
 
-    Where it is not, a minimum cut names links with a larger quotient, and so on: Newton's method on the value of the
-    minimum cut, which needs no more rounds than there are links.
+    A minimum cut of an insufficient load names links with a larger quotient. This is Newton's method on the value
+    of the minimum cut; it needs no more rounds than there are links.
     """
     classes, width = over.shape
     sent = np.empty((classes, width), np.int64)
@@ -134,7 +126,7 @@ def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
 
 @kernel
 def _within(links: Any, over: Any, counts: Any) -> Any:
-    """Count the shards that can come over some links alone, and these links."""
+    """Count the shards that need links of a set, and the links of the set."""
     shards, size = 0, 0
     for i in range(len(links)):
         size += links[i]
@@ -149,11 +141,9 @@ def _within(links: Any, over: Any, counts: Any) -> Any:
 
 @kernel
 def distances(source: Any, targets: Any, zero: Any) -> Any:
-    """Distances from all nodes (columns) to some (rows), 0 also where there is no path.
+    """Compute distances from all nodes (columns) to some (rows), 0 also without a path.
 
-    ``source`` are the ends of the links into every node.
-
-    ``zero`` is a number of the wanted type.
+    ``source`` holds the tails of the links into every node; ``zero`` is a number of the result's type.
     """
     nodes, width = source.shape
     distance = np.full((len(targets), nodes), zero)
@@ -176,13 +166,10 @@ def distances(source: Any, targets: Any, zero: Any) -> Any:
 
 @kernel
 def _refine(own: int, near: Any, distance: Any, steps: int) -> Any:
-    """Classes of shards that a node receives in the same step over the same links, split by one link after the other.
+    """Partition the shards that a node receives by step and possible links, one link at a time.
 
-    Returns
-    -------
-    label, step, parent, link, size
-        Class of every shard; of every class, the step, the class that it was split off, the link by which, and how many
-        shards it has.
+    Return the class of every shard (label); of every class, its step, the class (parent) and the link that it was
+    split by, and its number of shards (size).
     """
     nodes, width = distance.shape[1], len(near)
     room = steps + 1 + nodes * width
@@ -212,13 +199,10 @@ def _refine(own: int, near: Any, distance: Any, steps: int) -> Any:
 
 @kernel
 def _problems(own: int, near: Any, distance: Any, steps: int) -> Any:
-    """Classes of the shards that a node receives, step by step.
+    """Return the classes of the shards that a node receives, step by step.
 
-    Returns
-    -------
-    first, over, counts, label
-        Classes of step t are ``first[t]`` to ``first[t + 1] - 1``; links that each can come over, and its number of
-        shards; class of every shard, -1 for the node's own.
+    Classes of step t are ``first[t]`` to ``first[t + 1] - 1``; ``over`` and ``counts`` are possible links and
+    number of shards of each; ``label`` is the class of every shard, -1 for the node's own.
     """
     label, step, parent, link, size = _refine(own, near, distance, steps)
     first = np.zeros(steps + 2, np.int64)
@@ -243,7 +227,7 @@ def _problems(own: int, near: Any, distance: Any, steps: int) -> Any:
 
 @kernel
 def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
-    """For every step, the largest load of a link into any of some nodes, as numerators and denominators."""
+    """Return the largest load of a link into the nodes per step, as numerators and denominators."""
     above, below = np.zeros(steps, np.int64), np.ones(steps, np.int64)
     for u in range(len(own)):
         first, over, counts, _ = _problems(own[u], near[u], distance, steps)
@@ -256,7 +240,7 @@ def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
 
 @kernel
 def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces: int) -> Any:
-    """What some nodes receive: columns who, whose shard, slot of the link, step, first piece, piece behind the last."""
+    """Return columns receiver, owner of the shard, slot of the link, step, first piece, end (exclusive)."""
     nodes = distance.shape[1]
     columns, count = np.empty((6, nodes * len(own)), np.int64), 0
     for u in range(len(own)):
@@ -274,7 +258,7 @@ def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces
 
 @kernel
 def _split(target: int, problems: Any, pieces: int, columns: Any, count: int) -> int:
-    """Fill columns with what one node receives, from some place on, and give the place behind."""
+    """Fill columns from index ``count`` with the shares of one node; return the next index."""
     first, over, counts, label = problems
     ends = np.cumsum(counts)
     at, shards = ends - counts, np.empty(len(label), np.int64)

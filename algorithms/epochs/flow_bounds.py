@@ -1,22 +1,21 @@
-"""Lower bounds on the makespan by maximum flows to one node, on the network itself and on the time-expanded network.
+"""Lower bounds on the makespan by maximum flows to one node, static or over time.
 
-Every bound is a test: if it says no for K, no schedule has a makespan of K or less. In a schedule of makespan K,
+Every bound is a test: if it fails for K, no schedule has a makespan of K or less. In a schedule of makespan K,
 trace every chunk that a node g lacks back from g to its source. Traces of different chunks use different starts, so
-all of them together are a flow of one unit for every chunk. The tests differ in what they ask of this flow.
+together they are a flow of one unit per chunk. The tests relax this flow in two ways.
 
-On the network itself, the question is how many starts a link has that can be of use. Let S be chunks that g lacks. On
-link e = (i, j), sorted by time, the n-th start that traces of S use is not before the n-th smallest distance from a
-source of S to i, nor before the (n - C)-th start plus w, where any w epochs take C starts; and it is not after K -
-delay - dist(j, g). So the traces load e with at most U_e(K) starts, and if a maximum flow from the sources to g
-within U(K) is less than the number of chunks in S, no schedule has makespan K. The least cut of that flow is the
-certificate: a set of nodes that holds too few of S's sources and whose links inwards have too few useful starts.
+Static, on the network itself: count the useful starts of every link. Let S be chunks that g lacks. On link e = (i,
+j), sorted by time, the n-th start that traces of S use is not before the n-th smallest distance from a source of S
+to i, nor before the (n - C)-th start plus w, where any w epochs take C starts; and it is not after K - delay -
+dist(j, g). So the traces load e with at most U_e(K) starts, and if a maximum flow from the sources to g within U(K)
+is less than the number of chunks in S, no schedule has makespan K. The minimum cut of that flow is the certificate:
+a set of nodes that holds too few of S's sources and whose incoming links have too few useful starts.
 
-On the network expanded in time, the traces of all chunks that g lacks are a flow over pairs (node, epoch). Where any
-w > 1 epochs take at most C starts, the starts on a link are grouped in blocks of w epochs from the earliest one that
-can be of use; a block has at most C starts, and all of them are taken to arrive as early as one at the block's
-beginning. Chunks wait at nodes that store, and also at the others that a block may have brought them to too early, or
-that they leave in a block; that only helps. So a maximum flow of less than one unit for every chunk proves that no
-schedule has this makespan.
+Over time, on the time-expanded network: the traces of all chunks that g lacks are a flow over pairs (node, epoch).
+Where any w > 1 epochs take at most C starts, the starts on a link are grouped in blocks of w epochs from the
+earliest useful one; a block has at most C starts, all relaxed to arrive as early as one at the block's beginning.
+Chunks wait at nodes that store, and, as a relaxation, at the ends of links with blocks. So a maximum flow of less
+than one unit per chunk proves that no schedule has this makespan.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ MOST_SETS = 24
 
 @dataclass(frozen=True, eq=False)
 class StaticCut:
-    """Why no schedule has the makespan ``epochs - 1`` or less.
+    """Certificate of a static flow that no schedule has the makespan ``epochs - 1`` or less.
 
     Parameters
     ----------
     epochs : int
-        The bound.
+        Lower bound on the makespan in epochs.
     sink : int
         The node that traces lead to.
     threshold : int
-        S has the chunks that the sink lacks and whose source is so many epochs away, or more.
+        S has the chunks that the sink lacks and whose source is at least this many epochs away.
     side : array of bool, shape (nodes,)
         The set of nodes around the sink.
     """
@@ -62,7 +61,7 @@ class StaticCut:
 
 
 class StaticBound:
-    """Tests of one network by static flows."""
+    """Static-flow tests of the makespan on one network."""
 
     def __init__(self, network: EpochNetwork) -> None:
         self.network = network
@@ -74,13 +73,7 @@ class StaticBound:
         self._kind_of = which.reshape(-1)
 
     def capacities(self, sink: int, starts: Ints, epochs: int) -> Ints:
-        """U_e for every link.
-
-        Parameters
-        ----------
-        starts : array of int, shape (kinds, chunks)
-            Earliest n-th start on links of every kind.
-        """
+        """Count the useful starts U_e of every link, from the earliest n-th starts of every kind of links."""
         network = self.network
         last = epochs - network.delay - network.distance[network.head, sink]
         capacity: Ints = counted_starts(starts, self._kind_of, last)
@@ -88,14 +81,14 @@ class StaticBound:
 
     @cached_property
     def _releases(self) -> tuple[Ints, Ints]:
-        """The chunks in the order in which they can be at every node, and when; both of shape (nodes, chunks)."""
+        """Chunks by their earliest arrival at every node, and these arrivals; shapes (nodes, chunks)."""
         network = self.network
         when = np.ascontiguousarray(network.distance[network.source].T)
         nearest = np.argsort(when, axis=1, kind="stable")
         return nearest, np.take_along_axis(when, nearest, axis=1)
 
     def improve(self, at_least: int, sinks: Ints) -> tuple[int, StaticCut | None]:
-        """Raise a bound by tests of some nodes; give it with the last cut that raised it."""
+        """Raise a bound by tests of some nodes; return it with the last cut that raised it."""
         best, proof = at_least, None
         for sink in sinks.tolist():
             for chunks, threshold in self._sets(sink):
@@ -104,12 +97,12 @@ class StaticBound:
         return best, proof
 
     def ordered(self, sinks: Ints) -> Ints:
-        """Nodes in the order of the bounds that they alone give, the largest first."""
+        """Return nodes sorted by the bounds that they give alone, the largest first."""
         own = [self.improve(0, np.array([sink]))[0] for sink in sinks.tolist()]
         return sinks[np.argsort(-np.array(own, dtype=np.int64), kind="stable")]
 
     def _sets(self, sink: int) -> Iterator[tuple[Ints, int]]:
-        """The chunks that a node lacks, then only those farther and farther away, each set with its distance."""
+        """Yield the chunks that a node lacks from at least a distance away, for increasing distances."""
         network = self.network
         lacking = np.flatnonzero(network.lacking[:, sink])
         if not len(lacking):
@@ -155,19 +148,19 @@ class StaticBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpandedCut:
-    """Why no schedule has the makespan ``epochs - 1``: a cut over time around ``sink`` through too few blocks.
+    """Certificate of a time-expanded cut that no schedule has the makespan ``epochs - 1``.
 
-    Every chunk from outside starts in one of the blocks: with a price of 1 for each of them, these windows prove the
-    same.
+    Every chunk from outside starts in one of the blocks, of which there are too few; as windows with a price of 1
+    each, the blocks prove the same.
 
     Parameters
     ----------
     epochs : int
-        The bound.
+        Lower bound on the makespan in epochs.
     sink : int
-        The node.
+        The node that the cut surrounds.
     link, start : array of int, shape (blocks,)
-        The blocks: the link and the first epoch.
+        Link and first epoch of every block.
     """
 
     epochs: int
@@ -176,18 +169,18 @@ class ExpandedCut:
     start: Ints
 
     def certificate(self) -> EpochWindowPrices:
-        """The blocks as windows with prices."""
+        """Return the blocks as windows with price 1."""
         ones = (1,) * len(self.link)
         return EpochWindowPrices(self.epochs, (self.sink,), tuple(self.link.tolist()), tuple(self.start.tolist()), ones)
 
 
 def expanded_edges(network: EpochNetwork, epochs: int) -> int:
-    """Edges of the network expanded in time, at most."""
+    """Return an upper limit on the number of edges of the time-expanded network."""
     return int((epochs // network.window).sum()) + network.nodes * epochs
 
 
 def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tuple[int, ExpandedCut | None]:
-    """Raise a bound by flows to one node, epoch by epoch, as long as it is below a number."""
+    """Raise a bound epoch by epoch, by flows to one node, while it is below ``below``."""
     best, proof = at_least, None
     while best < below and (cut := cut_at(network, sink, best)) is not None:
         best, proof = cut.epochs, cut
@@ -195,7 +188,7 @@ def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tupl
 
 
 def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
-    """The cut that shows why a node cannot have what it lacks after so many epochs; None if there is a flow."""
+    """Return a cut that proves that a node lacks chunks after ``epochs``, None if a flow exists."""
     chunks = np.flatnonzero(network.lacking[:, sink])
     if not len(chunks):
         return None
@@ -217,7 +210,7 @@ def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
     supply = np.zeros(len(keys), dtype=np.int64)
     counts = np.bincount(network.source[chunks], minlength=network.nodes)
     supply[np.searchsorted(keys, sources * width)] = counts[sources]
-    graph = Network.merged(len(keys), tails, heads, capacity.astype(np.int64))
+    graph = Network.from_parallel_edges(len(keys), tails, heads, capacity.astype(np.int64))
     violation = RootedFlow(graph, supply, np.array([at_sink])).violation()
     if violation is None:
         return None
@@ -226,7 +219,7 @@ def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
 
 
 def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tuple[Ints, Ints, Ints]:
-    """List the blocks of every link: the link, the first epoch, and the last from which a chunk is in time."""
+    """Return link, first epoch and last useful epoch of every block."""
     first = release[network.tail]
     last = epochs - network.delay - network.distance[network.head, sink]
     useful = np.flatnonzero((first <= last) & (first < FAR))
@@ -239,7 +232,7 @@ def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tup
 
 @kernel
 def counted_starts(starts: Any, kind_of: Any, last: Any) -> Any:
-    """How many of the starts of its kind each link has up to its last one; shape (links,)."""
+    """Count the starts of its kind up to the last one on each link; shape (links,)."""
     counts = np.empty(len(kind_of), np.int64)
     for link in range(len(kind_of)):
         counts[link] = np.searchsorted(starts[kind_of[link]], last[link], side="right")
@@ -248,21 +241,14 @@ def counted_starts(starts: Any, kind_of: Any, last: Any) -> Any:
 
 @kernel
 def start_times(releases: Any, kinds: Any, far: int) -> Any:
-    """The earliest n-th start on links of every kind.
+    """Compute sorted earliest n-th starts on links of every kind, ``far`` if none; shape (kinds, chunks).
 
     Parameters
     ----------
     releases : array of int, shape (nodes, chunks)
-        When the chunks can be at every node, sorted.
+        Sorted epochs from which the chunks can be at every node; never, if ``far`` or later.
     kinds : array of int, shape (kinds, 3)
-        Tail, window and room.
-    far : int
-        A chunk released then or later never comes.
-
-    Returns
-    -------
-    array of int, shape (kinds, chunks)
-        Sorted; ``far`` where there is none.
+        Tail, window and room of every kind.
     """
     count = releases.shape[1]
     starts = np.empty((len(kinds), count), np.int64)

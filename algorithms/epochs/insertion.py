@@ -1,4 +1,4 @@
-"""Kernels that insert chunks into a schedule: a lazy Dijkstra over all of them at once, against the reservations."""
+"""Kernels that insert chunks into a schedule by a lazy Dijkstra over all of them at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .state import ABSENT, NEVER, SearchState, arc_price, best_start, retrace, t
 
 
 class Heap(NamedTuple):
-    """Entries ``0 .. size - 1``, of which ``size`` is kept by the caller."""
+    """Binary heap in arrays; the caller keeps its ``size``."""
 
     key: Any
     item: Any
@@ -21,13 +21,13 @@ class Heap(NamedTuple):
 
 
 def empty_heap(room: int) -> Heap:
-    """A heap with room for so many entries."""
+    """Return a heap with room for so many entries."""
     return Heap(np.empty(room, np.float64), np.empty(room, np.int64), np.empty(room, np.int32))
 
 
 @kernel
-def enter(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
-    """Add an entry and give the new size."""
+def push_entry(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
+    """Add an entry and return the new size."""
     at = size
     while at > 0:
         above = (at - 1) // 2
@@ -41,7 +41,7 @@ def enter(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
 
 @kernel
 def drop_first(heap: Heap, size: int) -> int:
-    """Remove the smallest entry, which is entry 0, and give the new size."""
+    """Remove the smallest entry, entry 0, and return the new size."""
     size -= 1
     key, item, epoch = heap.key[size], heap.item[size], heap.epoch[size]
     at = 0
@@ -63,9 +63,10 @@ def drop_first(heap: Heap, size: int) -> int:
 
 
 class KeyWeights(NamedTuple):
-    """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach of its head + noise.
+    """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach + noise.
 
-    A chunk leaves a node up to ``wait`` epochs later than it could, so that it may find several links free at once.
+    ``reach`` is that of the arc's head. A chunk leaves a node up to ``wait`` epochs late, to find several links
+    free at once.
     """
 
     weight: float
@@ -77,8 +78,8 @@ class KeyWeights(NamedTuple):
 
 
 @kernel
-def scattered(item: int, seed: int) -> float:
-    """A number from 0 up to 1 that looks random, the same for the same arguments."""
+def hash_to_fraction(item: int, seed: int) -> float:
+    """Return a pseudorandom number in [0, 1) that depends only on the arguments."""
     x = np.uint64(item) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1B54A32D192ED03)
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -92,13 +93,10 @@ def scattered(item: int, seed: int) -> float:
 def push_arcs(
     arcs: ArcTable, state: SearchState, price: Any, keys: KeyWeights, heap: Heap, size: int, chunk: int, node: int
 ) -> tuple[int, int]:
-    """Enter every arc from a node to one without the chunk.
-
-    Give the new size of the heap and how many arcs were looked at.
-    """
+    """Push every arc from a node to one without the chunk; return the heap's size and arcs examined."""
     count, looked = len(arcs.arc_head), 0
     ready = state.arrival[chunk, node]
-    begin = ready + int(keys.wait * scattered(chunk * state.arrival.shape[1] + node, keys.seed))
+    begin = ready + int(keys.wait * hash_to_fraction(chunk * state.arrival.shape[1] + node, keys.seed))
     for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
         to = arcs.arc_head[arc]
         if state.arrival[chunk, to] < ABSENT:
@@ -109,13 +107,13 @@ def push_arcs(
             continue
         item = chunk * count + arc
         key = start + cost + keys.slowness * arcs.arc_delay[arc] - keys.tail * arcs.reach[to]
-        size = enter(heap, size, key + keys.noise * scattered(item, keys.seed), item, hint)
+        size = push_entry(heap, size, key + keys.noise * hash_to_fraction(item, keys.seed), item, hint)
     return size, looked
 
 
 @kernel
-def still_lacking(state: SearchState, lacking: Any, chunk: int, target: int) -> tuple[int, int]:
-    """How many still lack a chunk, and the epochs beyond the target of those who do not."""
+def lacking_nodes(state: SearchState, lacking: Any, chunk: int, target: int) -> tuple[int, int]:
+    """Count the nodes that still lack a chunk, and sum the epochs beyond the target at the others."""
     left, late = 0, 0
     for node in range(lacking.shape[1]):
         if lacking[chunk, node] and state.arrival[chunk, node] < ABSENT:
@@ -137,23 +135,20 @@ def insert(
     target: int,
     allowed: int,
 ) -> tuple[int, int]:
-    """Deliver chunks to all who lack them and do not have them yet.
+    """Deliver chunks to all nodes that still lack them.
+
+    Return the sum of the epochs beyond the target, -1 if given up, and the number of arcs examined.
 
     Parameters
     ----------
     lacking : array of bool, shape (chunks, nodes)
-        Who needs a chunk and does not hold it.
+        True where a node needs a chunk and does not hold it at the start.
     price : array of float, shape (links,)
-        Prices of the links.
+        Price of a start on every link.
     members : array of int
-        The chunks to insert.
+        Numbers of the chunks to insert.
     target, allowed : int
-        Epochs beyond ``target`` at all receivers may add up to ``allowed``; more than that is given up.
-
-    Returns
-    -------
-    tuple of int
-        Sum of the epochs beyond the target, -1 where it was given up; and the number of arcs looked at.
+        The insertion is given up once the epochs beyond ``target``, summed over receivers, exceed ``allowed``.
     """
     count, nodes = len(arcs.arc_head), state.arrival.shape[1]
     left = np.zeros(len(members), np.int64)
@@ -162,7 +157,7 @@ def insert(
     for i in range(len(members)):
         chunk = members[i]
         place[chunk] = i
-        left[i], beyond = still_lacking(state, lacking, chunk, target)
+        left[i], beyond = lacking_nodes(state, lacking, chunk, target)
         late += beyond
     waiting = left.sum()
     for i in range(len(members)):
@@ -183,9 +178,9 @@ def insert(
         if start == NEVER:
             continue
         now = start + cost + keys.slowness * arcs.arc_delay[arc] - keys.tail * arcs.reach[to]
-        now += keys.noise * scattered(item, keys.seed)
+        now += keys.noise * hash_to_fraction(item, keys.seed)
         if now > key and size > 0 and now > heap.key[0]:
-            size = enter(heap, size, now, item, hint)
+            size = push_entry(heap, size, now, item, hint)
             continue
         take(arcs, state, chunk, arc, start)
         if lacking[chunk, to]:
@@ -202,7 +197,7 @@ def insert(
 
 @kernel
 def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
-    """Take back what brings a chunk to nodes that neither need it nor pass it on to one that does."""
+    """Withdraw sends of a chunk to nodes that neither need it nor forward it to one that does."""
     nodes = state.arrival.shape[1]
     wanted = np.zeros(nodes, np.bool_)
     useless = False
@@ -224,7 +219,7 @@ def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
 
 @kernel
 def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, load: Any, reached: Any) -> None:
-    """Grow a tree of cheap arcs from a chunk's holders to those who need it, and add its starts to the load."""
+    """Grow a tree of cheap arcs from a chunk's holders to its receivers; add its starts to ``load``."""
     nodes = len(held)
     left, size = 0, 0
     for node in range(nodes):
@@ -233,7 +228,7 @@ def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, 
     for node in range(nodes):
         if held[node]:
             for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
-                size = enter(heap, size, arc_price(arcs, price, arc), arc, 0)
+                size = push_entry(heap, size, arc_price(arcs, price, arc), arc, 0)
     while left > 0 and size > 0:
         arc = heap.item[0]
         size = drop_first(heap, size)
@@ -246,12 +241,12 @@ def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, 
             load[arcs.hop_link[h]] += 1
         for further in range(arcs.arc_first[to], arcs.arc_first[to + 1]):
             if not reached[arcs.arc_head[further]]:
-                size = enter(heap, size, arc_price(arcs, price, further), further, 0)
+                size = push_entry(heap, size, arc_price(arcs, price, further), further, 0)
 
 
 @kernel
 def spread_prices(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, rounds: int) -> Any:
-    """Prices under which cheapest trees spread over all links; ``price`` is where they start. Shape (links,)."""
+    """Compute prices, from initial ones, under which cheapest trees spread over all links; shape (links,)."""
     chunks, nodes = held.shape
     reached = np.zeros(nodes, np.bool_)
     now = price.copy()

@@ -1,4 +1,4 @@
-"""Proof before search: bounds and constructions in turns, cheap ones first, until both sides meet."""
+"""Alternating lower bounds and constructions, cheap ones first, until both sides meet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .flow_bounds import ExpandedCut, StaticBound, StaticCut
 from .price_bounds import WindowPrices
 from .problem import EpochNetwork
 from .search import EpochPlan, EpochSearch
-from .symmetries import SymmetricSearch, examples
+from .symmetries import SymmetricSearch, node_representatives
 
 #: Edges of the largest network over time that is tried.
 EXPANDED_EDGES = 200_000
@@ -33,7 +33,7 @@ FIRST_SEARCH = 0.25
 
 @dataclass(frozen=True)
 class FarPair:
-    """The way from a chunk's source to somebody who needs it is as long as the bound."""
+    """Certificate by distance: a receiver that is ``epochs`` away from the source of a chunk."""
 
     epochs: int
     source: int
@@ -45,14 +45,14 @@ Proof = FarPair | StaticCut | ExpandedCut | WindowPrices
 
 @dataclass(eq=False)
 class LadderResult:
-    """Both sides: a bound with its proof, and a schedule.
+    """Lower bound with its proof, and the best schedule.
 
     Parameters
     ----------
     proof : FarPair, StaticCut, ExpandedCut or WindowPrices
-        What no schedule undercuts, and why.
+        Proof of the lower bound on the makespan.
     search : EpochSearch
-        Has the best schedule and can go on.
+        Search with the best schedule; it can be continued.
     """
 
     proof: Proof
@@ -60,31 +60,31 @@ class LadderResult:
 
     @property
     def bound(self) -> int:
-        """No schedule has a smaller makespan."""
+        """Lower bound on every schedule's makespan in epochs."""
         return self.search.bound
 
     @property
     def makespan(self) -> int | None:
-        """Of the best schedule; None if there is none."""
+        """Makespan of the best schedule in epochs; None if there is none."""
         return self.search.best
 
     @property
     def optimal(self) -> bool:
-        """Whether the two meet."""
+        """True if bound and makespan are equal."""
         return self.search.done
 
     @property
     def open(self) -> bool:
-        """Whether they do not, and there is time left."""
+        """True if bound and makespan differ and time is left."""
         return not self.search.done and not self.search.budget.exhausted
 
     def raise_to(self, bound: int, proof: Proof | None) -> None:
-        """Take a better bound with its proof; None is no proof of anything new."""
+        """Adopt a better bound with its proof; do nothing if the proof is None."""
         if proof is not None:
             self.search.bound, self.proof = bound, proof
 
     def plan(self) -> EpochPlan | None:
-        """The best schedule."""
+        """Return the best schedule, None if there is none."""
         return self.search.plan()
 
 
@@ -95,28 +95,28 @@ def solve(
     effort: int,
     on_improvement: Callable[[EpochSearch], None] = lambda _: None,
 ) -> LadderResult:
-    """Bound, construct, bound, search a little, bound; every step only as long as bound and schedule differ.
+    """Bound, construct, bound, search briefly, bound, as long as bound and schedule differ.
 
-    The search may go on from there.
+    The search can be continued from the result.
 
     Parameters
     ----------
     network : EpochNetwork
-        What schedules are made for; somebody lacks a chunk, and all who do can be reached.
+        Problem to schedule; some node lacks a chunk, and every node that does can be reached.
     relaxed : EpochNetwork
-        The same, or one with more nodes that store: what bounds are made for.
+        Problem to bound: the same, or one with more nodes that store.
     budget : Budget
         Limits, seed, clock and progress.
     effort : int
-        ArcTable that the search may look at: it ends there, at the same place on every machine.
+        Arcs that the search may examine; a limit that gives the same result on every machine.
     on_improvement : callable
-        Called with the search whenever it has a better schedule.
+        Called with the search for every better schedule.
     """
     clock = budget.clock
     with clock.phase("bound"):
         static = StaticBound(relaxed)
         proof: Proof = _far_pair(relaxed)
-        sinks = examples(relaxed)
+        sinks = node_representatives(relaxed)
         bound, cut = static.improve(proof.epochs, sinks)
     with clock.phase("construct"):
         search = EpochSearch(network, bound, budget, effort, on_improvement=on_improvement)
@@ -126,16 +126,16 @@ def solve(
     result = LadderResult(cut or proof, search)
     priced = _sets_of_sinks(static, sinks)
     with clock.phase("bound"):
-        _over_time(relaxed, result, sinks)
+        _raise_by_flows(relaxed, result, sinks)
         if symmetric.found:
-            _by_prices(relaxed, result, islice(priced, 1))
+            _raise_by_prices(relaxed, result, islice(priced, 1))
     with clock.phase("construct"):
         symmetric.improve()
         search.construct()
     with clock.phase("search"):
         search.improve(FIRST_SEARCH)
     with clock.phase("bound"):
-        _by_prices(relaxed, result, priced)
+        _raise_by_prices(relaxed, result, priced)
     return result
 
 
@@ -145,8 +145,8 @@ def _far_pair(network: EpochNetwork) -> FarPair:
     return FarPair(int(reach.max()), int(network.source[chunk]), int(target))
 
 
-def _over_time(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None:
-    """Raise the bound by flows in the network over time, if it is small enough."""
+def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None:
+    """Raise the bound by flows over time if the time-expanded network is small enough."""
     for sink in sinks.tolist():
         best = result.makespan
         if best is None or not result.open or flow_bounds.expanded_edges(network, best) > EXPANDED_EDGES:
@@ -155,14 +155,13 @@ def _over_time(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None
 
 
 def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]]:
-    """The most promising nodes first, then pairs of them."""
     ordered = static.ordered(sinks).tolist()
     yield from ((sink,) for sink in ordered)
     yield from combinations(ordered[:PAIRED], 2)
 
 
-def _by_prices(network: EpochNetwork, result: LadderResult, sets: Iterator[tuple[int, ...]]) -> None:
-    """Raise the bound by prices on windows for sets of nodes, if the programs are small enough."""
+def _raise_by_prices(network: EpochNetwork, result: LadderResult, sets: Iterator[tuple[int, ...]]) -> None:
+    """Raise the bound by window prices for sets of sinks, if the linear programs are small enough."""
     starts = 0
     while (best := result.makespan) is not None and result.open and (together := next(sets, None)) is not None:
         size = price_bounds.size(network, together, result.bound)

@@ -1,15 +1,15 @@
-"""The bound of prices on windows: the flow to one node or to several over time, with every window exactly as it is.
+"""Lower bounds on the makespan by prices on windows, from flows over time to one or several nodes.
 
 Let every window of a link (any ``w`` epochs in a row, which take C starts) have a price of at least 0. A start pays
-for all windows that it lies in. In a schedule of makespan K, trace a chunk back from those of a few nodes, the sinks,
-that lack it: its traces are a tree over time from its source, at 0, to these sinks, by K, and what the chunk pays is
+for all windows that it lies in. In a schedule of makespan K, trace a chunk back from those of a few nodes, the
+sinks, that lack it: its traces are a tree over time from its source, at 0, to these sinks, by K, and the chunk pays
 at least the toll of the cheapest such tree. All chunks together pay at most C for every window, times its price. So
-prices for which the cheapest trees sum to more than what the windows pay prove that no schedule has makespan K.
+prices for which the cheapest trees sum to more than the windows admit prove that no schedule has makespan K.
 
-Good prices are dual values of a linear program. With one sink it is the flow over time. With several, what flows is
-of one kind for every set of sinks that it is still to reach, and divides where the ways part; so its size does not
-depend on the number of chunks. Prices are rounded to integers, and the two sums are then compared in integers: the
-proof does not rest on the solver.
+Good prices are dual values of a linear program. With one sink it is the flow over time. With several, it has one
+commodity for every set of sinks still to be reached, which divides where the paths part; so its size does not
+depend on the number of chunks. Prices are rounded to integers, and the two sums are compared in integers: the proof
+does not rest on the solver.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ ITERATIONS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class WindowPrices:
-    """Why no schedule has the makespan ``epochs - 1``.
+    """Certificate by prices that no schedule has the makespan ``epochs - 1``.
 
     Parameters
     ----------
     epochs : int
-        The bound.
+        Lower bound on the makespan in epochs.
     sinks : tuple of int
         The nodes that traces lead to.
     link, start, price : array of int, shape (windows,)
-        Windows with a price: the link, the window's first epoch, and the price. A window may begin before epoch 0.
+        Link, first epoch and price of every priced window. A window may begin before epoch 0.
     """
 
     epochs: int
@@ -53,14 +53,14 @@ class WindowPrices:
     price: Ints
 
     def certificate(self) -> EpochWindowPrices:
-        """The prices for a reader to check."""
+        """Return the prices as a certificate that can be checked."""
         columns = (tuple(column.tolist()) for column in (self.link, self.start, self.price))
         return EpochWindowPrices(self.epochs, self.sinks, *columns)
 
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The flow over time: columns are starts on links, then waiting, then dividing."""
+    """Linear program of the flow over time; columns are starts, then waits, then divisions."""
 
     link: Ints  #: of every start
     at: Ints  #: epoch of every start
@@ -72,10 +72,10 @@ class _Program:
 
 
 @dataclass(frozen=True, eq=False)
-class _Folded:
-    """A network in which nodes of one kind are one node, and links of one kind one link with the room of all.
+class _QuotientNetwork:
+    """Quotient network: nodes of one kind merged, links of one kind merged with their total room.
 
-    Flows to the sinks in which equal links carry equal amounts are as good as any, and prices of equal links are equal.
+    Some optimal flow to the sinks is equal on equal links, and so are its prices.
     """
 
     network: EpochNetwork
@@ -83,7 +83,7 @@ class _Folded:
     kind: Ints  #: of every link: the link that it became
 
     def unfolded(self, link: Ints, start: Ints, price: Ints) -> tuple[Ints, Ints, Ints]:
-        """The windows of all links of the kind."""
+        """Return the windows of all links of the kind."""
         members = np.argsort(self.kind, kind="stable")
         count = np.bincount(self.kind)
         begin, many = (np.cumsum(count) - count)[link], count[link]
@@ -92,30 +92,30 @@ class _Folded:
         return members[begin[row] + place], start[row], price[row]
 
 
-def _folded(network: EpochNetwork, sinks: tuple[int, ...]) -> _Folded:
+def _build_quotient(network: EpochNetwork, sinks: tuple[int, ...]) -> _QuotientNetwork:
     kinds = kinds_of_nodes(network, sinks)
     columns = [kinds[network.tail], kinds[network.head], network.delay, network.window, network.room]
     ends, kind, count = np.unique(np.stack(columns), axis=1, return_inverse=True, return_counts=True)
     _, node = np.unique(kinds, return_index=True)
-    owed = _lacked(network, sinks) > 0
+    owed = _lacking_sinks(network, sinks) > 0
     need = np.zeros((int(owed.sum()), len(node)), dtype=np.bool_)
     need[:, kinds[list(sinks)]] = network.lacking[owed][:, list(sinks)]
     tail, head, delay, window, room = ends
     stores, copies, source = network.stores[node], network.copies[node], kinds[network.source[owed]]
     small = EpochNetwork(len(node), tail, head, delay, window, room * count, stores, copies, source, need)
-    return _Folded(small, tuple(kinds[list(sinks)].tolist()), kind.reshape(-1))
+    return _QuotientNetwork(small, tuple(kinds[list(sinks)].tolist()), kind.reshape(-1))
 
 
 def size(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> int:
-    """Starts in the program."""
-    small = _folded(network, sinks)
+    """Count the starts in the linear program."""
+    small = _build_quotient(network, sinks)
     return sum(int((last - first + 1).sum()) for _, _, first, last in _spans(small.network, small.sinks, epochs))
 
 
 def improve(
     network: EpochNetwork, at_least: int, sinks: tuple[int, ...], below: int, seconds: float | None
 ) -> tuple[int, WindowPrices | None]:
-    """Raise a bound by prices for some nodes, epoch by epoch, as long as it is below a number."""
+    """Raise a bound epoch by epoch, by prices for some sinks, while it is below ``below``."""
     best, proof = at_least, None
     while best < below:
         prices = prices_for(network, sinks, best, seconds)
@@ -128,11 +128,11 @@ def improve(
 def prices_for(
     network: EpochNetwork, sinks: tuple[int, ...], epochs: int, seconds: float | None
 ) -> WindowPrices | None:
-    """Prices that prove that a makespan is too small; None if there are none or the time is too short."""
+    """Compute prices that refute a makespan; None if there are none or the time is too short."""
     from scipy import optimize
     from scipy.sparse import coo_array
 
-    folded = _folded(network, sinks)
+    folded = _build_quotient(network, sinks)
     wanted = int(network.lacking[:, list(sinks)].sum())
     program = _program(folded.network, folded.sinks, epochs) if wanted else None
     if program is None:
@@ -154,11 +154,11 @@ def prices_for(
     price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
     keep = price > 0
     prices = WindowPrices(epochs + 1, sinks, *folded.unfolded(link[keep], start[keep], price[keep]))
-    return prices if holds(network, prices) else None
+    return prices if check_prices(network, prices) else None
 
 
-def holds(network: EpochNetwork, prices: WindowPrices) -> bool:
-    """Compare the two sums, in integers."""
+def check_prices(network: EpochNetwork, prices: WindowPrices) -> bool:
+    """Check in integers that the cheapest trees cost more than the windows admit."""
     epochs = prices.epochs - 1
     toll = np.zeros((network.links, epochs + 2), dtype=np.int64)
     end = np.clip(prices.start + network.window[prices.link], 0, epochs + 1)
@@ -177,18 +177,18 @@ def holds(network: EpochNetwork, prices: WindowPrices) -> bool:
         FAR,
     )
     paid = int((network.room[prices.link] * prices.price).sum())
-    owed = _lacked(network, prices.sinks)
+    owed = _lacking_sinks(network, prices.sinks)
     return int(trees[owed, network.source][owed > 0].sum()) > paid
 
 
-def _lacked(network: EpochNetwork, sinks: tuple[int, ...]) -> Ints:
-    """The set of sinks that lack each chunk; shape (chunks,)."""
+def _lacking_sinks(network: EpochNetwork, sinks: tuple[int, ...]) -> Ints:
+    """Return the set of sinks that lack each chunk, as bits; shape (chunks,)."""
     return np.asarray(network.lacking[:, list(sinks)] @ (1 << np.arange(len(sinks))), dtype=np.int64)
 
 
 def _spans(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> list[tuple[int, Ints, Ints, Ints]]:
-    """For every set of sinks the links that can be of use on the way to all of them, with the first and last start."""
-    lacked, spans = _lacked(network, sinks), []
+    """List, for every set of sinks, the useful links with their first and last start."""
+    lacked, spans = _lacking_sinks(network, sinks), []
     for group in range(1, 1 << len(sinks)):
         chunks = np.flatnonzero((lacked & group) == group)
         if not len(chunks):
@@ -216,7 +216,7 @@ def _starts(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> tuple
 
 
 def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Program | None:
-    """The balances: for every set of sinks, node and epoch no more leaves than has come or is there from the start."""
+    """Build flow conservation for every set of sinks, node and epoch; None without useful starts."""
     width, nodes = epochs + 2, network.nodes
     group, link, at = _starts(network, sinks, epochs)
     if not len(link):
@@ -224,9 +224,9 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
     ends = np.array([(nodes << i) + sink for i, sink in enumerate(sinks)])
     left = (group * nodes + network.tail[link]) * width + at
     came = (group * nodes + network.head[link]) * width + at + network.delay[link]
-    lacked = _lacked(network, sinks)
+    lacked = _lacking_sinks(network, sinks)
     begins, amounts = np.unique((lacked * nodes + network.source)[lacked > 0] * width, return_counts=True)
-    whole, one, other = _divided(np.unique(np.concatenate([came, begins])), nodes * width, len(sinks))
+    whole, one, other = _subset_splits(np.unique(np.concatenate([came, begins])), nodes * width, len(sinks))
     keys = np.unique(np.concatenate([left, came, begins, one, other]))
     keys = keys[~np.isin(keys // width, ends)]
     stays = np.flatnonzero((np.diff(keys // width) == 0) & network.stores[keys[:-1] // width % nodes])
@@ -253,8 +253,8 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
     )
 
 
-def _divided(places: Ints, width: int, sinks: int) -> tuple[Ints, Ints, Ints]:
-    """Divisions of what has come somewhere for a set of sinks into two smaller sets: the place, and the two parts."""
+def _subset_splits(places: Ints, width: int, sinks: int) -> tuple[Ints, Ints, Ints]:
+    """List divisions of a flow for a set of sinks into two smaller sets: place and both parts."""
     columns: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in range(3)]
     for group in range(1, 1 << sinks):
         here = places[places // width == group]
@@ -267,7 +267,7 @@ def _divided(places: Ints, width: int, sinks: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints, Ints]:
-    """List the windows: row and column of every start in one of them; link and first epoch of every row."""
+    """List row and column of every start in a window, and link and first epoch of every row."""
     links = np.unique(program.link)
     first = np.full(network.links, FAR)
     last = np.full(network.links, -FAR)
@@ -288,9 +288,9 @@ def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints
 
 @kernel
 def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, toll: Any, now: int) -> None:
-    """Take into account all starts in one epoch.
+    """Relax the tolls of one epoch by all starts in it.
 
-    ``ahead`` is the same table for all epochs, ``row`` that of this one.
+    ``ahead`` is the table of all epochs, ``row`` that of this one.
     """
     for e in range(len(tail) - 1, -1, -1):
         then = now + delay[e]
@@ -310,23 +310,19 @@ def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, tol
 
 @kernel
 def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sinks: Any, epochs: int, far: int) -> Any:
-    """The least toll of a tree over time from every node, at epoch 0, to some of the sinks, by the last epoch.
+    """Compute the least toll of a tree over time from every node to each set of sinks.
+
+    Trees start at epoch 0 and reach their sinks by the last epoch. The result has shape (sets, nodes); set s has
+    the i-th sink if bit i of s is 1.
 
     Parameters
     ----------
     stores : array of bool, shape (nodes,)
-        Where a chunk can wait.
+        True where a chunk can wait.
     tail, head, delay : array of int, shape (links,)
         Links, those without delay first.
     toll : array of int, shape (links, epochs)
-        What a start pays; a tree pays for each of its starts once.
-    sinks : array of int
-        A few nodes.
-
-    Returns
-    -------
-    array of int, shape (sets, nodes)
-        Set s has the i-th sink if bit i of s is 1.
+        Price of a start; a tree pays for each of its starts once.
     """
     nodes, sets = len(stores), 1 << len(sinks)
     least = np.full((sets, epochs + 1, nodes), far, np.int64)

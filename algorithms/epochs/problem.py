@@ -1,4 +1,4 @@
-"""The problem in whole epochs: links with delays and windows, chunks with sources and receivers."""
+"""Problem in whole epochs: links with delays and windows, chunks with sources and receivers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHAINS = 8
 def epoch_distances(
     nodes: int, tail: Ints, head: Ints, delay: Ints, sources: Ints | None = None, *, backwards: bool = False
 ) -> Ints:
-    """Fewest epochs from some nodes, by default all, to all others, or back: ``FAR`` where no path leads."""
+    """Return the fewest epochs from sources, by default all, to all nodes, or back; ``FAR`` without a path."""
     far = distances(nodes, tail, head, delay, sources, backwards=backwards)
     return np.where(np.isinf(far), FAR, far).astype(np.int64)
 
@@ -37,28 +37,28 @@ def epoch_distances(
 class EpochNetwork:
     """Chunks of one size on a network, with time in epochs.
 
-    A send that starts on link e at epoch k arrives at ``k + delay[e]``; from that epoch on the receiver may pass it
-    on, and a node that does not store must pass it on at that very epoch or drop it. A schedule's makespan is its
-    last arrival that somebody needs.
+    A send that starts on link e at epoch k arrives at ``k + delay[e]``; from that epoch on the receiver may forward
+    it. A node that does not store must forward it at that epoch or drop it. A schedule's makespan is its last
+    needed arrival.
 
     Parameters
     ----------
     nodes : int
-        Number of nodes.
+        Number of nodes in the network.
     tail, head : array of int, shape (links,)
-        Ends of every link.
+        Tail and head node of every link.
     delay : array of int, shape (links,)
         Epochs from start to arrival, at least 0; at least 1 on some link of every cycle.
     window, room : array of int, shape (links,)
         Any ``window`` epochs in a row take at most ``room`` starts; both at least 1.
     stores : array of bool, shape (nodes,)
-        Whether the node keeps what it receives: compute nodes.
+        True for nodes that keep what they receive: compute nodes.
     copies : array of bool, shape (nodes,)
-        Whether a node that does not store may send one arrival on to several links.
+        True for nodes that, without storing, may forward one arrival over several links.
     source : array of int, shape (chunks,)
-        Who has each chunk at the start: a storing node.
+        Initial holder of each chunk: a storing node.
     need : array of bool, shape (chunks, nodes)
-        Who must have it in the end: storing nodes.
+        Receivers of each chunk: storing nodes.
     """
 
     nodes: int
@@ -84,31 +84,32 @@ class EpochNetwork:
 
     @cached_property
     def held(self) -> Bools:
-        """Who has each chunk at the start; shape (chunks, nodes)."""
+        """Initial holders of each chunk; shape (chunks, nodes)."""
         held = np.zeros(self.need.shape, dtype=np.bool_)
         held[np.arange(self.chunks), self.source] = True
         return held
 
     @cached_property
     def lacking(self) -> Bools:
-        """Who needs a chunk without having it; shape (chunks, nodes)."""
+        """Nodes that need a chunk and do not hold it at the start; shape (chunks, nodes)."""
         return np.asarray(self.need & ~self.held, dtype=np.bool_)
 
     @cached_property
     def distance(self) -> Ints:
-        """Fewest epochs from node to node, ``FAR`` where there is no way; shape (nodes, nodes)."""
+        """Fewest epochs from node to node, ``FAR`` without a path; shape (nodes, nodes)."""
         return epoch_distances(self.nodes, self.tail, self.head, self.delay)
 
     @cached_property
     def diameter(self) -> int:
-        """The farthest way that a chunk must go: no schedule is shorter."""
+        """Largest distance from a chunk's source to a receiver: no schedule is shorter."""
         return int(self.distance[self.source][self.lacking].max(initial=0))
 
 
 class ArcTable(NamedTuple):
-    """Links, and arcs from storing node to storing node: one link, or a chain of links through nodes that do not store.
+    """Links, and arcs between storing nodes.
 
-    Arcs are sorted by tail; arc a's hops are ``hop_first[a] .. hop_first[a + 1] - 1``.
+    An arc is one link, or a chain of links through nodes that do not store. Arcs are sorted by tail; arc a's hops
+    are ``hop_first[a] .. hop_first[a + 1] - 1``.
     """
 
     row: Any  #: (links,) the row of reservations; links that a symmetry maps to each other have one together
@@ -131,7 +132,7 @@ class ArcTable(NamedTuple):
 
 
 def arc_table(network: EpochNetwork) -> ArcTable:
-    """The arcs of a network, sorted by their tails, the fastest first."""
+    """Return the arcs of a network, sorted by tail, the fastest first."""
     arcs: list[tuple[int, int, int, tuple[int, ...]]] = []
     leaving: list[list[int]] = [[] for _ in range(network.nodes)]
     for link, tail in enumerate(network.tail.tolist()):
@@ -167,7 +168,7 @@ def arc_table(network: EpochNetwork) -> ArcTable:
 def chains(
     source: int, leaving: list[list[int]], head: list[int], delay: list[int], stores: list[bool]
 ) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """Up to ``CHAINS`` fastest chains from a node to every other storing one: delay, source, head and links."""
+    """List delay, source, head and links of up to ``CHAINS`` fastest chains to each storing node."""
     count = [0] * len(leaving)
     heap: list[tuple[int, int, tuple[int, ...]]] = [(0, source, ())]
     complete: list[tuple[int, int, int, tuple[int, ...]]] = []

@@ -1,4 +1,4 @@
-"""Kernels of rip-up and re-route: a few chunks are withdrawn and inserted again until all arrive by the target."""
+"""Kernels of rip-up and re-route: withdraw a few chunks and insert them again until all arrive by the target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
-from .insertion import Heap, KeyWeights, insert, prune, scattered
+from .insertion import Heap, KeyWeights, hash_to_fraction, insert, prune
 from .problem import ArcTable
 from .state import SearchState, retrace, withdraw
 
@@ -36,7 +36,7 @@ WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
 
 @kernel
 def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
-    """Sum the epochs beyond the target over all who lack the chunk."""
+    """Sum the epochs beyond the target over all nodes that lack the chunk."""
     late = 0
     for node in range(lacking.shape[1]):
         if lacking[chunk, node]:
@@ -46,7 +46,7 @@ def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
 
 @kernel
 def drawn_late(late: Any, total: int, draw: float) -> int:
-    """Draw a late chunk, the later the likelier."""
+    """Draw a late chunk with probability proportional to its lateness."""
     at = draw * total
     critical = 0
     for chunk in range(len(late)):
@@ -60,7 +60,7 @@ def drawn_late(late: Any, total: int, draw: float) -> int:
 
 @kernel
 def add(members: Any, count: int, chunk: int) -> int:
-    """Add a chunk to those that are withdrawn, if it is not among them; give how many they are."""
+    """Add a chunk to the withdrawn ones unless it is among them; return their number."""
     for j in range(count):
         if members[j] == chunk:
             return count
@@ -70,7 +70,7 @@ def add(members: Any, count: int, chunk: int) -> int:
 
 @kernel
 def late_node(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int, target: int, draw: Any) -> int:
-    """Draw a node on a late chunk's way to somebody whom it reaches late."""
+    """Draw a node on a late chunk's path to a receiver that it reaches late."""
     nodes = lacking.shape[1]
     node = int(draw[0] * nodes)
     for _ in range(nodes):
@@ -87,7 +87,7 @@ def late_node(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int, targ
 
 @kernel
 def contested_link(arcs: ArcTable, into: Any, into_first: Any, node: int, draw: Any) -> int:
-    """Draw a link of an arc into a node; -1 for none."""
+    """Draw a link of an arc into a node; return -1 if there is none."""
     count = into_first[node + 1] - into_first[node]
     if count == 0:
         return -1
@@ -97,10 +97,10 @@ def contested_link(arcs: ArcTable, into: Any, into_first: Any, node: int, draw: 
 
 
 @kernel
-def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any) -> int:
-    """Choose up to five chunks beside the late one, of those that use a link if one is given.
+def choose_chunks(state: SearchState, critical: int, link: int, draw: Any, members: Any) -> int:
+    """Choose the late chunk and up to five others, users of a link if one is given; return their number.
 
-    Give how many there are. ``draw`` is from 0 to 1.
+    ``draw`` holds numbers from 0 to 1.
     """
     members[0] = critical
     count, chunks = 1, state.arrival.shape[0]
@@ -117,7 +117,7 @@ def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any
 
 @kernel
 def leads_over(arcs: ArcTable, arc: int, link: int) -> bool:
-    """Whether an arc leads over a link."""
+    """Check if an arc uses a link."""
     for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):  # noqa: SIM110 (compiled)
         if arcs.hop_link[h] == link:
             return True
@@ -125,10 +125,10 @@ def leads_over(arcs: ArcTable, arc: int, link: int) -> bool:
 
 
 @kernel
-def cut_off(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None:
-    """Strike from a chunk's row of arcs those by which it comes to a node or over a link, and all that follow them.
+def strike_arcs(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None:
+    """Remove a chunk's arcs to a node or over a link, and all arcs below them.
 
-    ``mark`` is room for a mark of every node.
+    ``mark`` is scratch space of one entry per node.
     """
     nodes = len(arc)
     for node in range(nodes):
@@ -149,7 +149,7 @@ def cut_off(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None:
 
 @kernel
 def drawn_weights(draw: Any, longest: int, seed: int) -> KeyWeights:
-    """Draw what the insertion prefers; ``draw`` is a row of numbers from 0 to 1."""
+    """Draw weights of the insertion; ``draw`` is a row of numbers from 0 to 1."""
     weight = WEIGHTS[int(draw[8] * len(WEIGHTS))] * 2 * draw[9]
     slowness = 1.0 if draw[10] < 0.5 else 0.0
     tail = 0.5 if draw[11] < 0.3 else 0.0
@@ -174,7 +174,7 @@ def reinsert(
 ) -> tuple[int, int]:
     """Insert withdrawn chunks, all at once or one after the other.
 
-    Give their lateness, -1 where it is beyond what is allowed, and the work.
+    Return their lateness, -1 if it exceeds ``allowed``, and the number of arcs examined.
     """
     if together:
         late, work = insert(arcs, state, lacking, price, members, keys, heap, target, allowed)
@@ -210,11 +210,8 @@ def walk(
 ) -> tuple[bool, int, int]:
     """Make moves until every arrival is by the target, or the effort is spent.
 
-    Returns
-    -------
-    tuple
-        Whether the target is met; the number of moves made, which goes on from ``counter``; the number of arcs looked
-        at.
+    Return True if the target is met; the number of moves, counted on from ``counter``; and the work: arcs examined
+    plus chunks withdrawn.
     """
     chunks, nodes = lacking.shape
     late = np.zeros(chunks, np.int64)
@@ -232,12 +229,12 @@ def walk(
     while total > 0 and work < effort:
         counter += 1
         for i in range(len(draw)):
-            draw[i] = scattered(counter * DRAWS + i, seed)
+            draw[i] = hash_to_fraction(counter * DRAWS + i, seed)
         critical, link = drawn_late(late, total, draw[0]), -1
         node = late_node(arcs, state, lacking, critical, target, draw[17:])
         if draw[16] < TARGETED:
             link = contested_link(arcs, into, into_first, node, draw[19:])
-        count = chosen(state, critical, link, draw, members)
+        count = choose_chunks(state, critical, link, draw, members)
         before = 0
         for i in range(count):
             chunk = members[i]
@@ -247,7 +244,7 @@ def walk(
             if draw[21] < IN_PART:
                 kept[:] = old_arc[i]
                 other = int(draw[24 + i] * nodes) if link < 0 else -1
-                cut_off(arcs, kept, mark, node if i == 0 else other, -1 if i == 0 else link)
+                strike_arcs(arcs, kept, mark, node if i == 0 else other, -1 if i == 0 else link)
                 retrace(arcs, state, chunk, kept, old_start[i])
         keys = drawn_weights(draw, longest, counter)
         slack = int(-HEAT * math.log(1.0 - draw[22]))

@@ -1,4 +1,4 @@
-"""EpochSearch for a short schedule: forty constructions, then rip-up and re-route from the best of them."""
+"""Search for a short schedule: forty constructions, then rip-up and re-route from the best of them."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ LOOKS = 4
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
-    """A schedule: every chunk's ways from storing node to storing node.
+    """Schedule of paths from storing node to storing node.
 
     Parameters
     ----------
     makespan : int
-        Last arrival that somebody needs.
+        Epoch of the last needed arrival.
     chunk, start : array of int, shape (moves,)
-        What goes, and when.
+        Chunk and first epoch of every move.
     offset : array of int, shape (moves + 1,)
-        Where the links of every move begin.
+        First link of every move, as an index into ``links``.
     links : array of int, shape (hops,)
         Links of all moves, each started on as soon as the chunk is there.
     """
@@ -64,24 +64,24 @@ class EpochPlan:
 
 @dataclass(eq=False)
 class EpochSearch:
-    """A search on one network; every call goes on from the best schedule.
+    """Search on one network; every call continues from the best schedule.
 
     Parameters
     ----------
     network : EpochNetwork
-        The problem; every node that lacks a chunk can be reached.
+        Problem; every node that lacks a chunk can be reached.
     bound : int
-        No schedule is shorter: where it is met, the search ends.
+        Lower bound on the makespan; the search ends once it is met.
     budget : Budget
-        Limits and seed.
+        Limits, seed and progress of the search.
     effort : int
-        ArcTable that may be looked at.
+        Number of arcs that may be examined.
     known_arcs : ArcTable, optional
-        Of the network, if they are known; links may have a row of reservations together.
+        Arcs of the network if already known; links may share a row of reservations.
     starts : int
-        How many of the constructions are kept for :meth:`improve_several`.
+        Number of constructions kept for :meth:`improve_several`.
     on_improvement : callable
-        Called whenever there is a better schedule.
+        Called for every better schedule.
     """
 
     network: EpochNetwork
@@ -112,24 +112,24 @@ class EpochSearch:
 
     @property
     def done(self) -> bool:
-        """Whether the bound is met."""
+        """True if the bound is met."""
         return self.best is not None and self.best <= self.bound
 
-    def _spent(self, part: float = 1.0) -> bool:
+    def _is_exhausted(self, part: float = 1.0) -> bool:
         return self.work >= part * self.effort or self.budget.exhausted
 
-    def _fresh(self) -> SearchState:
+    def _initial_state(self) -> SearchState:
         rows = int(self.arcs.row.max()) + 1
         return empty_state(self.network.held, self.network.links, rows, self._reach, self.arcs.longest)
 
     def construct(self, most: int | None = None) -> None:
-        """Try what is left of the portfolio, or so many of it, at least until there is a schedule."""
+        """Try the remaining constructions, at most ``most``, and go on until there is a schedule."""
         items = self.network.chunks * max(len(self.arcs.arc_head), 1)
         if self.done or (self.best is not None and self.work + LOOKS * items > CONSTRUCTIONS * self.effort):
             return
         heap = empty_heap(items)
         for keys, prices, together in islice(self._left, most):
-            if self.done or (self.best is not None and self._spent(CONSTRUCTIONS)):
+            if self.done or (self.best is not None and self._is_exhausted(CONSTRUCTIONS)):
                 return
             self._construct_once(heap, keys, self._prices(prices), together)
         while self.best is None:
@@ -143,26 +143,26 @@ class EpochSearch:
                 yield KeyWeights(weight, slow, tail, 0.0, 0.0, 0), prices, together
 
     def _prices(self, which: int) -> np.ndarray:
-        """A row of prices: 0 for the epochs that a start takes, 1 for prices spread over all links.
+        """Return a row of prices: 0 for epochs that a start takes, 1 for prices spread over all links.
 
-        Each construction with the latter adds them to the rows that moves draw from, which so draw them more often.
+        Each use of the latter appends them to the rows that moves draw from, so that they are drawn more often.
         """
         if which:
-            self._price = np.vstack([self._price, self._spread])
+            self._price = np.vstack([self._price, self._price_spread])
         return np.asarray(self._price[which])
 
     @cached_property
-    def _spread(self) -> np.ndarray:
+    def _price_spread(self) -> np.ndarray:
         heap = empty_heap(max(len(self.arcs.arc_head), 1))
         network, rounds = self.network, self._price_rounds()
         return np.asarray(spread_prices(self.arcs, self._price[0], network.held, network.need, heap, rounds))
 
     def _price_rounds(self) -> int:
-        """Rounds that stay within a small part of the effort."""
+        """Return a number of rounds that costs only a small part of the effort."""
         return max(1, min(PRICE_ROUNDS, self.effort // (20 * self.network.chunks * max(len(self.arcs.arc_head), 1))))
 
     def _construct_once(self, heap: Heap, keys: KeyWeights, price: np.ndarray, together: bool) -> None:
-        state, arcs = self._fresh(), self.arcs
+        state, arcs = self._initial_state(), self.arcs
         everyone = np.arange(self.network.chunks)
         groups = [everyone] if together else list(everyone[:, None])
         self.constructions += 1
@@ -181,7 +181,7 @@ class EpochSearch:
         return int(arrival.max(where=self._lacking, initial=0))
 
     def _remember(self, epochs: int, arc: Ints, start: Ints) -> None:
-        """Keep a schedule to start from, if it is new and among the best."""
+        """Keep a schedule to start from if it is new and among the best."""
         if not any(np.array_equal(arc, old[1]) and np.array_equal(start, old[2]) for old in self._made):
             self._made = sorted([*self._made, (epochs, arc, start)], key=lambda one: one[0])[: self.starts]
 
@@ -196,14 +196,14 @@ class EpochSearch:
         return True
 
     def rows(self) -> tuple[Ints, Ints] | None:
-        """The best schedule as arcs and starts.
+        """Return arc and start of every arrival of the best schedule, None if there is none.
 
-        Both of shape (chunks, nodes), -1 where a chunk does not come by an arc.
+        Both have shape (chunks, nodes) and are -1 where a chunk does not come by an arc.
         """
         return None if self._best is None else (self._best[1].astype(np.int64), self._best[2].astype(np.int64))
 
     def adopt(self, arc: Ints, start: Ints) -> None:
-        """Go on from a schedule, if it is better; see :meth:`rows`."""
+        """Continue from a schedule if it is better; see :meth:`rows`."""
         longest = int(self.arcs.arc_delay.max()) + int(self.network.window.max())
         self._reach = max(self._reach, int(start.max()) + longest + 1)
         held = np.where(self.network.held, np.int32(0), ABSENT)
@@ -218,7 +218,7 @@ class EpochSearch:
         arcs = self.arcs
         heap = empty_heap((MOST + 1) * max(len(arcs.arc_head), 1))
         state = self.state()
-        while not self.done and not self._spent(part):
+        while not self.done and not self._is_exhausted(part):
             effort = min(SLICE, int(part * self.effort) - self.work + 1)
             met, self.moves, work = walk(
                 arcs,
@@ -237,13 +237,13 @@ class EpochSearch:
                 self._keep(state.arrival, state.arc, state.start)
 
     def improve_several(self) -> None:
-        """Improve the best constructions for a while, then the better half of them for as much effort, up to one.
+        """Improve the best constructions by successive halving, with equal effort in every round.
 
-        Chance decides how far a walk comes, so that several short ones are worth more than a long one.
+        Progress of a walk is random, so several short ones are worth more than a long one.
         """
         if (known := self.rows()) is not None and self.best is not None and self.starts:
             self._remember(self.best, *known)
-        walks = [self._started(arc, start) for _, arc, start in self._made]
+        walks = [self._start_from(arc, start) for _, arc, start in self._made]
         for rounds in range(len(walks).bit_length(), 0, -1):
             part = (self.effort - self.work) // (rounds * len(walks))
             for each in walks:
@@ -254,12 +254,12 @@ class EpochSearch:
                 self.moves += each.moves - before[1]
                 if (found := each.rows()) is not None:
                     self.adopt(*found)
-                if self.done or self._spent():
+                if self.done or self._is_exhausted():
                     return
             walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
 
-    def _started(self, arc: Ints, start: Ints) -> EpochSearch:
-        """A search of its own from a schedule, that reports to nobody."""
+    def _start_from(self, arc: Ints, start: Ints) -> EpochSearch:
+        """Return a separate, silent search that starts from a schedule."""
         quiet = replace(self.budget, progress=lambda _: None)
         other = EpochSearch(self.network, self.bound, quiet, 0, self.arcs)
         other._price = self._price
@@ -267,26 +267,26 @@ class EpochSearch:
         return other
 
     def state(self) -> SearchState:
-        """The state that the walk is in, or the best schedule's before the first move; there must be one."""
+        """Return the state of the walk, or before the first move that of the best schedule, which must exist."""
         if self._state is None:
-            self._state = self._restored()
+            self._state = self._restore_best()
         return self._state
 
-    def _restored(self) -> SearchState:
+    def _restore_best(self) -> SearchState:
         assert self._best is not None  # noqa: S101 (the caller has looked)
-        state = self._fresh()
+        state = self._initial_state()
         _, arc, start = self._best
         for chunk in range(self.network.chunks):
             retrace(self.arcs, state, chunk, arc[chunk], start[chunk])
         return state
 
     def plan(self) -> EpochPlan | None:
-        """The best schedule without what nobody needs."""
+        """Return the best schedule without unneeded sends, None if there is none."""
         if self._best is None or self.best is None:
             return None
         arrival, taken, start = self._best
         if self._partial.any():
-            state = self._restored()
+            state = self._restore_best()
             for one in np.flatnonzero(self._partial).tolist():
                 prune(self.arcs, state, self._lacking, one)
             arrival, taken, start = state.arrival, state.arc, state.start

@@ -1,15 +1,12 @@
-"""The state of a schedule under search: reservations, arrivals, and what every chunk has sent.
+"""State of a schedule under search: reservations, arrivals, and the sends of every chunk.
 
-An arc leads from a storing node to another, over one link or over a chain of links through nodes that do not store. A
-chunk's schedule is an arc and its start for every node that it reaches. Chains of one chunk may share links that they
-start on at the same epoch: that is how a node that copies is used.
+An arc leads from a storing node to another, over one link or over a chain of links through nodes that do not store.
+A chunk's schedule is an arc and its start for every node that it reaches. Chains of one chunk may share links that
+they start on at the same epoch: that is how a copying node is used.
 
-Reservation tables: which links are free in which epochs, where any ``window`` epochs in a row take at most ``room``
-starts.
-
-``table[e, t]`` counts the starts on link e in the epochs ``t - window + 1 .. t``. So one more start at epoch k keeps
-every window within its room exactly where all of ``table[e, k : k + window]`` are below it, whatever window and room
-are. Epochs count from 0; a table that is asked beyond its last epoch has no room there.
+``table[e, t]`` counts the starts on link e in the epochs ``t - window + 1 .. t``, of which any ``window`` in a row
+take at most ``room``. So another start at epoch k is possible exactly if all of ``table[e, k : k + window]`` are
+below the room. Epochs count from 0; there is no room beyond a table's last epoch.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ RECENT = 4
 
 @kernel
 def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> int:
-    """First epoch to try: ``start`` itself if the link is free there, else the first one after the last full window."""
+    """Return ``start`` if the link is free there, else the first epoch after the last full window."""
     if start + window > table.shape[1]:
         return int(table.shape[1])
     for t in range(start + window - 1, start - 1, -1):
@@ -49,7 +46,7 @@ def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> 
 
 @kernel
 def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
-    """The first epoch from ``start`` on at which the link takes one more start.
+    """Return the first epoch from ``start`` on with room for another start on the link.
 
     ``NEVER`` if there is none within the table.
     """
@@ -63,13 +60,13 @@ def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
 
 @kernel
 def reserve(table: Any, link: int, start: int, window: int, count: int) -> None:
-    """Add ``count`` starts at an epoch, or take them away where it is negative."""
+    """Add ``count`` starts at an epoch; a negative count removes them."""
     for t in range(start, start + window):
         table[link, t] += count
 
 
 class SearchState(NamedTuple):
-    """Everything that changes."""
+    """Mutable arrays of a search."""
 
     table: Any  #: (rows, epochs) reservations
     arrival: Any  #: (chunks, nodes) epoch, or ABSENT
@@ -83,7 +80,9 @@ class SearchState(NamedTuple):
 
 
 def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> SearchState:
-    """The state in which only the holders have the chunks; ``longest`` is the largest number of hops of an arc.
+    """Return the initial state, in which only the holders have the chunks.
+
+    ``longest`` is the largest number of hops of an arc.
 
     Raises
     ------
@@ -91,9 +90,7 @@ def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> 
         If the table of reservations would be too large.
     """
     if rows * epochs > MAX_CELLS:
-        raise Unsupported(
-            f"{rows:,} links for {epochs:,} epochs are too many to keep account of; expected longer epochs"
-        )
+        raise Unsupported(f"{rows:,} links for {epochs:,} epochs exceed the reservation table; expected longer epochs")
     chunks, nodes = held.shape
     room = nodes * longest
     return SearchState(
@@ -111,7 +108,7 @@ def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> 
 
 @kernel
 def has_sent(state: SearchState, chunk: int, link: int, start: int) -> bool:
-    """Whether the chunk starts on the link at that epoch."""
+    """Check if the chunk starts on the link at that epoch."""
     at = state.latest[chunk, link]
     while at >= 0:
         if state.send_start[chunk, at] == start:
@@ -134,7 +131,7 @@ def send(arcs: ArcTable, state: SearchState, chunk: int, link: int, start: int) 
 
 @kernel
 def take(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> None:
-    """Let a chunk go over an arc; links that it already starts on at that very epoch are shared."""
+    """Send a chunk over an arc, sharing links that it already starts on at that very epoch."""
     for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
         link, at = arcs.hop_link[h], start + arcs.hop_offset[h]
         if not has_sent(state, chunk, link, at):
@@ -147,7 +144,7 @@ def take(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -
 
 @kernel
 def withdraw(arcs: ArcTable, state: SearchState, chunk: int) -> None:
-    """Take back all sends of a chunk: only its holders have it."""
+    """Remove all sends of a chunk: only its holders have it."""
     for at in range(state.sends[chunk]):
         link = state.send_link[chunk, at]
         reserve(state.table, arcs.row[link], state.send_start[chunk, at], arcs.window[link], -1)
@@ -161,7 +158,7 @@ def withdraw(arcs: ArcTable, state: SearchState, chunk: int) -> None:
 
 @kernel
 def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any) -> None:
-    """Let a withdrawn chunk go as a row of arcs and starts says, which must be free."""
+    """Send a withdrawn chunk by a row of arcs and starts, all of which must be free."""
     for node in range(len(arc)):
         if arc[node] >= 0:
             take(arcs, state, chunk, arc[node], start[node])
@@ -169,7 +166,7 @@ def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any
 
 @kernel
 def free_start(arcs: ArcTable, table: Any, arc: int, start: int) -> int:
-    """The first epoch from ``start`` on at which every link of the arc is free.
+    """Return the first epoch from ``start`` on at which every link of the arc is free.
 
     ``NEVER`` if there is none within the table.
     """
@@ -199,10 +196,7 @@ def arc_price(arcs: ArcTable, price: Any, arc: int) -> float:
 
 @kernel
 def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc: int, start: int) -> float:
-    """Price of the links that an arc adds to what the chunk sends, if it starts with a send that is there.
-
-    -1 if that is not possible.
-    """
+    """Price the links that an arc adds to an existing send of the chunk; -1 if it cannot share one."""
     total = 0.0
     new_before = False
     for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
@@ -221,7 +215,7 @@ def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc
 
 @kernel
 def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
-    """Whether a link is not free at an epoch."""
+    """Check if a link has no room at an epoch."""
     if start + window > table.shape[1]:
         return True
     for t in range(start, start + window):  # noqa: SIM110 (compiled)
@@ -232,7 +226,7 @@ def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
 
 @kernel
 def passes_by_itself(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> bool:
-    """Whether a chunk that already starts on links of an arc can take it without a copy at a node that makes none."""
+    """Check that a chunk can share links of an arc without a copy at a node that makes none."""
     for h in range(arcs.hop_first[arc] + 1, arcs.hop_first[arc + 1]):
         if not arcs.hop_copies[h]:
             came = has_sent(state, chunk, arcs.hop_link[h - 1], start + arcs.hop_offset[h - 1])
@@ -245,11 +239,10 @@ def passes_by_itself(arcs: ArcTable, state: SearchState, chunk: int, arc: int, s
 def best_start(
     arcs: ArcTable, state: SearchState, price: Any, weight: float, chunk: int, arc: int, ready: int, hint: int
 ) -> tuple[int, float, int]:
-    """The start on an arc with the least sum of start and weighted price of new links; its weighted price; a hint.
+    """Return the start with the least sum of start and weighted price of new links, that price, and a hint.
 
-    The start is ``NEVER`` if there is none.
-    ``ready`` is when the chunk is at the arc's tail, and ``hint`` an epoch before which the arc is known not to be
-    free.
+    The start is ``NEVER`` if there is none. ``ready`` is the epoch from which the chunk is at the arc's tail;
+    before ``hint`` the arc is known not to be free.
     """
     start = free_start(arcs, state.table, arc, max(ready, hint))
     free = start

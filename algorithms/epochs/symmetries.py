@@ -1,4 +1,4 @@
-"""Nodes that look alike: one of each kind is tried first, since it mostly gives the bound of all."""
+"""Equivalent nodes: bounds try one of each kind first, and searches use symmetric schedules."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ STARTS = 8
 
 
 def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
-    """Number the nodes by kind: two of one kind have equal links to and from nodes of equal kinds, chunks and needs.
+    """Assign a kind to every node; shape (nodes,).
 
-    Shape (nodes,). Nodes that are kept apart are each of their own kind, and their needs count by sources.
+    Nodes of one kind have equal links to and from nodes of equal kinds, equal chunks and equal needs. Nodes in
+    ``apart`` are each of their own kind, and their needs count by sources.
     """
     nodes = np.arange(network.nodes)
     lacked = network.lacking[:, list(apart)] @ (1 << np.arange(len(apart)))
@@ -36,7 +37,7 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     )
     place = np.where(np.isin(nodes, apart), nodes, -1)
     columns = [network.stores, network.lacking.sum(axis=0), place, *owned]
-    kinds = _numbered(list(zip(*(column.tolist() for column in columns), strict=True)))
+    kinds = _number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
     links = np.stack([network.delay, network.window, network.room], axis=1).tolist()
     ends = list(zip(network.tail.tolist(), network.head.tolist(), map(tuple, links), strict=True))
     while True:
@@ -44,37 +45,37 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
         for tail, head, link in ends:
             seen[tail].append((0, link, kinds[head]))
             seen[head].append((1, link, kinds[tail]))
-        finer = _numbered([(kinds[v], tuple(sorted(seen[v]))) for v in range(network.nodes)])
+        finer = _number_values([(kinds[v], tuple(sorted(seen[v]))) for v in range(network.nodes)])
         if max(finer) == max(kinds):
             return np.array(kinds, dtype=np.int64)
         kinds = finer
 
 
-def examples(network: EpochNetwork) -> Ints:
-    """The first node of every kind that lacks a chunk."""
+def node_representatives(network: EpochNetwork) -> Ints:
+    """Return the first node of every kind that lacks a chunk."""
     lacking = np.flatnonzero(network.lacking.any(axis=0))
     _, first = np.unique(kinds_of_nodes(network)[lacking], return_index=True)
     return np.sort(lacking[first])
 
 
-def _numbered(values: list[Any]) -> list[int]:
+def _number_values(values: list[Any]) -> list[int]:
     known: dict[Any, int] = {}
     return [known.setdefault(value, len(known)) for value in values]
 
 
 @dataclass(frozen=True, eq=False)
 class SymmetryGroup:
-    """Commuting symmetries of a network, the identity first; no other keeps a link or a source in its place.
+    """Commuting symmetries of a network, the identity first; no other fixes a link or a source.
 
-    So, if the chunks of one source from each orbit have a schedule in which the links of an orbit together start as
-    much as one of them may, then its images under all elements are a schedule of everything.
+    So, if the chunks of one source per orbit have a schedule in which the links of an orbit together start as much
+    as one of them may, its images under all elements are a schedule of all chunks.
 
     Parameters
     ----------
     nodes : array of int, shape (elements, nodes)
-        Where every element takes every node.
+        Image of every node under every element.
     links : array of int, shape (elements, links)
-        Where it takes every link.
+        Image of every link under every element.
     """
 
     nodes: Ints
@@ -86,13 +87,13 @@ class SymmetryGroup:
         return len(self.nodes)
 
     def rows(self) -> Ints:
-        """Number the orbits of links; shape (links,)."""
+        """Return the orbit of every link; shape (links,)."""
         return np.asarray(np.unique(self.links.min(axis=0), return_inverse=True)[1].reshape(-1))
 
     def with_generator(self, nodes: Ints, links: Ints) -> SymmetryGroup | None:
-        """The group with one more element and its products.
+        """Return the group generated with one more element.
 
-        None if they do not commute, keep something in its place or are too many.
+        None if the elements do not commute, fix a link or a source, or are too many.
         """
         if any((nodes[own] != own[nodes]).any() for own in self.nodes):
             return None
@@ -110,7 +111,7 @@ class SymmetryGroup:
 
 
 def groups(network: EpochNetwork) -> list[SymmetryGroup]:
-    """Groups, each within the next one; none but where everybody has as many chunks and needs all."""
+    """List nested groups, each within the next; empty unless all nodes have equally many chunks and need all."""
     sources, owned = np.unique(network.source, return_counts=True)
     if len(sources) < 2 or (owned != owned[0]).any() or not (network.need | network.held)[:, sources].all():
         return []
@@ -126,7 +127,7 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
         if image in group.nodes[:, first] or tries == TRIES:
             continue
         tries += 1
-        mapped = search.mapped(first, image)
+        mapped = search.find_mapping(first, image)
         links = None if mapped is None else search.links_of(mapped)
         larger = None if mapped is None or links is None else group.with_generator(mapped, links)
         if larger is not None and not (larger.nodes[1:, sources] == sources).any():
@@ -136,7 +137,7 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
 
 
 class _SymmetrySearch:
-    """Looks for symmetries by refining colours of two copies of the network at a time."""
+    """Search for symmetries by refining colours of two copies of the network at a time."""
 
     def __init__(self, network: EpochNetwork, sources: Ints) -> None:
         self.network, n = network, network.nodes
@@ -153,17 +154,17 @@ class _SymmetrySearch:
                 place += 1
             self._numbered[*key, place] = link
         first = 2 * network.stores.astype(np.int64) + 4 * np.isin(np.arange(n), sources) + network.copies
-        self._colour = self._refined(np.concatenate([first, first]))
+        self._colour = self._refine_colours(np.concatenate([first, first]))
         self.kind = self._colour[:n]
         self._place = np.zeros(n, dtype=np.int64)
         for kind in np.unique(self.kind):
             members = np.flatnonzero(self.kind == kind)
             self._place[members] = np.arange(len(members))
 
-    def mapped(self, first: int, image: int) -> Ints | None:
-        """Look for a symmetry that takes a node to another, as much like a shift of the numbers as can be.
+    def find_mapping(self, first: int, image: int) -> Ints | None:
+        """Search a symmetry that maps a node to another, as close to a shift of the numbers as possible.
 
-        Not all ways are tried.
+        The search is not exhaustive.
         """
         n = self.network.nodes
         count = np.bincount(self.kind)
@@ -171,7 +172,7 @@ class _SymmetrySearch:
         colour, source, target = self._colour.copy(), first, image
         while True:
             colour[[source, n + target]] = colour.max() + 1
-            colour = self._refined(colour)
+            colour = self._refine_colours(colour)
             size = np.bincount(colour[:n], minlength=colour.max() + 1)
             if (size != np.bincount(colour[n:], minlength=len(size))).any():
                 return None
@@ -186,7 +187,7 @@ class _SymmetrySearch:
             target = int(some[np.argmin(np.abs(self._place[some] - aim))])
 
     def links_of(self, mapped: Ints) -> Ints | None:
-        """Where a permutation of nodes takes the links; None if it is no symmetry."""
+        """Return the image of the links under a permutation of nodes; None if it is no symmetry."""
         try:
             return np.array(
                 [self._numbered[mapped[a], mapped[b], kind, place] for a, b, kind, place in self._numbered],
@@ -195,21 +196,21 @@ class _SymmetrySearch:
         except KeyError:
             return None
 
-    def _refined(self, colour: Ints) -> Ints:
-        """Colours refined by the links to and from nodes of each colour, as sums of hashes, until nothing changes."""
+    def _refine_colours(self, colour: Ints) -> Ints:
+        """Refine colours by sums of hashes of the links to and from each colour, until stable."""
         while True:
             out = np.zeros(len(colour), dtype=np.uint64)
             into = np.zeros(len(colour), dtype=np.uint64)
-            np.add.at(out, self._tail, _scattered(colour[self._head], self._label))
-            np.add.at(into, self._head, _scattered(colour[self._tail], self._label))
-            together = _scattered(colour, _scattered(out, into))
+            np.add.at(out, self._tail, _hash_pair(colour[self._head], self._label))
+            np.add.at(into, self._head, _hash_pair(colour[self._tail], self._label))
+            together = _hash_pair(colour, _hash_pair(out, into))
             finer = np.unique(together, return_inverse=True)[1].reshape(-1).astype(np.int64)
             if finer.max() == colour.max() or finer.max() + 1 == len(np.unique(colour)):
                 return finer
             colour = finer
 
 
-def _scattered(colour: Any, label: Any) -> Any:
+def _hash_pair(colour: Any, label: Any) -> Any:
     x = (colour.astype(np.uint64) << np.uint64(20)) + label.astype(np.uint64) + np.uint64(1)
     for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(factor)
@@ -217,15 +218,15 @@ def _scattered(colour: Any, label: Any) -> Any:
 
 
 class SymmetricSearch:
-    """Searches for schedules that are symmetric under groups, the largest first; the whole search adopts the best.
+    """Search for symmetric schedules under nested groups, the largest first; the whole search adopts the best.
 
-    A search under a group has the chunks of one source of every orbit, on links that have reservations together with
-    those of their orbit. It goes on from the schedule that was found under the larger group.
+    A search under a group has the chunks of one source of every orbit, on links that share reservations with their
+    orbit. It continues from the schedule of the larger group.
 
     Parameters
     ----------
     whole : EpochSearch
-        The search of the whole network.
+        Search on the whole network.
     """
 
     def __init__(self, whole: EpochSearch) -> None:
@@ -234,17 +235,20 @@ class SymmetricSearch:
 
     @property
     def found(self) -> bool:
-        """Whether there is any symmetry to use."""
+        """True if a usable symmetry was found."""
         return bool(self._folded)
 
     def construct(self) -> None:
-        """Make the constructions under every group, if time is up only until there is a schedule: under none is longer."""
+        """Run the constructions under every group; once time is up, stop at the first schedule.
+
+        Even late this pays, since constructions without symmetry take longer.
+        """
         whole, known = self._whole, None
         for group in reversed(groups(whole.network)):
             if whole.done or (whole.best is not None and whole.budget.exhausted):
                 return
-            if (folded := self._folded_by(group)) is not None:
-                known = self._carried_on(*folded, known, EpochSearch.construct) or known
+            if (folded := self._fold_search(group)) is not None:
+                known = self._continue_search(*folded, known, EpochSearch.construct) or known
                 self._folded.append(folded)
 
     def improve(self) -> None:
@@ -254,10 +258,10 @@ class SymmetricSearch:
             if self._whole.done or self._whole.budget.exhausted:
                 return
             search.bound = self._whole.bound
-            known = self._carried_on(group, bases, search, known, EpochSearch.improve_several) or known
+            known = self._continue_search(group, bases, search, known, EpochSearch.improve_several) or known
 
-    def _folded_by(self, group: SymmetryGroup) -> tuple[SymmetryGroup, Ints, EpochSearch] | None:
-        """The search under a group, with its chunks; None if an arc would be in its own way."""
+    def _fold_search(self, group: SymmetryGroup) -> tuple[SymmetryGroup, Ints, EpochSearch] | None:
+        """Return group, chunks and search under it; None if an arc uses an orbit of links twice."""
         whole, row = self._whole, group.rows()
         network, arcs = whole.network, whole.arcs
         arc = np.repeat(np.arange(len(arcs.arc_head)), np.diff(arcs.hop_first))
@@ -269,7 +273,7 @@ class SymmetricSearch:
         search = EpochSearch(part, whole.bound, whole.budget, effort, arcs, STARTS)
         return group, bases, search
 
-    def _carried_on(
+    def _continue_search(
         self,
         group: SymmetryGroup,
         bases: Ints,
@@ -277,9 +281,9 @@ class SymmetricSearch:
         known: tuple[Ints, Ints] | None,
         step: Callable[[EpochSearch], None],
     ) -> tuple[Ints, Ints] | None:
-        """Take a step of a search under a group, from a schedule that is symmetric under a larger one.
+        """Run a step of a search under a group, from a schedule that is symmetric under a larger one.
 
-        Give the best as arcs and starts of all chunks, if it is new.
+        Return arcs and starts of all chunks if there is a better schedule.
         """
         whole, before = self._whole, (search.work, search.moves, search.constructions, search.best)
         if known is not None:
@@ -291,16 +295,16 @@ class SymmetricSearch:
         rows = search.rows()
         if rows is None or search.best == before[3]:
             return None
-        unfolded = _unfolded(whole.arcs, group, whole.network.source, bases, *rows)
+        unfolded = _unfold_schedule(whole.arcs, group, whole.network.source, bases, *rows)
         if unfolded is not None:
             whole.adopt(*unfolded)
         return unfolded
 
 
-def _unfolded(
+def _unfold_schedule(
     arcs: ArcTable, group: SymmetryGroup, source: Ints, bases: Ints, arc: Ints, start: Ints
 ) -> tuple[Ints, Ints] | None:
-    """The images of the schedule of some chunks under all elements.
+    """Return the images of a schedule of some chunks under all elements.
 
     None if the image of an arc is not among the arcs.
     """
@@ -322,7 +326,7 @@ def _unfolded(
 
 
 def _images(arcs: ArcTable, used: Ints, links: Ints) -> Ints | None:
-    """Where every element takes some arcs, shape (elements, arcs); None if not to arcs. ``links`` is where links go."""
+    """Return images of arcs under the images ``links`` of links; shape (elements, arcs), None if one is no arc."""
     hops = np.diff(arcs.hop_first)
     images = np.empty((len(links), len(used)), dtype=np.int64)
     for length in np.unique(hops[used]).tolist():

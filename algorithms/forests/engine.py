@@ -1,4 +1,4 @@
-"""From a network with a demand to a forest on its links: split, pack, lower, expand."""
+"""Forest on the links of a network with a demand: split, pack, lower, expand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
 from ..graphs.network import Exact, Network
 from .exact_tree import exact_tree
-from .expansion import ParallelLinks, expand, replayed
+from .expansion import ParallelLinks, expand, trace_splits
 from .packing import CutPool, Packer, SpanningTrees, seeds
-from .polish import exchanged, lowered
-from .splitting import Split, remove_switches
+from .polish import exchange_edges, lower_trees
+from .splitting import SwitchlessNetwork, remove_switches
 
 #: Networks up to this size are packed in both ways of growing, and the lower forest is kept.
 _BOTH_WAYS = 256
@@ -28,19 +28,19 @@ _EXCHANGED = 512
 
 @dataclass(frozen=True, eq=False)
 class GrownForest:
-    """A forest, and the network without switches that it was packed in.
+    """Forest, and the network without switches in which it is packed.
 
     Parameters
     ----------
     split : Split
-        How the switches were removed.
+        Network without switches, and the log of their removal.
     forest : SpanningTrees
-        The trees; their nodes are the positions in ``members``.
+        Trees; their nodes are the positions in ``members``.
     members : array of int
         Node in the network of every node of the forest.
     """
 
-    split: Split
+    split: SwitchlessNetwork
     forest: SpanningTrees
     members: Ints
 
@@ -48,22 +48,22 @@ class GrownForest:
 def grow_forest(
     wires: ParallelLinks, demand: Exact, members: Bools, budget: Budget, *, repack: int = 0, patterns: bool = True
 ) -> GrownForest | None:
-    """Pack as many trees as are demanded from every root into a network; None if the budget ended first.
+    """Pack the demanded number of trees from every root; None if the budget ends first.
 
     Parameters
     ----------
     wires : ParallelLinks
         A network in which these trees exist.
     demand : array of int, shape (nodes,)
-        Trees from every root.
+        Number of trees from every root.
     members : array of bool, shape (nodes,)
-        The nodes that trees must span; all others only pass on.
+        Nodes that trees must span; all others only forward.
     budget : Budget
         Clock, progress and limits; its seed decides which trees exchange edges.
     repack : int
         Rounds in which pairs of trees exchange edges, on small networks.
     patterns : bool
-        Whether whole switches may be removed at once.
+        True if whole switches may be removed at once.
 
     Raises
     ------
@@ -77,14 +77,18 @@ def grow_forest(
     budget.progress(f"switches removed: {len(split.graph):,} edges between {int(members.sum()):,} ranks")
     nodes = np.flatnonzero(members)
     with budget.clock.phase("pack"):
-        forest = _packed(split, demand[nodes], nodes, budget, repack)
+        forest = _pack_trees(split, demand[nodes], nodes, budget, repack)
     return None if forest is None else GrownForest(split, forest, nodes)
 
 
-def _packed(split: Split, demand: Exact, nodes: Ints, budget: Budget, repack: int) -> SpanningTrees | None:
+def _pack_trees(
+    split: SwitchlessNetwork, demand: Exact, nodes: Ints, budget: Budget, repack: int
+) -> SpanningTrees | None:
     place = np.full(split.graph.nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
-    graph = Network.merged(len(nodes), place[split.graph.tail], place[split.graph.head], split.graph.capacity)
+    graph = Network.from_parallel_edges(
+        len(nodes), place[split.graph.tail], place[split.graph.head], split.graph.capacity
+    )
     levels = seeds(split.groups, nodes)
     best: SpanningTrees | None = None
     pool = CutPool(graph, levels)
@@ -93,15 +97,15 @@ def _packed(split: Split, demand: Exact, nodes: Ints, budget: Budget, repack: in
         forest = packer.pack(stop=_stop(budget, packer))
         if forest is None:
             break
-        forest = lowered(forest)
+        forest = lower_trees(forest)
         best = forest if best is None else min(best, forest, key=SpanningTrees.tallness)
     if best is not None and repack and len(nodes) <= _EXCHANGED:
-        best = exchanged(best, repack, budget.seed, lambda: budget.exhausted)
+        best = exchange_edges(best, repack, budget.seed, lambda: budget.exhausted)
     return best
 
 
 def _stop(budget: Budget, packer: Packer) -> Callable[[], bool]:
-    """Report from time to time how far packing is, and say whether it has to end."""
+    """Return a stop test that also reports the progress of packing."""
     reported = 0
 
     def stop() -> bool:
@@ -121,13 +125,13 @@ def _total(values: Any) -> int:
 
 @cache
 def warm_up() -> None:
-    """Compile what is compiled, or load it from the cache, by packing a small forest; does nothing the second time."""
+    """Compile the kernels, or load them from the cache, by packing a small forest once."""
     ends = np.array([(a, 3) for a in range(3)] + [(3, a) for a in range(3)], dtype=np.int64)
     wires = ParallelLinks(4, ends[:, 0].copy(), ends[:, 1].copy(), np.full(6, 2, dtype=np.int64))
     members = np.array([True, True, True, False])
     grown = grow_forest(wires, members.astype(np.int64), members, Budget(), repack=1)
     if grown is not None:
-        lowered(grown.forest)
+        lower_trees(grown.forest)
         exact_tree(grown.forest.graph, grown.forest.graph.capacity, np.ones(3, dtype=np.int64), 0)
-        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
         expand(pieces, grown.forest, np.arange(3), "", Fraction(1))

@@ -1,4 +1,4 @@
-"""A tree that is certain to leave room for all others.
+"""Tree that is certain to leave room for all others.
 
 The algorithm of Berczi and Frank (ForestColl, theorem 12, algorithm 5).
 """
@@ -18,28 +18,20 @@ from ..graphs.network import Exact, Network, kernel_for
 def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
     """Build a tree from a root, for as many copies as one tree can have.
 
-    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all other
-    roots beyond what they demand. Where mu is less than the number of copies, the others go back to the root.
+    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all
+    other roots beyond what they demand. If mu is less than the number of copies, the other copies are left to the
+    root's demand. Return the copies, at least 1, and the edge into every node, -1 at the root.
 
     Parameters
     ----------
     graph : Network
         A network of the nodes to span.
     residual : array of int, shape (edges,)
-        What every edge has left; all trees demanded exist in it.
+        Remaining capacity of every edge; all demanded trees exist in it.
     demand : array of int, shape (nodes,)
         Trees still to be built from every root; at least one from this one.
-    root : int
-        The root.
-
-    Returns
-    -------
-    copies : int
-        How often the tree is used, at least 1.
-    into : array of int, shape (nodes,)
-        The edge into every node, -1 at the root.
     """
-    oracle = _Spare(graph, residual)
+    oracle = _SpareCapacity(graph, residual)
     others = demand.copy()
     copies = int(demand[root])
     others[root] -= copies
@@ -60,21 +52,21 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
             others[root] += copies - int(bound[edge])
             copies = int(bound[edge])
             bound = np.minimum(residual, copies)
-        oracle.give(into[into >= 0], copies)
+        oracle.reserve_for_others(into[into >= 0], copies)
     return copies, into
 
 
-def _best(graph: Network, oracle: _Spare, others: Exact, copies: int, edges: Ints, bound: Exact) -> int:
+def _best(graph: Network, oracle: _SpareCapacity, others: Exact, copies: int, edges: Ints, bound: Exact) -> int:
     """Find the first edge that all copies can take, else the first of those that most can.
 
-    ``bound`` is made sharper.
+    ``bound`` is tightened in place.
     """
     best, most = -1, 0
     for candidates in (edges[bound[edges] == copies], edges):
         for edge in candidates.tolist():
             if bound[edge] > most:
                 x, y = int(graph.tail[edge]), int(graph.head[edge])
-                bound[edge] = oracle.spare(x, y, others, int(bound[edge]))
+                bound[edge] = oracle.spare_copies(x, y, others, int(bound[edge]))
                 if bound[edge] == copies:
                     return int(edge)
                 if candidates is edges and bound[edge] > most:
@@ -82,8 +74,8 @@ def _best(graph: Network, oracle: _Spare, others: Exact, copies: int, edges: Int
     return best
 
 
-class _Spare:
-    """What nodes can receive beyond what is demanded, in a network that loses the edges of the tree that is built."""
+class _SpareCapacity:
+    """Surplus that nodes can receive beyond the demand while a tree takes edges of the network."""
 
     def __init__(self, graph: Network, residual: Exact) -> None:
         self.first, self.head, self.mate, self.arc = arcs_of(graph)
@@ -93,13 +85,13 @@ class _Spare:
         self.nodes = graph.nodes
         self.kernel: Any = kernel_for(flow_kernels.flow_into, residual.dtype)
 
-    def give(self, edges: Ints, copies: int) -> None:
-        """Leave the others what the edges of so many copies of a tree do not take."""
+    def reserve_for_others(self, edges: Ints, copies: int) -> None:
+        """Reduce capacities by the edges of so many copies of a tree."""
         self.capacity[self.arc] = self.residual
         self.capacity[self.arc[edges]] -= copies
 
-    def spare(self, x: int, y: int, others: Exact, most: int) -> int:
-        """The value of ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
+    def spare_copies(self, x: int, y: int, others: Exact, most: int) -> int:
+        """Compute ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
         wanted = int(others.sum()) + most
         grown = np.zeros(self.nodes, dtype=np.bool_)
         grown[x] = True

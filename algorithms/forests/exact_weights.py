@@ -1,4 +1,4 @@
-"""Exact weights of trees from what a floating-point linear program found of them."""
+"""Exact weights of trees from the floating-point solution of a linear program."""
 
 from __future__ import annotations
 
@@ -16,38 +16,34 @@ PARTS = 2**16
 def exact_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], full: Sequence[int]
 ) -> list[Fraction] | None:
-    """Weights of trees that add up to 1 for every root and use some orbits to the full.
+    """Solve for weights of trees that sum to 1 per root and fill some orbits; None if impossible.
+
+    Solutions must be nonnegative, fit all orbits, and be multiples of a part that is not too small.
 
     Parameters
     ----------
     uses : sequence of sequence of int, shape (trees, orbits)
-        How often each tree uses each orbit.
+        Number of uses of each orbit by each tree.
     root : sequence of int
-        Root of every tree.
+        Position of every tree's root.
     room : sequence of Fraction
-        Most that may be used of every orbit.
+        Largest total use of every orbit.
     full : sequence of int
-        Orbits that are used to the full.
-
-    Returns
-    -------
-    list of Fraction or None
-        None where the equations have no solution of weights that are not negative, fit into all orbits and are multiples
-        of a part that is not too small.
+        Orbits whose room must be used up.
     """
     rows = [[*(int(each == r) for each in root), 1] for r in sorted(set(root))]
     for o in full:
         most = room[o]
         rows.append([*(each[o] * most.denominator for each in uses), most.numerator])
-    weight = _solved(rows, len(root))
+    weight = _solve_equations(rows, len(root))
     if weight is None or min(weight) < 0:
         return None
     small = lcm(*(w.denominator for w in weight)) <= MOST
     return weight if small and _fits(weight, uses, room) else None
 
 
-def _solved(rows: list[list[int]], unknowns: int) -> list[Fraction] | None:
-    """A solution of linear equations of whole numbers, with 0 for what they leave open; None if there is none."""
+def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | None:
+    """Solve linear equations of integers, with free unknowns 0; None if there is no solution."""
     lead: list[int] = []
     for column in range(unknowns):
         place = len(lead)
@@ -57,7 +53,7 @@ def _solved(rows: list[list[int]], unknowns: int) -> list[Fraction] | None:
         rows[place], rows[found] = rows[found], rows[place]
         for i, row in enumerate(rows):
             if i != place and row[column]:
-                rows[i] = _cleared(row, rows[place], column)
+                rows[i] = _eliminate_column(row, rows[place], column)
         lead.append(column)
     if any(row[-1] for row in rows[len(lead) :]):
         return None
@@ -67,8 +63,8 @@ def _solved(rows: list[list[int]], unknowns: int) -> list[Fraction] | None:
     return solution
 
 
-def _cleared(row: list[int], by: list[int], column: int) -> list[int]:
-    """A multiple of a row less one of another, so that nothing is left in a column, in smallest terms."""
+def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
+    """Eliminate a column of a row by another row, in lowest terms."""
     common = gcd(row[column], by[column])
     times, less = by[column] // common, row[column] // common
     found = [times * a - less * b for a, b in zip(row, by, strict=True)]
@@ -79,14 +75,14 @@ def _cleared(row: list[int], by: list[int], column: int) -> list[int]:
 def rounded_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], weight: Sequence[float]
 ) -> list[Fraction] | None:
-    """Weights near given ones that are multiples of one part, if they fit; the largest remainders are rounded up.
+    """Round weights to multiples of one part, the largest remainders up; None if they do not fit.
 
     Parameters
     ----------
     uses, root, room
-        As :func:`exact_weights` takes them.
+        Trees and orbits, as in :func:`exact_weights`.
     weight : sequence of float
-        About 1 in sum for every root.
+        Weights with a sum of about 1 for every root.
     """
     found = [Fraction(0)] * len(root)
     for which in sorted(set(root)):

@@ -1,10 +1,10 @@
-"""Trees on the real links: a path for every edge of every tree, from the log of splits (ForestColl, appendix C.3).
+"""Trees on the real links: a path for every edge, from the log of splits (ForestColl, appendix C.3).
 
-Where the copies of a tree have to take different paths along an edge, the tree becomes several, one for each
-combination that is needed. Copies are handed out so that this is rare: the trees with the most copies choose first.
+If copies of a tree take different paths along an edge, the tree is divided, one tree per combination in use. To
+make this rare, the trees with the most copies choose first.
 
-Capacity is kept as pieces: each has an amount and a path, and every edge has a queue of them. A path is a link, or two
-paths in a row; links are numbered from 0, and path ``links + i`` is the i-th pair in ``left`` and ``right``.
+Capacity is kept as pieces, each with an amount and a path, in one queue per edge. A path is a link, or two paths in
+a row; links are numbered from 0, and path ``links + i`` is the i-th pair in ``left`` and ``right``.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ...core.trees import TreeKind, TreePacking
 from ..graphs.network import Exact, Network, distinct, exact_array, kernel_for
 from .kernels import heights
 from .packing import SpanningTrees
-from .splitting import Splits
+from .splitting import SwitchSplits
 
 
 @dataclass(frozen=True, eq=False)
 class ParallelLinks:
-    """Links with the copies of trees that each may carry; parallel links are kept apart.
+    """Links with capacities in copies of trees; parallel links are kept apart.
 
     Parameters
     ----------
     nodes : int
-        Number of nodes.
+        Number of nodes in the network.
     tail, head : array of int, shape (links,)
-        Ends of every link.
+        Tail and head node of every link.
     units : array of int, shape (links,)
-        Whole copies of trees that it may carry.
+        Capacity in whole copies of trees.
     """
 
     nodes: int
@@ -45,8 +45,8 @@ class ParallelLinks:
     units: Exact
 
     def graph(self) -> Network:
-        """The network; parallel links are one edge."""
-        return Network.merged(self.nodes, self.tail, self.head, self.units)
+        """Return the network with parallel links merged into one edge."""
+        return Network.from_parallel_edges(self.nodes, self.tail, self.head, self.units)
 
 
 class Pieces:
@@ -57,7 +57,7 @@ class Pieces:
     first : array of int, shape (edges,)
         First piece of every edge, -1 for none.
     following, amount, path : array, shape (pieces,)
-        Next piece of the same edge, how many copies, and which path.
+        Next piece of the same edge, number of copies, and path.
     left, right : array of int
         Paths that are two in a row; path ``links + i`` is the i-th.
     links : int
@@ -71,7 +71,7 @@ class Pieces:
         self.left, self.right, self.links = left, right, links
 
     def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
-        """Assign every edge of every tree pieces; see :func:`hand_out`."""
+        """Assign pieces to every edge of every tree; see :func:`hand_out`."""
         exact = np.result_type(wanted, self.amount)  # trees may be counted in wider numbers than links
         self.amount = self.amount.astype(exact)
         found: tuple[Ints, Ints, Exact] = kernel_for(hand_out, exact)(
@@ -80,22 +80,20 @@ class Pieces:
         return found
 
     def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
-        """The links of paths."""
+        """Return the links of paths with offsets; see :func:`flatten`."""
         found: tuple[Ints, Ints] = flatten(paths, self.left, self.right, self.links)
         return found
 
 
-def replayed(wires: ParallelLinks, log: tuple[Splits, ...], graph: Network, members: Ints) -> Pieces:
-    """Follow the log of splits from the links to the edges that they have become.
+def trace_splits(wires: ParallelLinks, log: tuple[SwitchSplits, ...], graph: Network, members: Ints) -> Pieces:
+    """Replay the log of splits, from the links to the edges of ``graph`` that they have become.
 
     Parameters
     ----------
     wires : ParallelLinks
-        The links, with the capacities that were split.
+        Links, with the capacities before the splits.
     log : tuple of Splits
-        How the switches were split off.
-    graph : Network
-        The network without switches.
+        Splits of all switches, in their order.
     members : array of int, shape (nodes of the graph,)
         Node in the network of every node of the graph.
     """
@@ -120,18 +118,8 @@ def replayed(wires: ParallelLinks, log: tuple[Splits, ...], graph: Network, memb
     return Pieces(first[np.searchsorted(keys, edges)], following, amount, path, left, right, links)
 
 
-def along(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], int]]], links: int) -> Pieces:
-    """Assign every edge its paths.
-
-    Parameters
-    ----------
-    graph : Network
-        A network without switches.
-    paths : sequence of sequence of (links, copies)
-        For every edge of it.
-    links : int
-        Number of links.
-    """
+def assign_paths(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], int]]], links: int) -> Pieces:
+    """Build pieces from explicit paths of every edge, each with its links and copies."""
     left: list[int] = []
     right: list[int] = []
     path: list[int] = []
@@ -152,27 +140,23 @@ def along(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], int]]], 
 def expand(
     pieces: Pieces, forest: SpanningTrees, ranks: Ints, instance_sha256: str, unit_bytes: Fraction
 ) -> TreePacking:
-    """Assign every tree its links.
+    """Route every tree over links.
 
     Parameters
     ----------
     pieces : Pieces
         Paths of the edges of the forest's network; used up.
-    forest : SpanningTrees
-        The trees.
     ranks : array of int, shape (nodes of the forest,)
-        Rank of every node.
-    instance_sha256 : str
-        Digest of the instance.
+        Rank of every node of the forest.
     unit_bytes : Fraction
-        What one copy of a tree carries.
+        Bytes that one copy of a tree carries.
     """
     tree, node = _tree_edges(forest)
     edge = forest.into[tree, node]
     served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
     use, piece, given = pieces.hand_out(edge[served], tree[served], forest.copies[tree[served]])
     whole = np.argsort(served[use], kind="stable")
-    row, copies, tree_of = _divided(forest, served[use][whole], given[whole])
+    row, copies, tree_of = _cut_trees(forest, served[use][whole], given[whole])
     use = served[use][whole][row]
     offset, links = pieces.flatten(pieces.path[piece[whole][row]])
     parent = forest.graph.tail[edge[use]]
@@ -191,7 +175,7 @@ def expand(
 
 
 def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
-    """First and last piece of every owner, and the next one of every piece, where an owner's pieces are together."""
+    """Return first and last piece of every owner, and the next of every piece; owners are contiguous."""
     begins = np.flatnonzero(np.diff(owner, prepend=-1))
     ends = np.append(begins[1:], len(owner)) - 1
     first, last = (np.full(count, -1, dtype=np.int64) for _ in range(2))
@@ -202,28 +186,17 @@ def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _tree_edges(forest: SpanningTrees) -> tuple[Ints, Ints]:
-    """Tree and lower end of every edge, tree by tree, from the root down."""
+    """Return tree and lower end of every edge, tree by tree, from the root down."""
     _, depth = heights(forest.into, forest.graph.tail)
     order = np.argsort(depth, axis=1, kind="stable")[:, 1:]
     return np.repeat(np.arange(len(forest)), forest.graph.nodes - 1), order.reshape(-1).astype(np.int64)
 
 
-def _divided(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints, Ints]:
-    """Cut trees where the pieces of one of their edges end.
+def _cut_trees(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints, Ints]:
+    """Divide trees where the pieces of one of their edges end.
 
-    Parameters
-    ----------
-    forest : SpanningTrees
-        The trees; each has as many uses as edges, tree by tree.
-    use, given : array of int, shape (parts,)
-        Which use is given how much, use by use.
-
-    Returns
-    -------
-    row : array of int
-        The part that carries every edge of every cut tree.
-    copies, tree : array of int, shape (cut trees,)
-        Copies of it, and the tree that it comes from.
+    ``use`` and ``given`` are use and amount of every part, use by use; each tree has as many uses as edges, tree by
+    tree. Return the part for every edge of every resulting tree, and the copies and original tree of each.
     """
     starts = np.flatnonzero(np.concatenate([[True], use[1:] != use[:-1]]))
     parts = np.diff(np.concatenate([starts, [len(use)]]))
@@ -255,25 +228,20 @@ def _divided(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints
 def replay(
     splits: Any, amounts: Any, first: Any, last: Any, following: Any, piece_amount: Any, piece_path: Any, links: int
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """Follow the splits: take what is split from the two edges' queues, join the paths, and queue them at the third.
+    """Replay splits: take pieces from two edges' queues, join their paths, and queue them at the third.
+
+    Return the pieces after all splits (following, amount, path), and the pairs of paths (left, right).
 
     Parameters
     ----------
     splits : array of int, shape (splits, 3)
         Edge to the switch, edge from the switch, and edge past it; -1 where that would be a loop.
     amounts : array of int, shape (splits,)
-        How much.
+        Capacity moved by every split.
     first, last : array of int, shape (edges,)
         First and last piece in the queue of every edge, -1 for none; changed.
     following, piece_amount, piece_path : array of int, shape (pieces,)
         Next piece in the queue, amount and path of every piece.
-    links : int
-        Number of links.
-
-    Returns
-    -------
-    tuple of array
-        The pieces after all splits (following, amount, path), and the pairs of paths (left, right).
     """
     used, pairs = len(piece_amount), 0
     room = 2 * used + 2 * len(splits) + 64
@@ -321,23 +289,19 @@ def _wider(values: Any) -> Any:
 
 @kernel
 def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
-    """Assign every edge of every tree pieces of the edge's capacity.
+    """Assign pieces of an edge's capacity to every tree that uses the edge.
 
-    One that is large enough if there is one, the smallest of these.
+    The smallest piece that is large enough is taken, if there is one. Return use, piece and amount of every
+    assigned part.
 
     Parameters
     ----------
     edges, trees : array of int, shape (uses,)
-        Which edge is used by which tree, in the order in which they are served.
+        Edge and tree of every use, in the order of assignment.
     wanted : array of int, shape (uses,)
-        Copies of the tree.
+        Copies of the tree that use the edge.
     first, following, amount : array of int
         The queue of every edge; amounts are changed.
-
-    Returns
-    -------
-    use, piece, given : array of int, shape (parts,)
-        Which use was given how much of which piece.
     """
     room = len(edges) + 64
     use, piece, given = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, amount.dtype)
@@ -376,7 +340,7 @@ def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, am
 
 @kernel
 def flatten(paths: Any, left: Any, right: Any, links: int) -> tuple[Any, Any]:
-    """The links of paths, one after the other; offsets have one entry more than there are paths."""
+    """Return the links of paths, one after the other, and their offsets, one more than paths."""
     offset = np.zeros(len(paths) + 1, np.int64)
     room = 4 * len(paths) + 64
     found = np.empty(room, np.int64)

@@ -1,7 +1,7 @@
-"""Compiled loops over trees: growing one inside known cuts, making one lower, and letting two share their edges again.
+"""Compiled loops over trees: growing inside known cuts, lowering, and exchange of edges by pairs.
 
-A tree is the edge into every node, -1 at its root; edges are numbered as in a :class:`~..graphs.network.Network` whose
-nodes are all to be spanned.
+A tree is the edge into every node, -1 at its root; edges are numbered as in a :class:`~..graphs.network.Network`
+whose nodes are all to be spanned.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _DRAWN, _FROM_ALL = 6, 0.25
 
 
 @kernel
-def standing(
+def cut_cost(
     x: int, y: int, amount: Any, free: Any, used: Any, slack: Any, inside: Any, cut_start: Any, cuts: Any
 ) -> int:
-    """What an edge costs: 0 nothing, 1 some of what a cut has to spare, 2 more than it has."""
+    """Return an edge's cost: 0 if free, 1 if it uses a cut's slack, 2 if it exceeds it."""
     cost = 0
     for i in range(cut_start[y], cut_start[y + 1]):
         j = cuts[i]
@@ -33,8 +33,8 @@ def standing(
 
 
 @kernel
-def enter(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, cuts: Any) -> None:
-    """Count an edge where it enters cuts."""
+def count_entered_cuts(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, cuts: Any) -> None:
+    """Count an edge in the cuts that it enters."""
     for i in range(cut_start[y], cut_start[y + 1]):
         if not inside[cuts[i], x]:
             used[cuts[i]] += amount
@@ -62,9 +62,9 @@ def best_edges(
     value: Any,
     found: Any,
 ) -> int:
-    """Find the best edge from some nodes of a tree to every node that it lacks, and put these nodes into ``found``.
+    """Find the best edge from some tree nodes to every missing node; list these in ``found``.
 
-    The cheaper is better, then the one with more left; if ``shallow``, before all that the one nearer to the root.
+    Lower cost is better, then more remaining capacity; if ``shallow``, a tail nearer to the root comes before both.
     """
     fresh = 0
     for x in nodes:
@@ -72,7 +72,7 @@ def best_edges(
             y = head[edge]
             if into[y] != -2 or residual[edge] < amount:
                 continue
-            cost = standing(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            cost = cut_cost(x, y, amount, free, used, slack, inside, cut_start, cuts)
             if cost > allowed:
                 continue
             rank = residual[edge] * weight[edge] - 8.0 * cost
@@ -106,16 +106,11 @@ def grow(
     free: Any,
     used: Any,
 ) -> int:
-    """Grow a tree that carries ``amount``, level by level, through edges with the most left.
+    """Grow a tree that carries ``amount``, level by level, through edges with the most remaining capacity.
 
-    A cut has to let every tree in once whose root is outside; that entry is free. Each further one uses what the cut
-    has to spare. Such edges come last in a level or, if ``thrifty``, one at a time and only where nothing else is
-    possible.
-
-    Returns
-    -------
-    int
-        Nodes reached; ``into`` has their edges and ``used`` what enters the cuts.
+    Every tree whose root is outside a cut must enter it once; that entry is free. Each further one uses slack of
+    the cut. Such edges come last in a level or, if ``thrifty``, one at a time and only if no other is possible.
+    Return the number of nodes reached; ``into`` has their edges and ``used`` the load of the cuts.
     """
     nodes = len(start) - 1
     into[:] = -2
@@ -155,10 +150,10 @@ def grow(
         for y in found[:fresh][np.argsort(-value[found[:fresh]], kind="mergesort")]:
             edge = best[y]
             x = tail[edge]
-            cost = standing(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            cost = cut_cost(x, y, amount, free, used, slack, inside, cut_start, cuts)
             planned = 1 if value[y] < -4.0 else 0
             if cost <= planned and not (single and count > before):
-                enter(x, y, amount, used, inside, cut_start, cuts)
+                count_entered_cuts(x, y, amount, used, inside, cut_start, cuts)
                 into[y] = edge
                 depth[y] = depth[x] + 1
                 order[count] = y
@@ -177,7 +172,7 @@ def grow(
 
 @kernel
 def shift(into: Any, amount: Any, residual: Any) -> None:
-    """Add to what every edge of a tree has left."""
+    """Add ``amount`` to the remaining capacity of every edge of a tree."""
     for y in range(len(into)):
         if into[y] >= 0:
             residual[into[y]] += amount
@@ -185,17 +180,10 @@ def shift(into: Any, amount: Any, residual: Any) -> None:
 
 @kernel
 def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual: Any, weight: Any, into: Any) -> int:
-    """Find a lowest tree in the edges that have enough left, by the parents that have most.
+    """Find a lowest tree in edges with enough capacity; return its height, -1 if it does not span.
 
-    Parameters
-    ----------
-    scarce : float
-        Edges that have at most this part of their capacity left are not taken.
-
-    Returns
-    -------
-    int
-        The height, -1 if not every node is reached.
+    Parents with the most remaining capacity are preferred; edges with at most the part ``scarce`` of their capacity
+    left are excluded.
     """
     nodes = len(start) - 1
     into[:] = -2
@@ -243,12 +231,9 @@ def lower_each(
     residual: Any,
     weight: Any,
 ) -> int:
-    """Take tree after tree out and put a lowest one in its place, where that is not higher than its limit.
+    """Replace tree after tree by a lowest one if that is not higher than its limit; return their number.
 
-    Returns
-    -------
-    int
-        How many trees were replaced; ``trees``, ``height`` and ``residual`` are changed.
+    ``trees``, ``height`` and ``residual`` are changed.
     """
     into = np.empty(trees.shape[1], dtype=np.int64)
     changed = 0
@@ -265,7 +250,7 @@ def lower_each(
 
 @kernel
 def heights(trees: Any, tail: Any) -> tuple[Any, Any]:
-    """The height of every tree and the depth of every node in it; shapes (trees,) and (trees, nodes)."""
+    """Compute the height of every tree, and the depth of every node in it, shape (trees, nodes)."""
     count, nodes = trees.shape
     depth = np.full((count, nodes), -1, dtype=np.int32)
     height = np.zeros(count, dtype=np.int64)
@@ -288,7 +273,7 @@ def heights(trees: Any, tail: Any) -> tuple[Any, Any]:
 
 @kernel
 def pair(random: Any, count: int, height: Any) -> tuple[int, int]:
-    """Draw two trees, of which the first is more likely to be a tall one."""
+    """Draw two trees, the first one more likely a tall one."""
     first = int(random.random() * count)
     for _ in range(count if random.random() < _FROM_ALL else _DRAWN - 1):
         other = int(random.random() * count)
@@ -312,26 +297,19 @@ def exchange(
     residual: Any,
     weight: Any,
 ) -> int:
-    """Take out as many copies of two trees as both have, grow the first as low as it goes, then the second.
+    """Regrow pairs of trees: remove copies of both, grow the first as low as possible, then the second.
 
-    Parents are chosen by what is left of edges, at random within a factor, so that a pair can be tried again. The pair
-    stays if the sum of the cubes of its heights falls; or is equal, if no tree has to be divided for it.
+    As many copies are removed as both trees have. Parents are chosen by remaining capacity, at random within a
+    factor, so that a pair can be tried again. The new pair is kept if the sum of the cubes of its heights falls; or
+    is equal, if no tree has to be divided for it. Return the number of trees afterwards; the columns and
+    ``residual`` are changed.
 
     Parameters
     ----------
-    trials : int
-        Pairs to try.
-    random : numpy.random.Generator
-        Where all chance comes from.
     count : int
         Trees, at least 2; the columns ``root``, ``copies``, ``trees`` and ``height`` have room for more.
     start, head, residual, weight : array
-        The network and what its edges have left, as :func:`lower` takes them.
-
-    Returns
-    -------
-    int
-        Trees after all; the columns and ``residual`` are changed.
+        Network and remaining capacities of its edges, as in :func:`lower`.
     """
     fresh = np.empty((2, trees.shape[1]), dtype=np.int64)
     for _ in range(trials):

@@ -1,12 +1,12 @@
-"""Forests of networks with symmetry: trees of one root in every orbit, packed by their links per orbit.
+"""Forests of symmetric networks: trees of one root in every orbit, packed by their links per orbit.
 
-Where translations move every rank but by nothing (:class:`~...core.orbits.TreeOrbits`), a tree and all that it is moved
-to load every link of an orbit alike. So what a forest may use is one number for every orbit of links, however large the
-network is, and weights of trees are columns of a small linear program: the trees of every root weigh 1, and no orbit of
-links is used beyond its room. A forest that is as fast as the optimum exists: the average over all motions of any
-optimal one. Columns come from its dual prices: a tree that is cheap at these prices, with more or less weight on how
-low it is (:mod:`.priced_tree`). Once the rooms suffice, the sum of the cubes of all heights is brought down. In the end
-the weights are solved for exactly.
+If no translation but the identity fixes a rank (:class:`~...core.orbits.TreeOrbits`), a tree and all its images
+load every link of an orbit equally. So the room of a forest is one number per orbit of links, however large the
+network is, and weights of trees are columns of a small linear program: the trees of every root weigh 1, and no
+orbit of links is used beyond its room. Some symmetric forest is as fast as the optimum: the average of any optimal
+one over all translations. Columns come from dual prices: a tree that is cheap at these prices, with more or less
+weight on its height (:mod:`.priced_tree`). Once the rooms suffice, the sum of the cubes of all heights is reduced.
+Finally the weights are solved for exactly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _BEFORE = 0.7
 #: What links cost at least: this part of the dearest, in proportion to how little room they have.
 _LEAST = 1e-3
 
-#: Rounds: at most, and of how many the last must have gained this part of the value together while trees fit, and before.
+#: Rounds: at most, and of how many the last must have gained this part of the value together while trees fit, and
+#: before.
 _ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
 
 #: Nodes of trees that are grown until no more is tried to make trees lower.
@@ -66,18 +67,18 @@ _ANY = 2**31
 
 @dataclass(frozen=True, eq=False)
 class OrbitNetwork:
-    """A network whose links come in orbits.
+    """Network whose links are partitioned into orbits.
 
     Parameters
     ----------
     tail, head : array of int, shape (links,)
-        Ends of links.
+        Tail and head node of every link.
     ends : array of bool, shape (nodes,)
-        Nodes that trees span; all others only pass on.
+        Nodes that trees span; all others only forward.
     roots : array of int
         One node of every orbit of roots.
     orbit : array of int, shape (links,)
-        Orbit of every link.
+        Number of every link's orbit.
     room : tuple of Fraction
         For every orbit, how often trees of total weight 1 from each of the roots may use its links.
     """
@@ -91,29 +92,29 @@ class OrbitNetwork:
 
     @cached_property
     def arcs(self) -> tuple[Ints, Ints, Ints]:
-        """Links by tail: where those of each node begin, where they lead, and which they are."""
+        """Links sorted by tail: first position of each node, heads, and numbers of the links."""
         start, link = edges_by(self.tail, len(self.ends))
         return start, self.head[link], link
 
     @cached_property
     def scarcity(self) -> Floats:
-        """How little room there is, 1 where there is least; shape (orbits,)."""
+        """Scarcity of room, 1 for the scarcest orbit; shape (orbits,)."""
         scarce = 1 / np.array([float(room) for room in self.room])
         return np.asarray(scarce / scarce.max(), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class OrbitTree:
-    """A tree of one of the roots, by nodes of the network.
+    """Tree of one of the roots, by nodes of the network.
 
     Parameters
     ----------
     root : int
-        Position in ``OrbitNetwork.roots``.
+        Position in ``OrbitNetwork.roots`` of its root.
     parent, child : array of int, shape (edges,)
         Nodes; an edge comes after the one that reaches its parent.
     offset : array of int, shape (edges + 1,)
-        Where each edge's links begin.
+        First link of every edge, as an index into ``links``.
     links : array of int
         Links of all edges, from parent to child.
     height : int
@@ -129,8 +130,8 @@ class OrbitTree:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A tree to be grown: its root, what depth costs, and how high it may be."""
+class _TreeRequest:
+    """Request for a tree: root, cost of depth, and height limit."""
 
     root: int
     rise: float
@@ -139,14 +140,14 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class OrbitForest:
-    """Trees with exact weights, of which those of every root add up to 1.
+    """Trees with exact weights that add up to 1 for every root.
 
     Parameters
     ----------
     trees : tuple of OrbitTree
-        The trees.
+        Trees of all roots together.
     weight : tuple of Fraction
-        Of every tree, greater than 0.
+        Weight of every tree, greater than 0.
     rounds, tried : int
         Linear programs that were solved, and trees that were grown for them.
     """
@@ -157,28 +158,21 @@ class OrbitForest:
     tried: int
 
     def tallness(self) -> tuple[int, Fraction]:
-        """The maximum of the heights, and their weighted sum."""
+        """Return the maximum of the heights, and their weighted sum."""
         sums = sum((w * tree.height for tree, w in zip(self.trees, self.weight, strict=True)), Fraction(0))
         return max(tree.height for tree in self.trees), sums
 
 
 def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lambda: False) -> OrbitForest | None:
-    """Pack trees of the roots into the room of the orbits; None if none were found that fit, or if told to stop.
+    """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped.
 
-    Parameters
-    ----------
-    network : OrbitNetwork
-        Network and rooms.
-    seed : int
-        Of the changes of prices.
-    stop : callable
-        Whether to end early.
+    ``seed`` is that of the random changes of prices.
     """
     best: OrbitForest | None = None
     grown = 0
     while grown < _AGAIN and not stop():
         packing = _Packing(network, seed)
-        found = _packed(packing, stop)
+        found = _pack_trees(packing, stop)
         grown, seed = grown + packing.grown, seed + 1
         if found is not None and (best is None or found.tallness() < best.tallness()):
             best = found
@@ -189,8 +183,8 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
     return best
 
 
-def _packed(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
-    """Grow trees until they fit and no more is gained by others, or all are as low as any."""
+def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
+    """Grow trees until they fit and others gain nothing, or all are as low as possible."""
     solution, values = packing.program.solve(), list[float]()
     for _ in range(_ROUNDS):
         values.append(solution.value)
@@ -207,7 +201,7 @@ def _packed(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
 
 
 class _Packing:
-    """The linear program, and the trees that are grown for it."""
+    """Linear program and the trees grown for it."""
 
     def __init__(self, network: OrbitNetwork, seed: int) -> None:
         self.network, self.random = network, np.random.default_rng(seed)
@@ -220,7 +214,9 @@ class _Packing:
         #: How often all trees are grown at first: never where they are so large that few can be grown at all.
         self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
         self.before = np.zeros(len(network.room))
-        first = self._grown([_Asked(root, rise) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity)
+        first = self._grow_trees(
+            [_TreeRequest(root, rise) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity
+        )
         cubes = [[column.height**3 for column in first if column.root == root] for root in self.roots]
         #: No forest has a smaller sum of cubes, as a tree at a high price of depth is a lowest one.
         self.least = float(np.mean([min(each) for each in cubes]))
@@ -230,61 +226,60 @@ class _Packing:
         self.program.add(first)
 
     def price(self, solution: Solution) -> int:
-        """Grow trees at the prices of a solution; gives how many are new."""
-        fresh = self._priced(solution) if self.begun else self._first()
+        """Grow trees at the prices of a solution; return the number of new ones."""
+        fresh = self._grow_priced_trees(solution) if self.begun else self._initial_trees()
         self.begun = True
         if fresh:
             self.program.forget(solution)
             self.program.add(fresh)
         return len(fresh)
 
-    def _first(self) -> list[Column]:
-        """Grow trees at prices by chance."""
-        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES] * self.times
-        return self._grown(trees, self._changed(self.network.scarcity, _NOISE[-1], len(trees)))
+    def _initial_trees(self) -> list[Column]:
+        trees = [_TreeRequest(root, rise) for root in self.roots for rise in _RISES] * self.times
+        return self._grow_trees(trees, self._perturb_prices(self.network.scarcity, _NOISE[-1], len(trees)))
 
-    def _priced(self, solution: Solution) -> list[Column]:
-        """Grow trees at the prices of a solution, and at those of all before, changed by chance."""
+    def _grow_priced_trees(self, solution: Solution) -> list[Column]:
+        """Grow trees at a solution's prices and at smoothed earlier ones, both randomly perturbed."""
         price = solution.price / (solution.price.max(initial=0.0) or 1.0)
         self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.fitted else price
         self.fitted = solution.fits
         rises = _RISES if self.times else _RISES[:-1]
-        trees = [_Asked(root, rise) for root in self.roots for rise in rises]
+        trees = [_TreeRequest(root, rise) for root in self.roots for rise in rises]
         if solution.fits and self.times:
             high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
-            trees += [_Asked(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
+            trees += [_TreeRequest(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
         least = _LEAST * self.network.scarcity
         prices = zip((price, self.before), _NOISE, strict=True)
-        return self._grown(
+        return self._grow_trees(
             trees * len(_NOISE),
-            np.concatenate([self._changed(each + least, noise, len(trees)) for each, noise in prices]),
+            np.concatenate([self._perturb_prices(each + least, noise, len(trees)) for each, noise in prices]),
         )
 
-    def _changed(self, price: Floats, noise: float, times: int) -> Floats:
-        """Prices that are changed by chance; shape (times, orbits)."""
+    def _perturb_prices(self, price: Floats, noise: float, times: int) -> Floats:
+        """Return randomly perturbed prices; shape (times, orbits)."""
         return np.asarray(price * (1 + noise * self.random.random((times, len(price)))))
 
     def exact(self, solution: Solution) -> OrbitForest | None:
-        """Solve for the weights of the used columns exactly, and grow their trees; None if that is not possible.
+        """Solve exactly for the weights of the used columns and grow their trees; None if impossible.
 
-        Where the weights have no small common denominator, those of an earlier solution are taken, or of one without some
-        of the columns; or they are rounded, in rooms of which some is left free where that is possible.
+        If the weights have no small common denominator, fall back to an earlier solution, to one without some of
+        the columns, or to weights rounded in rooms of which a part is left free where possible.
         """
-        kept = self._weighted(solution)
+        kept = self._weigh_columns(solution)
         if not kept:
-            others = sorted([*self.kept, *self._others()], key=lambda other: other.value)
-            kept = next((each for each in map(self._weighted, others) if each), [])
+            others = sorted([*self.kept, *self._alternative_solutions()], key=lambda other: other.value)
+            kept = next((each for each in map(self._weigh_columns, others) if each), [])
         if not kept:
             narrow = self.program.solve(low=False).price > EXACT
             spared = self.program.solve(spare=np.where(narrow, 0.0, _SPARE))
-            kept = self._weighted(spared, rounded=True) if spared.fits else []
+            kept = self._weigh_columns(spared, rounded=True) if spared.fits else []
         if not kept:
             return None
         trees = tuple(self._tree(column) for column, _ in kept)
         return OrbitForest(trees, tuple(w for _, w in kept), self.program.solved, self.tried)
 
-    def _others(self) -> Iterator[Solution]:
-        """Solutions that fit, without columns that are drawn by chance."""
+    def _alternative_solutions(self) -> Iterator[Solution]:
+        """Yield solutions that fit, each of a random part of the columns."""
         for _ in range(_OTHERS):
             drawn = self.random.random(len(self.program.columns)) < _PART
             columns = [column for column, stays in zip(self.program.columns, drawn.tolist(), strict=True) if stays]
@@ -295,12 +290,12 @@ class _Packing:
                     yield solution
 
     def keep(self, solution: Solution) -> None:
-        """Remember a solution that fits and is better than those before."""
+        """Store a solution that fits and is better than the stored ones."""
         if solution.fits and (not self.kept or solution.value < self.kept[-1].value):
             self.kept.append(solution)
 
-    def _weighted(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
-        """The used columns with their exact weights; none where these are not found."""
+    def _weigh_columns(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
+        """Return the used columns with their exact weights; empty if there are none."""
         root, uses = [column.root for column in solution.used], [column.uses.tolist() for column in solution.used]
         if rounded:
             weight = rounded_weights(uses, root, self.network.room, solution.weight.tolist())
@@ -308,8 +303,8 @@ class _Packing:
             weight = exact_weights(uses, root, self.network.room, np.flatnonzero(solution.full).tolist())
         return [(column, w) for column, w in zip(solution.used, weight or [], strict=False) if w]
 
-    def _grown(self, trees: list[_Asked], prices: Floats) -> list[Column]:
-        """Grow trees at prices of orbits, which may be the same for all; gives those that are new."""
+    def _grow_trees(self, trees: list[_TreeRequest], prices: Floats) -> list[Column]:
+        """Grow trees at prices of orbits, shared or one row per tree; return the new ones."""
         fresh: list[Column] = []
         prices = np.broadcast_to(prices, (len(trees), len(self.network.room)))
         step = max(_AT_ONCE // len(self.network.ends), 1)
@@ -323,8 +318,8 @@ class _Packing:
                     fresh.append(Column(asked.root, uses[j], height, at[j], asked.rise, asked.limit))
         return fresh
 
-    def _uses(self, trees: list[_Asked], prices: Floats) -> tuple[Ints, Ints]:
-        """What trees use of every orbit, shape (trees, orbits), and their heights, -1 of those that do not reach all."""
+    def _uses(self, trees: list[_TreeRequest], prices: Floats) -> tuple[Ints, Ints]:
+        """Compute the uses of every orbit, shape (trees, orbits), and heights, -1 for incomplete trees."""
         network, count = self.network, len(trees)
         self.tried, self.grown = self.tried + count, self.grown + count * len(network.ends)
         roots = network.roots[[asked.root for asked in trees]]
@@ -339,7 +334,7 @@ class _Packing:
             self.path_links *= 2
 
     def _tree(self, column: Column) -> OrbitTree:
-        """Grow the tree of a column."""
+        """Grow the tree of a column again."""
         network = self.network
         edges, nodes = int(network.ends.sum()) - 1, len(network.ends)
         parent, child = np.empty(edges, dtype=np.int64), np.empty(edges, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""The linear program over trees and orbits, which grows by columns and is solved again from where it stood.
+"""Linear program over trees and orbits, grown by columns and re-solved from its last basis.
 
-A column is a tree of one of the roots, with a weight. The weights of every root's trees add up to 1; a row for each
-orbit of links says that no more than its room is used, but for a lack of room that all orbits share and that is dear.
-What is sought is the least lack, and then the least sum of the cubes of heights.
+A column is a tree of one of the roots, with a weight. The weights of every root's trees add up to 1; a row per
+orbit of links limits its use to its room plus an expensive shortage that all orbits share. The objective is the
+least shortage, then the least sum of the cubes of heights.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _PRIMAL = 4
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What the linear program knows of a tree, and how to grow it again.
+    """Column of a tree, with the arguments to grow it again.
 
     Parameters
     ----------
     root : int
-        Position of its root.
+        Position of the tree's root.
     uses : array of int, shape (orbits,)
-        How often it uses links of every orbit.
+        Number of uses of every orbit's links.
     height : int
         Most edges between the root and a node.
     price : array of float, shape (orbits,)
         Prices at which it was grown.
     rise : float
-        What depth cost.
+        Price of one level of depth.
     limit : int
-        How high it was allowed to be.
+        Largest height that was allowed.
     """
 
     root: int
@@ -60,9 +60,9 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A solution: columns that are used with their weights, how much room is lacking, prices of orbits and of roots.
+    """Solution: used columns with weights, shortage of room, and prices of orbits and roots.
 
-    ``value`` is what was minimized, and ``full`` says which orbits are used to the full.
+    ``value`` is the minimized objective, and ``full`` marks the orbits whose room is used up.
     """
 
     used: tuple[Column, ...]
@@ -75,21 +75,21 @@ class Solution:
 
     @property
     def fits(self) -> bool:
-        """Whether no room is lacking."""
+        """True if no room is lacking."""
         return self.lacking <= EXACT
 
 
 class OrbitProgram:
-    """The program while it grows.
+    """Linear program that grows by columns.
 
     Parameters
     ----------
     room : array of float, shape (orbits,)
         How often trees of total weight 1 from each of the roots may use the links of an orbit.
     roots : int
-        Roots.
+        Number of roots in the program.
     dearest : float
-        No tree has a larger cube of its height.
+        Upper bound on the cube of a tree's height.
     """
 
     def __init__(self, room: Floats, roots: int, dearest: float) -> None:
@@ -101,7 +101,7 @@ class OrbitProgram:
         self._upper = np.ones(len(room))
 
     def add(self, columns: Sequence[Column]) -> None:
-        """Add trees."""
+        """Add columns of trees."""
         self.columns += columns
 
     def solve(self, *, spare: Floats | None = None, low: bool = True) -> Solution:
@@ -112,7 +112,7 @@ class OrbitProgram:
         spare : array of float, shape (orbits,)
             Parts of the rooms that are left free.
         low : bool
-            Whether heights count.
+            True to minimize heights after the shortage.
         """
         if self._highs is None or spare is not None or not low:
             self._begin(np.ones(len(self.room)) if spare is None else 1 - spare)
@@ -124,7 +124,7 @@ class OrbitProgram:
         return solution
 
     def forget(self, solution: Solution) -> None:
-        """Leave out the columns that are dearest at the prices of a solution, but none that it uses, once they are many."""
+        """Drop the unused columns of largest reduced cost once there are too many."""
         most = _COLUMNS * (len(self.room) + self.roots)
         if len(self.columns) <= most:
             return
@@ -138,7 +138,7 @@ class OrbitProgram:
         self._highs = None
 
     def _begin(self, upper: Floats) -> None:
-        """Begin with the rows and the lack of room alone."""
+        """Create the program with its rows and the column of the shortage."""
         import highspy
 
         self._highs, self._loaded, self._upper = silent_highs(), 0, upper
@@ -153,7 +153,7 @@ class OrbitProgram:
         self._highs.addCol(self.lack, 0.0, highspy.kHighsInf, orbits, every, -np.ones(orbits))
 
     def _load(self, columns: Sequence[Column], *, low: bool) -> None:
-        """Hand columns over that are not in the program yet."""
+        """Load columns that are not in the solver yet."""
         if not columns:
             return
         import highspy

@@ -1,9 +1,9 @@
-"""All trees that are demanded: built first, proved afterwards.
+"""Packing of all demanded trees: built first, proved afterwards.
 
-Trees are grown without any test inside known cuts (:func:`.kernels.grow`), of which a pool is kept with what each has
-to spare. Now and then one test of what is left shows whether the trees still demanded exist in it; if not, the cut that
-is missing something joins the pool, and the trees since the last point at which they did are taken back. A root for
-which no tree can be grown gets one that is certain (:mod:`.exact_tree`). When the last tree is built, the forest is its
+Trees are grown without any test inside known cuts (:func:`.kernels.grow`), which are kept in a pool with their
+slack. Now and then one test shows whether the trees still demanded exist in the remaining capacities; if not, the
+violated cut joins the pool, and the trees since the last point at which they did are taken back. A root for which
+no tree can be grown gets one that is certain (:mod:`.exact_tree`). When the last tree is built, the forest is its
 own proof.
 """
 
@@ -41,15 +41,13 @@ _PATIENCE = 12
 
 
 class CutPool:
-    """Cuts that no tree may overload; any set of nodes may be in it, since what it has to spare is computed exactly.
+    """Cuts that no tree may overload; any set of nodes is allowed, since its slack is exact.
 
     Parameters
     ----------
-    graph : Network
-        The network.
     groups : iterable of Groups
-        Its groups, level by level: they are the first cuts, and a cut found in one group is copied to those that are
-        equal.
+        Groups of the network, level by level: they are the first cuts, and a cut found in one group is copied to
+        equal ones.
     """
 
     def __init__(self, graph: Network, groups: Iterable[Groups]) -> None:
@@ -64,7 +62,7 @@ class CutPool:
         return len(self.inside)
 
     def add(self, sides: Iterable[Bools], *, images: bool = False) -> None:
-        """Add cuts that are not in the pool yet, with their images in equal groups."""
+        """Add new cuts, with their images in equal groups if asked for."""
         fresh: list[Bools] = []
         for side in sides:
             for each in (side, *(self._images(side) if images else ())):
@@ -80,7 +78,7 @@ class CutPool:
             self.cut_start = np.searchsorted(node, np.arange(self.graph.nodes + 1)).astype(np.int64)
 
     def slack(self, residual: Exact, demand: Exact) -> Exact:
-        """What every cut has to spare; shape (cuts,)."""
+        """Compute the slack of every cut; shape (cuts,)."""
         tail, head = self.graph.tail, self.graph.head
         by_head = np.argsort(head, kind="stable")
         into = np.split(by_head, np.searchsorted(head[by_head], np.arange(1, self.graph.nodes)))
@@ -92,7 +90,7 @@ class CutPool:
         return spare
 
     def _images(self, side: Bools) -> Iterable[Bools]:
-        """Copies of a set that lies in one group to all groups that are equal to it, by position."""
+        """Copy a set within one group, by position, to all equal groups."""
         for level in self.groups:
             owner = np.unique(level.group[side])
             if len(owner) != 1 or owner[0] < 0 or level.count < 2:
@@ -112,7 +110,7 @@ class CutPool:
 
 
 def _linked_parts(graph: Network) -> Iterable[Bools]:
-    """The parts that edges of at least some capacity join, for a few capacities."""
+    """Yield the components joined by edges of at least some capacity, for a few capacities."""
     values = sorted(set(graph.capacity.tolist()))
     step = max(len(values) // _THRESHOLDS, 1)
     for least in values[1::step]:
@@ -124,15 +122,7 @@ def _linked_parts(graph: Network) -> Iterable[Bools]:
 
 
 def seeds(groups: Iterable[Groups], members: Ints) -> tuple[Groups, ...]:
-    """Groups in the numbering of the members alone.
-
-    Parameters
-    ----------
-    groups : iterable of Groups
-        Groups in the numbering of the whole network.
-    members : array of int
-        Number in the whole network of every member.
-    """
+    """Renumber groups of the whole network by its members, given as numbers in the whole network."""
     return tuple(Groups(level.group[members], level.position[members], level.family) for level in groups)
 
 
@@ -143,15 +133,15 @@ class SpanningTrees:
     Parameters
     ----------
     graph : Network
-        The network.
+        The network that they span.
     root : array of int, shape (trees,)
-        Root of every tree.
+        Root node of every tree.
     copies : array of int, shape (trees,)
-        How often it is used.
+        Number of copies of every tree.
     into : array of int, shape (trees, nodes)
         Edge into every node, -1 at the root.
     counts : dict
-        How many tests, failed tests and certain trees it took.
+        Numbers of tests, failed tests and certain trees.
     """
 
     graph: Network
@@ -164,19 +154,19 @@ class SpanningTrees:
         return len(self.root)
 
     def load(self) -> Exact:
-        """Copies of trees on every edge."""
+        """Count the copies of trees on every edge."""
         load = np.zeros(len(self.graph), dtype=self.copies.dtype)
         for into, copies in zip(self.into, self.copies, strict=True):
             load[into[into >= 0]] += copies
         return load
 
     def height(self) -> Ints:
-        """The height of every tree."""
+        """Return the height of every tree."""
         found: Ints = heights(self.into, self.graph.tail)[0]
         return found
 
     def tallness(self) -> tuple[int, int]:
-        """The maximum of the heights, and their sum over all copies."""
+        """Return the maximum of the heights, and their sum over all copies."""
         height = self.height()
         return int(height.max(initial=0)), int((height * self.copies).sum())
 
@@ -189,7 +179,7 @@ class _Tree:
 
 
 class Packer:
-    """Packs the trees of one network.
+    """Packing of the trees of one network.
 
     Parameters
     ----------
@@ -200,11 +190,11 @@ class Packer:
     pool : CutPool
         Known cuts of the network.
     thrifty : bool
-        How trees are grown at first, see :func:`.kernels.grow`.
+        Initial way to grow trees, see :func:`.kernels.grow`.
     exact_only : bool
-        Whether every tree is to be a certain one.
+        True to build every tree by :mod:`.exact_tree`.
     residual : array of int or None, shape (edges,)
-        What the edges have left for these trees; None is all.
+        Capacities available to these trees; None for all.
     """
 
     def __init__(
@@ -231,7 +221,7 @@ class Packer:
         self._flow = RootedFlow(graph, self.left, near_order(graph))
 
     def pack(self, roots: Ints | None = None, stop: Callable[[], bool] = lambda: False) -> SpanningTrees | None:
-        """Build all trees, from the roots in the given order; None if told to stop."""
+        """Build all trees, from the roots in the given order; None if stopped."""
         queue = deque((np.flatnonzero(self.left > 0) if roots is None else roots).tolist())
         every, setbacks = _FIRST_TEST, 0
         while queue:
@@ -240,19 +230,19 @@ class Packer:
             root = queue.popleft()
             if self.left[root] <= 0:
                 continue
-            tree = None if self.exact_only or setbacks > _PATIENCE else self._grown(root)
+            tree = None if self.exact_only or setbacks > _PATIENCE else self._grow_tree(root)
             if tree is None:
-                if (back := self._taken_back()) is not None:
+                if (back := self._take_back_trees()) is not None:
                     queue.extendleft([root, *reversed(back)])
                     every = _FIRST_TEST
                     setbacks = 0 if self.proved_now else setbacks + 1
                     continue
-                tree = self._certain(root)
-            self._put(tree)
+                tree = self._add_exact_tree(root)
+            self._add_tree(tree)
             if self.left[root] > 0:
                 queue.appendleft(root)
             if len(self.trees) - self.proved >= every or setbacks:
-                back = self._taken_back()
+                back = self._take_back_trees()
                 every = min(2 * every, _LAST_TEST) if back is None else _FIRST_TEST
                 setbacks = 0 if back is None or self.proved_now else setbacks + 1
                 queue.extendleft(reversed(back or []))
@@ -264,8 +254,8 @@ class Packer:
             self.counts,
         )
 
-    def _grown(self, root: int) -> _Tree | None:
-        """Grow a tree for as many copies as it goes; None if it does not go at all."""
+    def _grow_tree(self, root: int) -> _Tree | None:
+        """Grow a tree for as many copies as possible; None if there is none."""
         copies = int(self.left[root])
         into = np.empty(self.graph.nodes, dtype=np.int64)
         free, used = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
@@ -296,7 +286,7 @@ class Packer:
             copies = (copies + 1) // 2
         return None
 
-    def _certain(self, root: int) -> _Tree:
+    def _add_exact_tree(self, root: int) -> _Tree:
         self.counts["certain_trees"] += 1
         copies, into = exact_tree(self.graph, self.residual, self.left, root)
         edges = into[into >= 0]
@@ -305,7 +295,7 @@ class Packer:
             self.slack[j] += copies * ((0 if side[root] else 1) - entering)
         return _Tree(root, copies, into)
 
-    def _put(self, tree: _Tree) -> None:
+    def _add_tree(self, tree: _Tree) -> None:
         self.residual[tree.into[tree.into >= 0]] -= tree.copies
         self.left[tree.root] -= tree.copies
         self.trees.append(tree)
@@ -316,11 +306,11 @@ class Packer:
         self.left[tree.root] += tree.copies
         return tree
 
-    def _taken_back(self) -> list[int] | None:
-        """Take back as many trees as must be for all others to exist; returns their roots, None if all may stay.
+    def _take_back_trees(self) -> list[int] | None:
+        """Remove trees until all others exist; return their roots, None if all trees may stay.
 
-        The last point at which the trees still demanded exist is found by halving, since before it they exist as well.
-        Every failed test adds its cut to the pool.
+        The last point at which the trees still demanded exist is found by bisection, since before it they exist as
+        well. Every failed test adds its cut to the pool.
         """
         self.proved_now = False
         if self._exists():
@@ -334,7 +324,7 @@ class Packer:
             while len(self.trees) > middle:
                 taken.append(self._take())
             while len(self.trees) < middle:
-                self._put(taken.pop())
+                self._add_tree(taken.pop())
             if self._exists():
                 good = middle
                 self.proved_now = True
@@ -343,15 +333,15 @@ class Packer:
         while len(self.trees) > good:
             taken.append(self._take())
         while len(self.trees) < good:
-            self._put(taken.pop())
+            self._add_tree(taken.pop())
         self.proved = good
         self.slack = self.pool.slack(self.residual, self.left)
         return [tree.root for tree in reversed(taken)]
 
     def _exists(self) -> bool:
-        """Whether the trees still demanded exist in what is left.
+        """Test that the trees still demanded exist in the remaining capacities.
 
-        The cut that shows that they do not joins the pool.
+        If not, the violated cut joins the pool.
         """
         self.counts["tests"] += 1
         self._flow.ask(self.residual, self.left)

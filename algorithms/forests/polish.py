@@ -1,4 +1,4 @@
-"""Lower trees without more load: what a forest leaves unused is enough to bring many trees down."""
+"""Lower trees without more load, from the capacity that a forest leaves unused."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ROOM = 256
 _IDLE = 10
 
 
-def lowered(forest: SpanningTrees) -> SpanningTrees:
-    """Replace trees by lower ones, without any test: all trees exist, and stay so.
+def lower_trees(forest: SpanningTrees) -> SpanningTrees:
+    """Replace trees by lower ones; no test is needed, since all trees exist already.
 
-    First every tree, the tallest first, is taken out and grown again as low as what is left allows. Then trees that are
-    low enough give up edges of which little is left, for the tall ones to use; while that works, the aim is set lower.
+    First every tree, the tallest first, is removed and regrown as low as the remaining capacity allows. Then trees
+    that are low enough give up scarce edges for the tall ones to use; while that works, the target height falls.
     """
     work = _Work(forest)
     for _ in range(_PASSES):
@@ -59,30 +59,14 @@ def lowered(forest: SpanningTrees) -> SpanningTrees:
     return min(best, work.forest(), key=SpanningTrees.tallness)
 
 
-def exchanged(forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False) -> SpanningTrees:
-    """Let pairs of trees share their edges again where both together become lower.
+def exchange_edges(
+    forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False
+) -> SpanningTrees:
+    """Let pairs of trees exchange edges if both together become lower; return the lowest forest of a round's end.
 
-    Without any test, since all trees exist, and stay so.
-
-    Where nearly all capacity is used, one tree alone can rarely become lower, but two often can. Trees with many copies
-    are divided for it.
-
-    Parameters
-    ----------
-    forest : SpanningTrees
-        All trees.
-    rounds : int
-        Rounds of about equal work, whatever the size of the network; they end early where some in a row have gained
-        nothing.
-    seed : int
-        Which pairs, and how.
-    stop : callable
-        Whether to end early.
-
-    Returns
-    -------
-    SpanningTrees
-        The lowest that was seen at the end of a round.
+    No test is needed, since all trees exist already. Where nearly all capacity is used, one tree alone can rarely
+    become lower, but two often can. Trees with many copies are divided for it. ``rounds`` are of about equal work,
+    whatever the size of the network; they end early once several in a row gain nothing.
     """
     random = np.random.default_rng(seed)
     lowest = np.zeros(forest.graph.nodes, dtype=np.int64)
@@ -101,7 +85,7 @@ def exchanged(forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], 
 
 
 def eccentricities(forest: SpanningTrees) -> Ints:
-    """The fewest edges from every root to its farthest node: no tree is lower."""
+    """Return the fewest edges from every root to its farthest node: no tree is lower."""
     graph, into = forest.graph, np.empty(forest.graph.nodes, dtype=np.int64)
     weight = np.ones(len(graph))
     plenty = np.ones(len(graph), dtype=np.int64)
@@ -113,7 +97,7 @@ def eccentricities(forest: SpanningTrees) -> Ints:
 
 
 class _Work:
-    """A forest that is being changed, and what its edges have left."""
+    """Forest being changed, with the remaining capacities of its edges."""
 
     def __init__(self, forest: SpanningTrees) -> None:
         self.base = forest
@@ -123,12 +107,12 @@ class _Work:
         self.lower_each: Callable[..., int] = kernel_for(lower_each, self.residual.dtype)
 
     def tall_first(self, above: int = 1) -> Ints:
-        """Trees above a height, the tallest first."""
+        """Return the trees above a height, the tallest first."""
         order = np.argsort(-self.height, kind="stable")
         return order[self.height[order] > above]
 
     def relower(self, order: Ints, scarce: float, limit: Ints) -> None:
-        """Grow trees again, in this order."""
+        """Regrow trees in this order."""
         graph = self.base.graph
         self.lower_each(
             order,
@@ -145,12 +129,12 @@ class _Work:
         )
 
     def forest(self) -> SpanningTrees:
-        """The forest as it is now."""
+        """Return the forest in its present state."""
         return replace(self.base, into=self.trees.copy())
 
 
 def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
-    """Try some pairs."""
+    """Try to exchange edges of random pairs of trees."""
     graph, count = forest.graph, len(forest)
     work = _WIDE_WORK if forest.copies.dtype == object else _WORK
     trials = max(min(work // len(graph), count * (count - 1) // 2), 1)
@@ -161,18 +145,17 @@ def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
     weight = 1.0 / graph.capacity.astype(np.float64)
     count = kernel(trials, random, count, root, copies, trees, height, graph.out_start, graph.head, residual, weight)
     changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
-    return _joined(changed) if count > len(forest) else changed
+    return _merge_equal_trees(changed) if count > len(forest) else changed
 
 
 def _with_room(column: Any) -> Any:
-    """Copy a column, with room for more trees."""
     wide = np.zeros((len(column) + _ROOM, *column.shape[1:]), dtype=column.dtype)
     wide[: len(column)] = column
     return wide
 
 
-def _joined(forest: SpanningTrees) -> SpanningTrees:
-    """Make equal trees one."""
+def _merge_equal_trees(forest: SpanningTrees) -> SpanningTrees:
+    """Merge equal trees."""
     _, first, which = np.unique(forest.into, axis=0, return_index=True, return_inverse=True)
     copies: Any = np.zeros(len(first), dtype=forest.copies.dtype)
     np.add.at(copies, which.reshape(-1), forest.copies)

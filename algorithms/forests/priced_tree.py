@@ -1,4 +1,4 @@
-"""Spanning trees at given prices of links, through switches that only pass on: cheap, or low, or between the two."""
+"""Spanning trees at given prices of links, through forwarding switches: cheap, low, or in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.kernel import kernel
 
 @kernel
 def path_above(v: int, ends: Any, before: Any, arc_tail: Any, written: int, links: Any) -> tuple[int, int]:
-    """Write the links between a node and the one above it in the tree; gives this one, and where they end or -1."""
+    """Write the links to ``v`` from the tree node above; return that node and the next free place, or -1."""
     length, x = 0, v
     while x == v or not ends[x]:
         x = arc_tail[x]
@@ -43,34 +43,24 @@ def priced_tree(
     links: Any,
     depth: Any,
 ) -> int:
-    """Grow a tree by always joining the node that is cheapest to reach from any node of the tree.
+    """Grow a tree by repeatedly joining the node that is cheapest to reach from the tree.
 
-    A node of the tree at depth d may be left at the cost ``rise d``, so that with a large ``rise`` trees are low and with
-    a small one cheap; at the depth ``limit`` none may be left.
+    Leaving a tree node at depth d costs ``rise d``, so that a large ``rise`` gives low trees and a small one cheap
+    trees; at the depth ``limit`` no node may be left. Return the number of edges: less than spanned nodes - 1 if
+    some cannot be reached, -1 if ``links`` is too short.
 
     Parameters
     ----------
-    root : int
-        Where it starts.
     start, head, link : array of int
-        Arcs by tail: where those of each node begin, where they lead, and the link of each.
+        Arcs by tail: first arc of each node, heads, and the link of each arc.
     price : array of float, shape (links,)
-        Greater than 0.
-    rise : float
-        Price of depth.
-    limit : int
-        Depth at which nothing is joined any more.
+        Price of every link, greater than 0.
     ends : array of bool, shape (nodes,)
         Nodes that the tree spans; all others are passed through.
     parent, child, offset, links : array of int
-        Where edges and their paths are written to; of ``links`` there must be enough for all paths.
+        Output of the edges and their paths; ``links`` must have room for all paths.
     depth : array of int, shape (nodes,)
-        Where the depth of every node that is spanned is written to.
-
-    Returns
-    -------
-    int
-        Edges: fewer than the spanned nodes less one where not all can be reached, -1 where ``links`` is too short.
+        Output of the depth of every spanned node.
     """
     nodes = len(start) - 1
     label = np.full(nodes, np.inf)
@@ -134,29 +124,24 @@ def priced_uses(
     uses: Any,
     heights: Any,
 ) -> int:
-    """Grow trees, each at prices of its own, and count what they use of every orbit of links.
+    """Grow trees, each at its own prices, and count their uses of every orbit of links.
+
+    Return the number of trees grown: less than all if ``links`` is too short.
 
     Parameters
     ----------
     roots, rises, limits : array, shape (trees,)
-        Where each tree starts, its price of depth, and how high it may be.
+        Root, price of depth, and largest height of every tree.
     prices : array of float, shape (trees, orbits)
-        Greater than 0.
-    orbit : array of int, shape (links,)
-        Orbit of every link.
+        Price of every orbit's links, greater than 0.
     start, head, link, ends
-        The network, as :func:`priced_tree` takes it.
+        The network, as in :func:`priced_tree`.
     links : array of int
-        Room for the paths of one tree.
+        Scratch space for the paths of one tree.
     uses : array of int, shape (trees, orbits)
-        Where the uses are written to.
+        Output of the number of uses.
     heights : array of int, shape (trees,)
-        Where the heights are written to, -1 for trees that do not reach all.
-
-    Returns
-    -------
-    int
-        Trees that were grown: fewer than all where ``links`` is too short.
+        Output of the heights, -1 for trees that do not reach all nodes.
     """
     nodes = len(start) - 1
     parent, child = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)

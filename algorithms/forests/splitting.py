@@ -1,10 +1,10 @@
-"""Removal of switches by edge splitting, so that trees among the remaining nodes are as good as before.
+"""Removal of switches by edge splitting, without loss for trees among the remaining nodes.
 
-Splitting off (u, w) and (w, t) replaces capacity through a switch w by capacity from u to t. What is left must still
-let every sink receive all demand. Whole switches are tried first, several at a time, with the patterns of
-:mod:`.symmetry`; each trial costs one test. A switch for which no pattern does is split pair by pair, as much of each
-as can be (ForestColl, section 4.3, appendix C.2, theorem 8 and algorithm 4). Every step is written into a log, from
-which paths on the real links are made again (:mod:`.expansion`).
+Splitting off (u, w) and (w, t) replaces capacity through a switch w by capacity from u to t, such that every sink
+can still receive all demand. Whole switches are tried first, several at a time, with the patterns of
+:mod:`.symmetry`; each trial costs one test. A switch that no pattern fits is split pair by pair, each by the
+largest possible amount (ForestColl, section 4.3, appendix C.2, theorem 8 and algorithm 4). Every step is logged,
+and paths on the real links are rebuilt from the log (:mod:`.expansion`).
 """
 
 from __future__ import annotations
@@ -17,47 +17,41 @@ import numpy as np
 from ...core.schedule import Bools, Ints
 from ..graphs.maxflow import RootedFlow, near_order
 from ..graphs.network import Exact, Network, exact_array
-from .symmetry import MODES, Groups, Pairs, SwitchPorts, find_groups, propose
+from .symmetry import MODES, Groups, Pairs, SwitchPorts, find_groups, propose_pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
-    """Splits of one switch, in their order: ``amount`` of capacity from source through the switch to target."""
+class SwitchSplits:
+    """Splits of one switch in order: ``amount`` of capacity from source through the switch to target."""
 
     switch: int
     pairs: Pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """A network without switches, and how it came about.
+class SwitchlessNetwork:
+    """Network without switches, and its derivation.
 
     Parameters
     ----------
     graph : Network
         The network; nodes are numbered as before.
     log : tuple of Splits
-        What was split, in this order.
+        Splits of all switches, in their order.
     groups : tuple of Groups
-        The groups that were found on the way, before each batch of switches, and at the end.
+        Groups found before each batch of switches, and at the end.
     counts : dict
-        How many switches went by pattern, how many pair by pair, and how many patterns were rejected.
+        Numbers of switches removed by pattern and pair by pair, and of patterns rejected.
     """
 
     graph: Network
-    log: tuple[Splits, ...]
+    log: tuple[SwitchSplits, ...]
     groups: tuple[Groups, ...]
     counts: dict[str, int] = field(default_factory=dict)
 
 
 class Unsplittable(Exception):
-    """A switch whose capacity cannot all be given to pairs of its neighbours.
-
-    Parameters
-    ----------
-    switch : int
-        The switch.
-    """
+    """Error: the capacity of a switch cannot all be assigned to pairs of its neighbours."""
 
     def __init__(self, switch: int) -> None:
         super().__init__(switch)
@@ -71,29 +65,27 @@ def remove_switches(
     *,
     patterns: bool = True,
     stop: Callable[[], bool] = lambda: False,
-) -> Split | None:
-    """Remove all nodes but the members, so that every member can still receive all demand; None if told to stop.
+) -> SwitchlessNetwork | None:
+    """Remove all nodes but the members, so that every member can still receive all demand; None if stopped.
 
     Parameters
     ----------
     graph : Network
         A network in which every member can receive all demand, and every other node has as much capacity in as out.
     demand : array of int, shape (nodes,)
-        How many trees every member is the root of.
+        Number of trees rooted at every member.
     members : array of bool, shape (nodes,)
         The nodes that trees must span.
     patterns : bool
-        Whether whole switches may be tried at once.
-    stop : callable
-        Whether to end early.
+        True if whole switches may be tried at once.
 
     Raises
     ------
     Unsplittable
-        If a switch is left with capacity; impossible where all nodes have as much in as out (theorem 7).
+        If a switch is left with capacity; impossible if all nodes have as much in as out (theorem 7).
     """
     sinks = near_order(graph, members)
-    log: list[Splits] = []
+    log: list[SwitchSplits] = []
     seen: list[Groups] = []
     counts = {"pattern": 0, "pairwise": 0, "refused": 0}
     left = ~members
@@ -104,7 +96,7 @@ def remove_switches(
         groups = find_groups(graph, members)
         seen.append(groups)
         if not left.any():
-            return Split(graph, tuple(log), tuple(seen), counts)
+            return SwitchlessNetwork(graph, tuple(log), tuple(seen), counts)
         batch = _batch(graph, members, left)
         if not len(batch):  # what is left reaches nobody
             graph = _without(graph, left)
@@ -122,17 +114,17 @@ def _remove(
     demand: Exact,
     sinks: Ints,
     ports: dict[int, SwitchPorts | None],
-    log: list[Splits],
+    log: list[SwitchSplits],
     counts: dict[str, int],
     stop: Callable[[], bool],
     *,
     patterns: bool,
 ) -> Network | None:
-    """Remove a batch of switches: all at once, else one by one, else pair by pair; None if told to stop."""
+    """Remove a batch of switches: all at once, else one by one, else pair by pair; None if stopped."""
     symmetric = {switch: p for switch, p in ports.items() if p is not None} if patterns else {}
     if len(symmetric) == len(ports):
         for mode in MODES:
-            done = _by_pattern(graph, demand, sinks, symmetric, mode, counts)
+            done = _remove_by_pattern(graph, demand, sinks, symmetric, mode, counts)
             if done is not None:
                 counts["pattern"] += len(ports)
                 log += done[1]
@@ -140,36 +132,36 @@ def _remove(
     for switch in ports:
         alone = {switch: symmetric[switch]} if switch in symmetric else {}
         for mode in MODES if alone and len(ports) > 1 else ():
-            done = _by_pattern(graph, demand, sinks, alone, mode, counts)
+            done = _remove_by_pattern(graph, demand, sinks, alone, mode, counts)
             if done is not None:
                 counts["pattern"] += 1
                 break
         else:
-            preferred = propose(alone[switch], 0) if alone else None
+            preferred = propose_pairs(alone[switch], 0) if alone else None
             result = split_pairwise(graph, demand, sinks, switch, preferred, stop)
             if stop():
                 return None
             if result is None:
                 raise Unsplittable(switch)
             counts["pairwise"] += 1
-            done = result[0], [Splits(switch, result[1])]
+            done = result[0], [SwitchSplits(switch, result[1])]
         graph = done[0]
         log += done[1]
     return graph
 
 
-def _by_pattern(
+def _remove_by_pattern(
     graph: Network, demand: Exact, sinks: Ints, ports: dict[int, SwitchPorts], mode: int, counts: dict[str, int]
-) -> tuple[Network, list[Splits]] | None:
-    """Remove switches by a pattern; None if it does not fit, or somebody could not receive all demand any more."""
-    proposals = {switch: propose(p, mode) for switch, p in ports.items()}
+) -> tuple[Network, list[SwitchSplits]] | None:
+    """Remove switches by a pattern; None if it does not fit or some sink would lose demand."""
+    proposals = {switch: propose_pairs(p, mode) for switch, p in ports.items()}
     pairs = {switch: p for switch, p in proposals.items() if p is not None}
     if not pairs or len(pairs) < len(ports):
         return None
     gone = np.zeros(graph.nodes, dtype=np.bool_)
     gone[list(ports)] = True
     rest, joined = _without(graph, gone), Pairs.join(list(pairs.values()))
-    after = Network.merged(
+    after = Network.from_parallel_edges(
         graph.nodes,
         np.concatenate([rest.tail, joined.source]),
         np.concatenate([rest.head, joined.target]),
@@ -178,14 +170,11 @@ def _by_pattern(
     if RootedFlow(after, demand, sinks).violation() is not None:
         counts["refused"] += 1
         return None
-    return after, [Splits(switch, p) for switch, p in pairs.items()]
+    return after, [SwitchSplits(switch, p) for switch, p in pairs.items()]
 
 
 def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
-    """Choose switches to remove next: those nearest to the members, and of them the widest ones.
-
-    No two of them neighbours.
-    """
+    """Choose the next switches: nearest to the members, then widest, no two of them neighbours."""
     touching = left[graph.tail] & members[graph.head]
     span = np.bincount(graph.tail[touching], minlength=graph.nodes)
     candidates = np.flatnonzero(left & (span > 0))
@@ -198,7 +187,7 @@ def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
     chosen = np.zeros(graph.nodes, dtype=np.bool_)
     blocked = np.zeros(graph.nodes, dtype=np.bool_)
     start = graph.out_start
-    back = graph.transposed()
+    back = graph.transpose()
     for switch in candidates.tolist():
         if blocked[switch]:
             continue
@@ -209,13 +198,12 @@ def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
 
 
 def _without(graph: Network, nodes: Bools) -> Network:
-    """Leave out all edges at some nodes."""
     keep = ~(nodes[graph.tail] | nodes[graph.head])
     return Network(graph.nodes, graph.tail[keep], graph.head[keep], graph.capacity[keep])
 
 
 def _ports(graph: Network, groups: Groups, members: Bools, switch: int) -> SwitchPorts | None:
-    """The ports of a switch; None if it has not the same capacity to and from every neighbour."""
+    """Return the ports of a switch; None unless every neighbour has equal capacity in both directions."""
     out = slice(int(graph.out_start[switch]), int(graph.out_start[switch + 1]))
     into = np.flatnonzero(graph.head == switch)
     node, capacity = graph.head[out], graph.capacity[out]
@@ -233,34 +221,22 @@ def split_pairwise(
     preferred: Pairs | None,
     stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Network, Pairs] | None:
-    """Assign all capacity through a switch to pairs of its neighbours; None if some stays, or if told to stop.
+    """Assign all capacity through a switch to pairs of its neighbours; None if some stays, or if stopped.
 
-    The largest amount gamma that a pair can be given is found by giving it all, and taking back what then lacks: every
-    set that would be served too little by this pair alone lacks exactly what must be taken back for it.
+    The largest amount gamma of a pair is found by assigning all and taking back the shortfall: every set that this
+    pair alone would starve lacks exactly the amount that must be taken back. Return the network without the switch,
+    and the splits in their order.
 
     Parameters
     ----------
     graph : Network
         A network in which every sink can receive all demand.
-    demand : array of int, shape (nodes,)
-        What starts at every node.
-    sinks : array of int
-        Nodes that all of it must reach.
-    switch : int
-        The node to split off.
     preferred : Pairs or None
         Pairs to try first, with the amounts wanted.
-    stop : callable
-        Whether to end early.
-
-    Returns
-    -------
-    tuple of (Network, Pairs) or None
-        The network without the switch, and what was split in which order.
     """
     into, out = np.flatnonzero(graph.head == switch), np.flatnonzero(graph.tail == switch)
     sources, targets = graph.tail[into].tolist(), graph.head[out].tolist()
-    wide = _with_all_pairs(graph, sources, targets)
+    wide = _add_all_pairs(graph, sources, targets)
     edge = {key: index for index, key in enumerate((wide.tail * wide.nodes + wide.head).tolist())}
     flow = RootedFlow(wide, demand, sinks)
     flow.change(np.arange(len(wide)), -1)  # the 1 that kept empty edges
@@ -300,8 +276,8 @@ def split_pairwise(
     return after, Pairs(np.array(u), np.array(t), exact_array(amount))
 
 
-def _with_all_pairs(graph: Network, sources: list[int], targets: list[int]) -> Network:
-    """Add 1 to every edge, and an edge of 1 for every pair of ports that has none."""
+def _add_all_pairs(graph: Network, sources: list[int], targets: list[int]) -> Network:
+    """Add 1 to every edge, and an edge of 1 for every pair of ports without one."""
     pairs = np.array([(u, t) for u in sources for t in targets if u != t], dtype=np.int64).reshape(-1, 2)
     keys = np.unique(np.concatenate([graph.tail * graph.nodes + graph.head, pairs[:, 0] * graph.nodes + pairs[:, 1]]))
     tail, head = keys // graph.nodes, keys % graph.nodes
@@ -311,7 +287,7 @@ def _with_all_pairs(graph: Network, sources: list[int], targets: list[int]) -> N
 
 
 def _move(flow: RootedFlow, e: int, f: int, g: int | None, amount: int) -> None:
-    """Move capacity from the two edges of a switch to the edge past it; past it to itself, it is let go."""
+    """Move capacity from the two edges of a switch to the edge past it; drop a loop."""
     flow.change(e, -amount)
     flow.change(f, -amount)
     if g is not None:

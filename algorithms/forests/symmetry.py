@@ -1,15 +1,15 @@
-"""Symmetry of a network: groups of nodes with positions that correspond, and patterns that pair the ports of a switch.
+"""Symmetry of a network: groups of nodes with corresponding positions, and patterns that pair a switch's ports.
 
-Boxes, leafs and pods are found in the network itself; nothing is read from the names of nodes. Once the switches of a
-tier are gone, the nodes that they joined have edges among them: the connected components are the hierarchy, from the
-bottom up. Equal groups are put over one another by colour refinement: two nodes get the same position only where the
-groups' capacities agree, node by node.
+Boxes, leafs and pods are found in the network itself, never from names of nodes. Once the switches of a tier are
+removed, the nodes that they joined have edges among them: the connected components are the hierarchy, bottom up.
+Equal groups are aligned by colour refinement: two nodes get the same position only if the groups' capacities agree,
+node by node.
 
-A pattern gives all capacity of a switch to pairs of its ports at once: what comes from port u goes to port t. It keeps
-boxes connected and trees low, and is a proposal only, accepted when the network without the switch still serves
-everybody (:mod:`.splitting`). Ports lie on a circle, group by group; what comes in is paired with what goes out a
-rotation further on. With a rotation of at least the largest group and at most the rest, no pair is within a group; with
-several rotations, every port reaches the port at its own position in all other groups.
+A pattern assigns all capacity of a switch to pairs of its ports at once. It keeps boxes connected and trees low,
+and is only a proposal, accepted if the network without the switch still serves every sink (:mod:`.splitting`).
+Ports lie on a circle, group by group; incoming capacity is paired with outgoing capacity a rotation further on.
+With a rotation of at least the largest group and at most the rest, no pair is within a group; with several
+rotations, every port reaches the port at its own position in all other groups.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ MODES = (0, 1, 2)
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of nodes.
+    """Groups of nodes with corresponding positions.
 
     Parameters
     ----------
     group : array of int, shape (nodes,)
-        Group of every node; -1 of those that are in none.
+        Group of every node; -1 for nodes in none.
     position : array of int, shape (nodes,)
-        Position in the group.
+        Position of every node in its group.
     family : array of int, shape (groups,)
         Groups of the same family are equal, position by position.
     """
@@ -63,14 +63,9 @@ class Groups:
 
 
 def find_groups(graph: Network, members: Bools) -> Groups:
-    """The components of the members by the edges among them, with corresponding positions.
+    """Find the components of the members by the edges among them, with corresponding positions.
 
-    Parameters
-    ----------
-    graph : Network
-        The network.
-    members : array of bool, shape (nodes,)
-        The nodes to group; all others are left out, and edges to them count as a property of a node.
+    All other nodes are left out, and edges to them count as a property of a node.
     """
     nodes = np.flatnonzero(members)
     place = np.full(graph.nodes, -1, dtype=np.int64)
@@ -95,7 +90,7 @@ def find_groups(graph: Network, members: Bools) -> Groups:
 
 
 def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Ints, size: int) -> None:
-    """Put groups of the same size over one another where they are equal; changes ``position`` and ``family``."""
+    """Align equal groups of the same size; changes ``position`` and ``family``."""
     where = np.full(int(group.max()) + 1, -1, dtype=np.int64)
     where[alike] = np.arange(len(alike))
     inside = np.flatnonzero(group >= 0)
@@ -132,13 +127,13 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
 
 
 def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
-    """Order the nodes of every group by colours that are refined until each node has its own; shape (groups, size)."""
+    """Order the nodes of every group by colours refined until all differ; shape (groups, size)."""
     groups, size, _ = weight.shape
     colour = _scramble(outside[:, :, 0].astype(np.uint64) * _MIX_OUT + outside[:, :, 1].astype(np.uint64) * _MIX_IN)
     out, into = weight.astype(np.uint64) * _MIX_OUT, weight.transpose(0, 2, 1).astype(np.uint64) * _MIX_IN
     edges = _scramble(out + into)
     rows = np.arange(groups)
-    colour = _refined(colour, edges)
+    colour = _refine_colours(colour, edges)
     for chosen in range(size):
         ranked = np.sort(colour, axis=1)
         same = ranked[:, 1:] == ranked[:, :-1]
@@ -151,11 +146,11 @@ def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
         skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if chosen == 0 else np.zeros(groups, dtype=np.int64)
         nth = (candidates.cumsum(axis=1) == (skip + 1)[:, None]) & candidates
         colour = np.where(nth, _scramble(colour + np.uint64(chosen + 1)), colour)
-        colour = _refined(colour, edges)
+        colour = _refine_colours(colour, edges)
     return np.argsort(colour, axis=1, kind="stable")
 
 
-def _refined(colour: _Hashes, edges: _Hashes) -> _Hashes:
+def _refine_colours(colour: _Hashes, edges: _Hashes) -> _Hashes:
     """Refine colours by those of the neighbours until no class is divided any more."""
     classes = _classes(colour)
     while True:
@@ -178,18 +173,18 @@ def _scramble(value: _Hashes) -> _Hashes:
 
 @dataclass(frozen=True, eq=False)
 class SwitchPorts:
-    """The neighbours of a switch, with the same capacity to it and from it.
+    """Neighbours of a switch, each with the same capacity to it and from it.
 
     Parameters
     ----------
     node : array of int, shape (ports,)
-        The neighbours.
+        Node number of every neighbour.
     capacity : array of int, shape (ports,)
-        In each direction.
+        Capacity in each of the two directions.
     group, position : array of int, shape (ports,)
         Group and position of those that are no switches.
     up : array of bool, shape (ports,)
-        Whether the neighbour is a switch, too.
+        True if the neighbour is a switch, too.
     """
 
     node: Ints
@@ -201,7 +196,7 @@ class SwitchPorts:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Capacity that goes from one port to another one; shapes (pairs,)."""
+    """Capacity from one port to another; shapes (pairs,)."""
 
     source: Ints
     target: Ints
@@ -209,30 +204,30 @@ class Pairs:
 
     @classmethod
     def join(cls, parts: list[Pairs]) -> Pairs:
-        """Put several together."""
+        """Concatenate several lists of pairs."""
         return cls(
             np.concatenate([p.source for p in parts]),
             np.concatenate([p.target for p in parts]),
             np.concatenate([p.amount for p in parts]),
         )
 
-    def swapped(self) -> Pairs:
-        """The same pairs the other way around."""
+    def swap(self) -> Pairs:
+        """Return the pairs in the opposite direction."""
         return Pairs(self.target, self.source, self.amount)
 
 
-def propose(ports: SwitchPorts, mode: int) -> Pairs | None:
-    """Pair the capacity of all ports; None where the mode is not for these ports.
+def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
+    """Pair the capacity of all ports; None if the mode does not apply to them.
 
-    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go. Where all
-    neighbours are switches, none is above.
+    Capacity towards upper switches in excess of that below stays unpaired; the caller drops it. If all neighbours
+    are switches, none counts as upper.
     """
     if not ports.up.any() or ports.up.all():
-        return _around(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
+        return _pair_around_circle(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
     if mode == 2:
         last = int(ports.group.max(initial=0)) + 1
         own = np.where(ports.up, last + np.arange(len(ports.node)), ports.group)
-        return _around(ports.node, ports.capacity, own, ports.position, most=1)
+        return _pair_around_circle(ports.node, ports.capacity, own, ports.position, most=1)
     down = ~ports.up
     order = np.lexsort((ports.position[down], ports.group[down]))
     node, capacity = ports.node[down][order], ports.capacity[down][order]
@@ -243,18 +238,18 @@ def propose(ports: SwitchPorts, mode: int) -> Pairs | None:
     if mode == 1 and len(set(room.tolist())) > 1:
         return None
     laid = np.lexsort((group, position))
-    climb = _runs if mode == 0 else _spread
+    climb = _runs if mode == 0 else _spread_ports
     upwards = climb(node[laid], share[laid], above, taken)
-    parts = [upwards, upwards.swapped()]
+    parts = [upwards, upwards.swap()]
     rest = capacity - share
     left = rest > 0
     if left.any():
-        parts.append(_around(node[left], rest[left], group[left], position[left]))
+        parts.append(_pair_around_circle(node[left], rest[left], group[left], position[left]))
     return Pairs.join(parts)
 
 
-def _around(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int | None = None) -> Pairs:
-    """Pair ports around the circle, in as many slices with a rotation of their own as there are other groups."""
+def _pair_around_circle(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int | None = None) -> Pairs:
+    """Pair ports around the circle, in one slice with its own rotation per other group."""
     if len(set(group.tolist())) == 1:
         group = np.arange(len(node))
     order = np.lexsort((position, group))
@@ -268,12 +263,12 @@ def _around(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int 
         total, largest = _total(amount), max(np.add.reduceat(amount, starts).tolist())
         low, high = largest, total - largest
         turn = total // 2 if low > high else low + (high - low) * index // max(slices - 1, 1)
-        parts.append(_rotated(node, amount, total, turn))
+        parts.append(_pair_by_rotation(node, amount, total, turn))
     return Pairs.join(parts)
 
 
-def _rotated(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
-    """Pair what is at every place of a circle with what is a turn further on."""
+def _pair_by_rotation(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
+    """Pair the capacity at every place of a circle with the capacity a turn further on."""
     ends = np.cumsum(amount)
     begin, cuts = _pieces(ends, (ends - turn) % total)  # the last one ends the whole circle
     source = np.searchsorted(ends, begin, side="right")
@@ -282,7 +277,7 @@ def _rotated(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
 
 
 def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
-    """Lay the ports below against those above, each in one run."""
+    """Pair ports below with those above, each in one contiguous run."""
     below_ends, above_ends = np.cumsum(share), np.cumsum(taken)
     begin, cuts = _pieces(below_ends, above_ends)
     source = np.searchsorted(below_ends, begin, side="right")
@@ -290,8 +285,8 @@ def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     return Pairs(node[source], above[target], cuts - begin)
 
 
-def _spread(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
-    """Spread every port below over all above, as evenly as whole units can be."""
+def _spread_ports(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+    """Spread every port below over all above, as evenly as whole units allow."""
     count = len(above)
     ends = np.cumsum(share)
     begin = ends - share
@@ -303,7 +298,7 @@ def _spread(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
 
 
 def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
-    """Begin and end of the pieces between 0 and all of these ends."""
+    """Return begin and end of the intervals between 0 and all of these ends."""
     cuts = np.sort(np.concatenate(ends))
     length = np.diff(cuts, prepend=cuts[:1] * 0)
     cuts, length = cuts[length > 0], length[length > 0]
@@ -311,7 +306,7 @@ def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
 
 
 def _part(capacity: Exact, through: int) -> Exact:
-    """The share of every port in a part of the whole, rounded so that sums over runs of ports are right to a unit."""
+    """Return every port's share of a part, with sums over runs of ports exact to a unit."""
     ends = np.cumsum(capacity)
     whole = int(ends[-1])
     exact = np.array([int(end) * through // whole for end in ends.tolist()], dtype=capacity.dtype)

@@ -1,4 +1,4 @@
-"""Sets as words of 64 bits, pseudo-random numbers, and the choice of a chunk from a set; compiled."""
+"""Compiled sets as 64-bit words, pseudorandom numbers, and the choice of a chunk from a set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW = 64
 
 @kernel
 def low_bit(word: Any) -> int:
-    """Position of the lowest bit of a word that is not 0."""
+    """Return the position of the lowest set bit of a nonzero word."""
     x, place = np.uint64(word), 0
     for shift, mask in ((32, 0xFFFFFFFF), (16, 0xFFFF), (8, 0xFF), (4, 0xF), (2, 0x3), (1, 0x1)):
         if x & np.uint64(mask) == np.uint64(0):
@@ -33,25 +33,25 @@ def low_bit(word: Any) -> int:
 
 @kernel
 def has(words: Any, chunk: int) -> bool:
-    """Whether a set has a chunk."""
+    """Check if a set contains a chunk."""
     return bool((words[chunk >> 6] >> np.uint64(chunk & 63)) & np.uint64(1))
 
 
 @kernel
 def put(words: Any, chunk: int) -> None:
-    """Put a chunk into a set."""
+    """Add a chunk to a set."""
     words[chunk >> 6] |= np.uint64(1) << np.uint64(chunk & 63)
 
 
 @kernel
 def drop(words: Any, chunk: int) -> None:
-    """Take a chunk out of a set."""
+    """Remove a chunk from a set."""
     words[chunk >> 6] &= ~(np.uint64(1) << np.uint64(chunk & 63))
 
 
 @kernel
 def draw(state: Any, below: int) -> int:
-    """Next pseudo-random number from 0 on below a limit, of a xorshift generator of 64 bits."""
+    """Draw a number from 0 to ``below - 1`` by a 64-bit xorshift generator."""
     x = state[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -62,8 +62,8 @@ def draw(state: Any, below: int) -> int:
 
 
 @kernel
-def seeded(seed: int) -> Any:
-    """State of a generator; nearby seeds are scattered."""
+def seed_state(seed: int) -> Any:
+    """Return the state of a generator; nearby seeds give unrelated states."""
     state = np.empty(1, np.uint64)
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
     x ^= x >> np.uint64(29)
@@ -75,7 +75,7 @@ def seeded(seed: int) -> Any:
 
 @kernel
 def shuffle(items: Any, count: int, state: Any) -> None:
-    """Put the first items into random order."""
+    """Shuffle the first ``count`` items."""
     for index in range(count - 1, 0, -1):
         other = draw(state, index + 1)
         items[index], items[other] = items[other], items[index]
@@ -87,14 +87,10 @@ def choose(words: Any, copies: Any, how: int, state: Any) -> int:
 
     Parameters
     ----------
-    words : array of uint64
-        The set.
     copies : array of int, shape (chunks,)
-        How many ranks have each chunk, or are about to get it.
+        Number of ranks that have each chunk, or are about to get it.
     how : int
-        ``ANY``, ``RAREST`` or ``RARE_OF_64``.
-    state : array of uint64
-        The generator.
+        One of ``ANY``, ``RAREST`` or ``RARE_OF_64``.
     """
     size = len(words)
     first, turn = draw(state, size), draw(state, 64)

@@ -1,20 +1,20 @@
-"""Colour refinement of flow problems: which flows of which sources may be equal.
+"""Colour refinement of flow problems: classes of flows that may be equal in an optimum.
 
 A linear program whose variables and rows fall into classes such that all rows of a class meet the variables of each
-class with the same coefficients (an equitable partition) has an optimal solution that is constant on every class: the
-average of any optimum over the classes. So one variable for each class is enough, without loss, and no group of
-symmetries is ever computed (Grohe, Kersting, Mladenov, Selman, Dimension reduction via colour refinement, ESA 2014).
+class with the same coefficients (an equitable partition) has an optimal solution that is constant on every class:
+the average of any optimum over the classes. So one variable per class is enough, without loss, and no symmetry
+group is ever computed (Grohe, Kersting, Mladenov, Selman, Dimension reduction via colour refinement, ESA 2014).
 
-Here the variables are flows of a source on an arc, and the rows are balances of a source at a point and capacities of a
-link, which several arcs may share. Colours start from what is given and are split until a colour says how its own kind
-is surrounded:
+Here the variables are flows of a source on an arc, and the rows are balances of a source at a point and capacities
+of a link, which several arcs may share. Colours start from the given ones and are split until each determines the
+colours around it:
 
 * a flow (s, a) by the colours of its two balances (s, tail) and (s, head) and of the link of a;
 * a balance (s, v) by the flows of s that enter v and that leave v, each as a multiset;
 * a link by the flows on it, over all sources and all its arcs, as a multiset of pairs (arc's own colour, flow's
   colour).
 
-Splitting is by sorting whole multisets, so that no two different ones are ever taken for the same.
+Splitting sorts whole multisets, so that different ones are never confused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WEIGHTS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 @dataclass(frozen=True)
 class FlowArcs:
-    """What flows move on.
+    """Arcs that flows move on, with their points and links.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class FlowArcs:
     link_of : array of int, shape (arcs,)
         The link whose capacity an arc uses.
     points, links : int
-        How many there are.
+        Number of points and of links.
     """
 
     tails: Ints
@@ -58,7 +58,7 @@ class FlowArcs:
 
 @dataclass(frozen=True)
 class Classes:
-    """Colours at the end; each kind counts from 0 without gaps.
+    """Stable colours; each kind counts from 0 without gaps.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Classes:
     balance : array of int, shape (sources, points)
         Class of the balance of a source at a point.
     link : array of int, shape (links,)
-        Class of a link.
+        Class of the capacity row of a link.
     rounds : int
-        How often the colours were split.
+        Number of rounds of splitting the colours.
     """
 
     flow: Ints
@@ -88,10 +88,8 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
 
     Parameters
     ----------
-    network : FlowArcs
-        Points, arcs and links.
     balances : array of int, shape (sources, points)
-        First colours of the balances: what the right-hand sides differ in.
+        First colours of the balances, by which right-hand sides differ.
     arcs, links : sequences of hashable
         First colours of arcs (such as their delay) and of links (such as their capacity).
 
@@ -101,14 +99,14 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         The coarsest equitable partition that is finer than the first colours.
     """
     sources = len(balances)
-    own = _numbered(arcs)
-    link = _numbered(links)
+    own = _number_values(arcs)
+    link = _number_values(links)
     balance = _rows(balances.reshape(-1, 1)).reshape(balances.shape)
     flow = np.broadcast_to(own, (sources, len(own))).copy()
     entering = _lists(network.heads, network.points)
     leaving = _lists(network.tails, network.points)
     on_link = _lists(network.link_of, network.links)
-    flow, balance, link, rounds = _sketched(network, flow, balance, link, (entering, leaving))
+    flow, balance, link, rounds = _split_by_hashes(network, flow, balance, link, (entering, leaving))
     count = int(flow.max()), int(balance.max()), int(link.max())
     while True:
         parts = (
@@ -120,35 +118,35 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         flow = _rows(np.stack(parts, axis=-1).reshape(-1, 4)).reshape(flow.shape)
         seen = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
         balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
-        joined = np.moveaxis(_padded(flow, on_link), 0, 1).reshape(network.links, -1)
+        joined = np.moveaxis(_pad_colours(flow, on_link), 0, 1).reshape(network.links, -1)
         ordered = np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1)
-        link = _numbered([row.tobytes() for row in ordered])
+        link = _number_values([row.tobytes() for row in ordered])
         found = (int(flow.max()), int(balance.max()), int(link.max()))
         if found == count:
             return Classes(_by_first(flow), _by_first(balance), _by_first(link), rounds)
         count, rounds = found, rounds + 1
 
 
-def _sketched(
+def _split_by_hashes(
     network: FlowArcs, flow: Ints, balance: Ints, link: Ints, around: tuple[Ints, Ints]
 ) -> tuple[Ints, Ints, Ints, int]:
-    """Split colours by sums of hashes, which is fast and may leave together what differs, but splits nothing that is alike.
+    """Split colours by sums of hashes: fast, never too fine, but possibly too coarse.
 
-    Whole multisets are compared afterwards, once in place of once a round.
+    Whole multisets are then compared once, not in every round.
     """
-    colours = [_mixed(part.astype(np.uint64) + np.uint64(1)) for part in (flow, balance, link)]
+    colours = [_mix_bits(part.astype(np.uint64) + np.uint64(1)) for part in (flow, balance, link)]
     count, rounds = 0, 0
     while True:
         flow_hash, balance_hash, link_hash = colours
-        seen = flow_hash + _mixed(balance_hash)[:, network.tails] * _WEIGHTS[0]
-        seen += _mixed(balance_hash)[:, network.heads] * _WEIGHTS[1] + link_hash[network.link_of] * _WEIGHTS[2]
-        flow_hash = _mixed(seen)
+        seen = flow_hash + _mix_bits(balance_hash)[:, network.tails] * _WEIGHTS[0]
+        seen += _mix_bits(balance_hash)[:, network.heads] * _WEIGHTS[1] + link_hash[network.link_of] * _WEIGHTS[2]
+        flow_hash = _mix_bits(seen)
         came, went = (sum(np.where(members >= 0, flow_hash[:, members], 0) for members in lists.T) for lists in around)
-        balance_hash = _mixed(balance_hash + came * _WEIGHTS[0] + went * _WEIGHTS[1])
+        balance_hash = _mix_bits(balance_hash + came * _WEIGHTS[0] + went * _WEIGHTS[1])
         on_arc = flow_hash.sum(axis=0, dtype=np.uint64)
         on_link = np.zeros(network.links, dtype=np.uint64)
         np.add.at(on_link, network.link_of, on_arc)
-        link_hash = _mixed(link_hash + on_link)
+        link_hash = _mix_bits(link_hash + on_link)
         found = len(np.unique(balance_hash)) + len(np.unique(link_hash))
         if found == count:
             break
@@ -157,20 +155,20 @@ def _sketched(
     return numbered[0], numbered[1], numbered[2], rounds
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scatter numbers over all 64 bits (the finalizer of splitmix64)."""
+def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix numbers over all 64 bits (the finalizer of splitmix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
-def _numbered(values: Sequence[Any]) -> Ints:
+def _number_values(values: Sequence[Any]) -> Ints:
     known: dict[Any, int] = {}
     return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
 
 
 def _rows(table: Ints) -> Ints:
-    """Number equal rows alike, in their order."""
+    """Return a number for every row, equal for equal rows, in lexicographic order."""
     numbers, room = np.zeros(len(table), dtype=np.int64), 1
     for column in table.T:
         low = int(column.min(initial=0))
@@ -183,7 +181,7 @@ def _rows(table: Ints) -> Ints:
 
 
 def _by_first(colours: Ints) -> Ints:
-    """Number colours by their first members, however they were numbered."""
+    """Renumber colours by their first members."""
     first, number = np.unique(colours, return_index=True, return_inverse=True)[1:]
     place = np.empty(len(first), dtype=np.int64)
     place[np.argsort(first)] = np.arange(len(first))
@@ -191,7 +189,7 @@ def _by_first(colours: Ints) -> Ints:
 
 
 def _lists(owner: Ints, count: int) -> Ints:
-    """For every owner its members, filled up with -1 to the longest list."""
+    """List the members of every owner, padded with -1."""
     order = np.argsort(owner, kind="stable")
     sizes = np.bincount(owner, minlength=count)
     width = max(1, int(sizes.max(initial=0)))
@@ -201,10 +199,10 @@ def _lists(owner: Ints, count: int) -> Ints:
     return table
 
 
-def _padded(flow: Ints, lists: Ints) -> Ints:
-    """Colours of the listed members, -1 where a list has ended; shape (sources, owners, width)."""
+def _pad_colours(flow: Ints, lists: Ints) -> Ints:
+    """Return the colours of the listed members, padded with -1; shape (sources, owners, width)."""
     return np.where(lists >= 0, flow[:, lists], -1)
 
 
 def _multisets(flow: Ints, lists: Ints) -> Ints:
-    return np.sort(_padded(flow, lists), axis=2)
+    return np.sort(_pad_colours(flow, lists), axis=2)

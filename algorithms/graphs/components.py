@@ -1,4 +1,4 @@
-"""The parts of a graph that its edges join."""
+"""Connected components of a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...core.schedule import Ints
 
 
 def components(nodes: int, tail: Ints, head: Ints, *, strong: bool = False) -> Ints:
-    """Number the parts, shape (nodes,): joined by edges whichever way they lead, or strongly connected."""
+    """Return the weakly, or strongly, connected component of every node; shape (nodes,)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,11 +1,11 @@
-"""Shortest distances on networks whose links have whole lengths, and shortest paths of fewest links for many pairs.
+"""Shortest distances over links of integer lengths, and shortest paths of fewest links for many pairs.
 
-A path of :func:`route` has the fewest links; among those the least latency; among those, at every node, the link that
-comes first in the topology. The generators and :func:`~cwb.core.fabric.expand` list links one dimension after the
-other, the clockwise one first where a fabric has rings: there, ties are broken in dimension order. Paths may lead
-through switches and through other ranks. Of parallel links the first of least latency is taken. That is no search by
-length: layer by layer, from all targets of a block at once, it takes time in proportion to what it reaches, where
-Dijkstra's algorithm would need the lexicographic order in its lengths.
+A path of :func:`route` has the fewest links; among those the least latency; among those, at every node, the link
+that comes first in the topology. The generators and :func:`~cwb.core.fabric.expand` list links one dimension after
+the other, the clockwise one first on rings: there, ties are broken in dimension order. Paths may lead through
+switches and through other ranks. Of parallel links the first of least latency is used. The search runs layer by
+layer, from all targets of a block at once, in time proportional to what it reaches; Dijkstra's algorithm would need
+the lexicographic order in its lengths.
 """
 
 from __future__ import annotations
@@ -30,25 +30,18 @@ _TABLE = 2**22
 def distances(
     nodes: int, tail: Ints, head: Ints, length: ArrayLike, sources: ArrayLike | None = None, *, backwards: bool = False
 ) -> NDArray[np.float64]:
-    """Distances from some nodes to all others, or to them: exact integers, by scipy's Dijkstra.
+    """Compute exact integer distances from some nodes to all others, or to them, by scipy's Dijkstra.
+
+    The result has shape (sources, nodes): integers below 2^53, infinite where there is no path.
 
     Parameters
     ----------
-    nodes : int
-        Number of nodes.
-    tail, head : array of int, shape (links,)
-        Ends of every link; parallel links are allowed.
     length : array of int, shape (links,)
-        At least 0.
+        Length of every link, at least 0; parallel links are allowed.
     sources : array of int, optional
-        The nodes; by default all.
+        Start nodes of the paths; by default all.
     backwards : bool
-        Whether paths lead to the sources.
-
-    Returns
-    -------
-    array of float, shape (sources, nodes)
-        Integers below 2^53; infinite where there is no path.
+        True for distances to the sources.
 
     Raises
     ------
@@ -67,19 +60,10 @@ def distances(
 
 
 def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[Ints, Ints]:
-    """Shortest paths between all nodes over links that lead both ways.
+    """Compute shortest paths between all nodes over bidirectional links, of the fewest links among equals.
 
-    Of paths of the same length one with the fewest links.
-
-    Parameters
-    ----------
-    nodes, tail, head, length
-        As of :func:`distances`.
-
-    Returns
-    -------
-    tuple of two arrays of int, shape (nodes, nodes)
-        Distances, -1 where there is no path; and the last node before the second one on the path from the first.
+    Return distances, -1 where there is no path, and the last node before the second one on the path from the first;
+    shape (nodes, nodes). Parameters are those of :func:`distances`.
     """
     from scipy.sparse.csgraph import dijkstra
 
@@ -92,7 +76,7 @@ def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[In
 
 
 def _matrix(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
-    """Lengths as a sparse matrix; of parallel links the shortest, where a sparse matrix would add them up."""
+    """Return lengths as a sparse matrix, with the shortest of parallel links instead of their sum."""
     from scipy.sparse import csr_array
 
     order = np.lexsort((length, head, tail))
@@ -104,12 +88,12 @@ def _matrix(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths of several pairs.
+    """Paths of several pairs of nodes.
 
     Parameters
     ----------
     offset : array of int, shape (pairs + 1,)
-        Where each pair's links begin in ``links``.
+        First link of every pair, as an index into ``links``.
     links : array of int
         Links of all pairs, in order from source to target.
     """
@@ -118,7 +102,7 @@ class Paths:
     links: Ints
 
     def take(self, index: Ints) -> Paths:
-        """The paths of some pairs, in the order of the index; a pair may come more than once."""
+        """Return the paths of some pairs, in the order of the index; repetitions are allowed."""
         if len(self.links) == len(self.offset) - 1:  # one link for every pair
             return Paths(np.arange(len(index) + 1), self.links[index])
         hops = np.diff(self.offset)[index]
@@ -127,7 +111,7 @@ class Paths:
 
 @dataclass(frozen=True, eq=False)
 class _EnteringLinks:
-    """Links as columns, grouped by the node they enter."""
+    """Links as arrays, grouped by the node that they enter."""
 
     source: Ints
     target: Ints
@@ -137,19 +121,7 @@ class _EnteringLinks:
 
 
 def route(topology: Topology, source: Ints, target: Ints) -> Paths:
-    """Find a shortest path for each pair of nodes.
-
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    source, target : array of int, shape (pairs,)
-        Positions of different nodes; a pair may come more than once.
-
-    Returns
-    -------
-    Paths
-        In the order of the pairs.
+    """Find a shortest path for each pair of different nodes, which may occur more than once.
 
     Raises
     ------
@@ -168,9 +140,9 @@ def route(topology: Topology, source: Ints, target: Ints) -> Paths:
 
 
 def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
-    """The different keys below the limit, sorted, and the place of each key among them.
+    """Return the distinct keys below the limit, sorted, and the index of each key among them.
 
-    By a table where that is not larger.
+    A table is used unless it would be much larger than the keys.
     """
     if limit > max(16 * len(keys), 2**16):
         found, inverse = np.unique(keys, return_inverse=True)
@@ -197,7 +169,7 @@ def _entering_links(topology: Topology) -> _EnteringLinks:
 
 
 def _parts(target: Ints, nodes: int) -> Iterator[slice]:
-    """Cut sorted pairs into blocks of whole targets whose tables fit."""
+    """Split sorted pairs into blocks of whole targets whose tables fit."""
     starts = np.flatnonzero(np.concatenate([[True], np.diff(target) != 0]))
     block = starts[:: max(1, _TABLE // nodes)]
     for begin, end in zip(block, [*block[1:], len(target)], strict=True):
@@ -205,10 +177,7 @@ def _parts(target: Ints, nodes: int) -> Iterator[slice]:
 
 
 def _search(topology: Topology, graph: _EnteringLinks, source: Ints, target: Ints, part: slice) -> Paths:
-    """Search backwards from all targets of a block at once, a hop at a time, until every source is reached.
-
-    Then walk forwards.
-    """
+    """Search backwards from all targets of a block, hop by hop, until every source is reached; then walk forwards."""
     source, target = source[part], target[part]
     goals, goal = np.unique(target, return_inverse=True)
     nodes = len(graph.first) - 1
@@ -228,7 +197,7 @@ def _search(topology: Topology, graph: _EnteringLinks, source: Ints, target: Int
 
 
 def _layer(graph: _EnteringLinks, frontier: Ints, onward: Ints, distance: NDArray[Any]) -> Ints:
-    """Reach the nodes one hop further from their goals; give their entries of the table."""
+    """Reach the nodes one hop further from their targets; return their entries of the table."""
     nodes = len(graph.first) - 1
     node = frontier % nodes
     count = graph.first[node + 1] - graph.first[node]

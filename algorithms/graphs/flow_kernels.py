@@ -2,10 +2,10 @@
 
 With object arrays the same source runs uncompiled, on Python's unbounded integers.
 
-The state of a network is a set of arrays. Every pair of neighbours has two arcs that are each other's ``mate``, one
-with residual capacity ``cap`` in each direction; the arcs that leave node x are ``first[x]`` to ``first[x + 1]``. Flow
-starts at nodes that are ``grown`` (without limit) and at all others up to ``supply``, and ends at one sink. It is
-searched backwards, from the sink: where the sink is close to what is grown, a search sees a few nodes only.
+Every pair of neighbours has two arcs that are each other's ``mate``, one with residual capacity ``cap`` in each
+direction; the arcs that leave node x are ``first[x]`` to ``first[x + 1]``. Flow starts at nodes that are ``grown``
+(without limit) and at all others up to ``supply``, and ends at one sink. The search runs backwards from the sink:
+where the sink is close to grown nodes, it visits only a few nodes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from ...core.kernel import kernel
 def search(
     sink: int, first: Any, head: Any, mate: Any, cap: Any, supply: Any, grown: Any, level: Any, queue: Any
 ) -> tuple[int, int]:
-    """Set the level of every node by its distance to the sink, up to the first level with a node where flow can start.
+    """Label nodes with their distance to the sink, up to the first level where flow can start.
 
-    Returns
-    -------
-    tuple of int
-        That level, or -1 where flow can start nowhere; and how many nodes of ``queue`` have a level.
+    Return that level, or -1 if flow can start nowhere; and the number of labelled nodes in ``queue``.
     """
     level[sink] = 0
     queue[0] = sink
@@ -51,13 +48,10 @@ def search(
 def push(
     end: int, wanted: Any, depth: int, mate: Any, cap: Any, supply: Any, grown: Any, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
-    """Send what goes along a path from its far end to the sink.
+    """Send the largest possible amount along a path from its far end to the sink.
 
-    Returns
-    -------
-    tuple
-        The amount; the place in the path of the arc next to the sink that is full now, of the last arc if there is
-        none; the number of ``touched`` arcs.
+    Return the amount; the index in the path of the saturated arc nearest to the sink, of the last arc if there is
+    none; the number of ``touched`` arcs.
     """
     amount = wanted
     if not grown[end]:
@@ -98,15 +92,10 @@ def augment(
     touched: Any,
     count: int,
 ) -> tuple[Any, int]:
-    """Send flow along shortest paths until none is left or ``wanted`` is reached.
+    """Send a blocking flow along shortest paths, up to ``wanted``, by depth-first search from the sink.
 
-    A blocking flow, by depth-first search from the sink.
-
-    Returns
-    -------
-    tuple
-        Flow sent; and the new number of ``touched`` arcs, whose capacity has changed; -1 once there are too many to
-        remember.
+    Return the flow sent; and the new number of ``touched`` arcs, whose capacity has changed; -1 once there are too
+    many to remember.
     """
     sent = wanted - wanted
     at, y = 0, sink
@@ -152,16 +141,12 @@ def flow_into(
     path: Any,
     touched: Any,
 ) -> tuple[Any, int, int]:
-    """Maximum flow into a sink, not more than ``wanted``.
+    """Compute a maximum flow into a sink, at most ``wanted``.
 
-    ``cap`` and ``supply`` are left as the flow leaves them; ``level`` is at least 0 exactly on the nodes that the last
-    search saw: where less than ``wanted`` is returned, they are the sink's side of a minimum cut.
-
-    Returns
-    -------
-    tuple
-        The flow; how many nodes of ``queue`` the last search saw; and the number of ``touched`` arcs, -1 if there were
-        too many to remember.
+    ``cap`` and ``supply`` are left in their state after the flow; ``level`` is at least 0 exactly on the nodes of
+    the last search: if less than ``wanted`` is returned, they are the sink's side of a minimum cut. Return the
+    flow; the number of nodes in ``queue`` that the last search labelled; and the number of ``touched`` arcs, -1 if
+    there were too many to remember.
     """
     flow = wanted - wanted
     if not grown[sink]:
@@ -218,19 +203,12 @@ def rooted_pass(
     touched: Any,
     side: Any,
 ) -> tuple[int, Any]:
-    """Test from ``sinks[position]`` on whether every sink can receive ``wanted``.
+    """Test, from ``sinks[position]`` on, that every sink can receive ``wanted``.
 
-    A sink that can becomes a source for those after it.
-
-    A set of nodes that leaves out some sink has a first one that it leaves out; all sinks before that one are inside
-    it, so they may send without limit when it is tested. ``capacity`` and ``demand`` are what ``cap`` and ``supply``
-    are before any flow.
-
-    Returns
-    -------
-    tuple
-        Position of the first sink that cannot, or the number of sinks; and what it lacks. ``side`` is then its side of
-        a minimum cut.
+    A sink that can becomes a source for those after it: in any set of nodes without some sink, consider the first
+    sink left out; all earlier ones are inside, so they may send without limit when it is tested. ``capacity`` and
+    ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the position of the first sink that
+    cannot, or the number of sinks; and its shortfall. ``side`` is then its side of a minimum cut.
     """
     lacking = wanted - wanted
     while position < len(sinks):
@@ -265,7 +243,7 @@ def rooted_pass(
 
 
 def scratch(nodes: int, arcs: int) -> tuple[Any, ...]:
-    """The working arrays of a network: level, queue, cursor, path, touched, side."""
+    """Return working arrays of a network: level, queue, cursor, path, touched, side."""
     return (
         np.full(nodes, -1, dtype=np.int64),
         np.empty(nodes, dtype=np.int64),

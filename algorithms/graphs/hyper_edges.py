@@ -1,4 +1,4 @@
-"""Networks without switches: every way through switches becomes an edge between two ranks."""
+"""Networks without switches: every path through switches becomes an edge between two ranks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MAX_SWITCHES = 3
 
 @dataclass(frozen=True)
 class RankEdge:
-    """A link between two ranks, or a way through switches.
+    """Link between two ranks, or path through switches.
 
     Parameters
     ----------
     source, target : int
         Positions of the ranks' nodes.
     links : tuple of int
-        In order.
+        Links of the path, in order.
     bandwidth_Bps, latency_s : Fraction
         The smallest bandwidth and the sum of the latencies of the links.
     """
@@ -33,7 +33,7 @@ class RankEdge:
 
 
 def edges_of(topology: Topology) -> tuple[RankEdge, ...]:
-    """The edges: of all paths through switches between two ranks, a shortest one for each first and last link."""
+    """Return links and switch paths between ranks, one shortest path per first and last link."""
     leaving: dict[int, list[int]] = {}
     for link, (source, _) in enumerate(topology.link_ends):
         leaving.setdefault(source, []).append(link)

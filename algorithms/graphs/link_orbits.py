@@ -1,9 +1,9 @@
-"""Links that a symmetry of the network exchanges: what is true of one of them is true of all.
+"""Orbits of links under symmetries of the network, which share all properties.
 
-A symmetry is a permutation of the nodes that keeps the colours of nodes and of links. It is looked for by refining the
-colours of two copies of the network at a time, one with marks at the first link and one with marks at the second, until
-every node has a colour of its own; whatever was guessed on the way is checked in the end, link by link. A symmetry that
-is missed makes two classes of one, which is right as well.
+A symmetry is a permutation of the nodes that keeps the colours of nodes and of links. The search refines the
+colours of two copies of the network, one with marks at the first link and one with marks at the second, until every
+node has a colour of its own; the result, which may rest on guesses, is checked link by link. A missed symmetry only
+splits one class into two, which is still correct.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class _Network:
     """Colours of nodes, and of ordered pairs of nodes with links between them."""
 
     def __init__(self, nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> None:
-        self.nodes = _numbered(nodes)
+        self.nodes = _number_values(nodes)
         between: dict[Pair, list[Hashable]] = {}
         for pair, link in zip(ends, links, strict=True):
             between.setdefault(pair, []).append(link)
         several = [tuple(sorted(Counter(colours).items(), key=repr)) for colours in between.values()]
-        self.label = dict(zip(between, _numbered(several), strict=True))
+        self.label = dict(zip(between, _number_values(several), strict=True))
         self.around: list[list[tuple[int, int, int]]] = [[] for _ in nodes]
         for (a, b), label in self.label.items():
             self.around[a].append((0, label, b))
@@ -32,28 +32,28 @@ class _Network:
         self.pairs = sorted({(min(a, b), max(a, b)) for a, b in self.label})
 
     def kind(self, pair: Pair) -> tuple[tuple[int, int, int], ...]:
-        """The links by colours of their ends if those of a pair are marked: symmetries keep that."""
+        """Return an invariant of a pair: its links by colours of their ends once the pair is marked."""
         size = len(self.nodes)
         colour = [*self.nodes, *self.nodes]
         for node in pair:
             colour[node] = colour[size + node] = max(self.nodes) + 1
-        colour = self._refined(colour)
+        colour = self._refine_colours(colour)
         return tuple(sorted((colour[a], colour[b], label) for (a, b), label in self.label.items()))
 
     def moving(self, one: int, other: int) -> Iterator[list[int]]:
-        """Permutations of the nodes that take one node to another; see :meth:`symmetry`."""
+        """Yield permutations of the nodes that map one node to another; see :meth:`symmetry`."""
         for kept in (False, True):
-            if (image := self._mapped((one,), (other,), kept=kept)) is not None:
+            if (image := self._find_mapping((one,), (other,), kept=kept)) is not None:
                 yield image
 
     def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
-        """A permutation of the nodes that takes one ordered pair to another; None if none is found.
+        """Find a symmetry that maps one ordered pair to another; None if none is found.
 
-        Where there is a choice, nodes are moved on if that works, since that exchanges many links at once, or else kept.
+        Given a choice, nodes are moved if possible, since that exchanges many links at once, else fixed.
         """
-        return self._mapped(one, other, kept=False) or self._mapped(one, other, kept=True)
+        return self._find_mapping(one, other, kept=False) or self._find_mapping(one, other, kept=True)
 
-    def _mapped(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
+    def _find_mapping(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
         size = len(self.nodes)
         colour = [*self.nodes, *self.nodes]
         fresh = max(self.nodes) + 1
@@ -62,7 +62,7 @@ class _Network:
             for node, image in marks:
                 colour[node] = colour[size + image] = fresh
                 fresh += 1
-            colour = self._refined(colour)
+            colour = self._refine_colours(colour)
             fresh = max(colour) + 1
             left, right = Counter(colour[:size]), Counter(colour[size:])
             if left != right:
@@ -77,7 +77,7 @@ class _Network:
         image_of = [place[colour[v]] for v in range(size)]
         return image_of if self._keeps(image_of) else None
 
-    def _refined(self, colour: list[int]) -> list[int]:
+    def _refine_colours(self, colour: list[int]) -> list[int]:
         """Split colours by the links to and from nodes of each colour until nothing changes."""
         size, count = len(self.nodes), len(set(colour))
         while True:
@@ -100,17 +100,7 @@ class _Network:
 def symmetries_from(
     nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable], first: int, others: Sequence[int]
 ) -> Iterator[list[int]]:
-    """Permutations of the nodes that keep all colours and take one node to others; not all that there are.
-
-    Parameters
-    ----------
-    nodes, ends, links
-        As :func:`link_orbits` takes them.
-    first : int
-        The node.
-    others : sequence of int
-        What it may be taken to.
-    """
+    """Yield some symmetries that map node ``first`` to others; colours are those of :func:`link_orbits`."""
     network = _Network(nodes, ends, links)
     for other in others:
         yield from network.moving(first, other)
@@ -122,23 +112,16 @@ def link_orbits(
     links: Sequence[Hashable],
     exhausted: Callable[[], bool] = lambda: False,
 ) -> list[tuple[Pair, ...]]:
-    """Classes of pairs of nodes that links join, one way or both.
+    """Return classes of linked pairs of nodes, the smaller first, that symmetries exchange.
 
     Parameters
     ----------
-    nodes : sequence of hashable
-        Colours of nodes: symmetries keep them.
+    nodes, links : sequence of hashable
+        Colours of nodes and of links: symmetries keep them.
     ends : sequence of (int, int)
         The two nodes of every link.
-    links : sequence of hashable
-        Colours of links.
     exhausted : callable
-        Whether the time is over; pairs that are left are then classes of their own.
-
-    Returns
-    -------
-    list of tuple of (int, int)
-        Pairs of nodes, the smaller first; those of a class are exchanged by symmetries.
+        True once time is over; the remaining pairs are then classes of their own.
     """
     network = _Network(nodes, ends, links)
     root = {pair: pair for pair in network.pairs}
@@ -170,6 +153,6 @@ def link_orbits(
     return [tuple(members) for members in classes.values()]
 
 
-def _numbered(values: Sequence[Hashable]) -> list[int]:
+def _number_values(values: Sequence[Hashable]) -> list[int]:
     known: dict[Hashable, int] = {}
     return [known.setdefault(value, len(known)) for value in values]

@@ -1,10 +1,10 @@
-"""Exact maximum flows from weighted roots to every sink of a network, their minimum cuts, and the worst ratio of a cut.
+"""Exact maximum flows from weighted roots to every sink, minimum cuts, and worst cut ratios.
 
-A demand d(v) at every node asks whether every sink can receive ``D = sum d``, if node v may send d(v): by the theorem
-of Edmonds there are then d(v) spanning trees from every v that together load no edge beyond its capacity (ForestColl,
-theorems 1, 5 and 10). It fails exactly where a set of nodes T with a sink in it has less capacity into it than the
-demand outside of it. Newton's method on such violated cuts gives the worst ratio of demand outside of a set to capacity
-into it, exact and with the set that proves it.
+A demand d(v) at every node is feasible if every sink can receive ``D = sum d`` when node v sends d(v): by the
+theorem of Edmonds there are then d(v) spanning trees from every v that together load no edge beyond its capacity
+(ForestColl, theorems 1, 5 and 10). It is infeasible exactly if the capacity into some set of nodes T that contains
+a sink is less than the demand outside of it. Newton's method on such violated cuts gives the worst ratio of demand
+outside of a set to capacity into it, exactly and with the set that proves it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_f
 
 @dataclass(frozen=True, eq=False)
 class ViolatedCut:
-    """A set of nodes that cannot receive what it must.
+    """Set of nodes whose incoming capacity is less than the demand outside.
 
     Parameters
     ----------
     sink : int
         A sink in the set.
     side : array of bool, shape (nodes,)
-        The set.
+        True for nodes of the set.
     lacking : int
-        How much the capacity into it is less than the demand outside of it.
+        Demand outside of the set minus capacity into it.
     """
 
     sink: int
@@ -42,16 +42,14 @@ class ViolatedCut:
 
 
 class RootedFlow:
-    """Tests, sink after sink, whether every sink can receive all demand; capacities may fall between the tests.
+    """Successive tests that every sink can receive all demand; capacities may fall between the tests.
 
     Parameters
     ----------
-    graph : Network
-        The network.
     demand : array of int, shape (nodes,)
-        What every node may send.
+        Largest amount that every node may send.
     sinks : array of int
-        The nodes to test, in this order; neighbours close to one another make it fast.
+        Sinks in the order of the tests; it is fast if neighbours are close to one another.
     """
 
     def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
@@ -68,17 +66,17 @@ class RootedFlow:
         self.restart()
 
     def restart(self) -> None:
-        """Test from the first sink on."""
+        """Restart the tests at the first sink."""
         self.resume(0)
 
     def resume(self, position: int) -> None:
-        """Test from a sink on; those before it have passed."""
+        """Restart the tests at a sink; those before it have passed."""
         self.position = position
         self._grown = np.zeros(self.graph.nodes, dtype=np.bool_)
         self._grown[self.sinks[:position]] = True
 
     def ask(self, capacity: Exact, demand: Exact) -> None:
-        """Start again with these capacities of the edges and this demand, neither larger than before."""
+        """Restart with smaller or equal capacities of the edges and demand."""
         self.capacity[self.arc_of_edge] = capacity
         self.demand[:] = demand
         self.wanted = int(sum(demand.tolist()))
@@ -89,11 +87,10 @@ class RootedFlow:
         self.capacity[self.arc_of_edge[edges]] += amount
 
     def violation(self) -> ViolatedCut | None:
-        """Find the next sink that cannot receive all demand; None if there is none any more.
+        """Find the next sink that cannot receive all demand; None if there is none.
 
-        The same sink is tested first when this is called again. Sinks that have passed stay passed as long as no set
-        becomes worse by what is changed in between than it has been; that holds for Newton steps and for taking back a
-        part of a split.
+        The next call tests the same sink first. Sinks that have passed stay passed as long as no change in between
+        makes a set worse than it has been; that holds for Newton steps and for taking back a part of a split.
         """
         *work, side = self._work
         cap, supply = self.capacity.copy(), self.demand.copy()
@@ -118,18 +115,10 @@ class RootedFlow:
 
 
 def arcs_of(graph: Network) -> tuple[Ints, Ints, Ints, Ints]:
-    """The residual network: two arcs for every pair of neighbours.
+    """Build the residual network: two arcs for every pair of neighbours.
 
-    Returns
-    -------
-    first : array of int, shape (nodes + 1,)
-        Where the arcs of every node begin.
-    head : array of int, shape (arcs,)
-        Where they lead.
-    mate : array of int, shape (arcs,)
-        The arc back.
-    arc_of : array of int, shape (edges,)
-        The arc of every edge of the graph.
+    Return the first arc of every node, shape (nodes + 1,), the head and the reverse of every arc, and the arc of
+    every edge of the graph.
     """
     n = graph.nodes
     forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
@@ -141,7 +130,7 @@ def arcs_of(graph: Network) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def near_order(graph: Network, compute: Bools | None = None) -> Ints:
-    """The nodes, or those that compute, breadth first from the first one, so that each is close to those before it."""
+    """Return nodes, or the compute nodes, in breadth-first order, so that consecutive ones are close."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -156,12 +145,12 @@ def near_order(graph: Network, compute: Bools | None = None) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class MaximumFlow:
-    """A maximum flow from one node to another.
+    """Maximum flow from one node to another.
 
     Parameters
     ----------
     value : int
-        How much arrives.
+        Amount of flow that reaches the sink.
     on_edge : array of int, shape (edges,)
         Flow on every edge of the graph.
     source_side : array of bool, shape (nodes,)
@@ -192,13 +181,7 @@ def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
 
 
 class Unreachable(CwbError):
-    """Nothing enters a set of nodes that must receive something.
-
-    Parameters
-    ----------
-    side : array of bool, shape (nodes,)
-        The set.
-    """
+    """Error: no capacity enters a set of nodes, ``side``, that must receive something."""
 
     def __init__(self, side: Bools) -> None:
         super().__init__("no edge enters a set of nodes that must receive something")
@@ -207,16 +190,16 @@ class Unreachable(CwbError):
 
 @dataclass(frozen=True, eq=False)
 class WorstCut:
-    """The set that is served worst.
+    """Set of nodes with the largest ratio of demand outside to capacity into it.
 
     Parameters
     ----------
     ratio : Fraction
         Demand outside of the set over capacity into it.
     side : array of bool or None, shape (nodes,)
-        The set; None where there is no demand.
+        The set; None if there is no demand.
     steps : int
-        Newton steps.
+        Number of steps of Newton's method.
     """
 
     ratio: Fraction
@@ -225,20 +208,12 @@ class WorstCut:
 
 
 def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
-    """Maximize ``demand outside of T / capacity into T`` over the sets T with a sink (ForestColl, (1) and theorem 1).
+    """Maximize ``demand outside of T / capacity into T`` over sets T with a sink.
 
-    Start from a single sink's ratio p/q. With capacities ``p b_e`` and demands ``q d(v)`` a set with a larger ratio is
-    a violated cut of a maximum flow; its ratio is the next p/q, and only grows: sinks that have passed need not be
-    tested again.
-
-    Parameters
-    ----------
-    graph : Network
-        The network.
-    demand : array of int, shape (nodes,)
-        What starts at every node.
-    sinks : array of int
-        Nodes that all of it must reach, neighbours close to one another.
+    This is (1) and theorem 1 of ForestColl. Start from a single sink's ratio p/q. With capacities ``p b_e`` and
+    demands ``q d(v)`` a set with a larger ratio is a violated cut of a maximum flow; its ratio is the next p/q.
+    Since p/q only grows, sinks that have passed need not be tested again. It is fast if neighbours in ``sinks`` are
+    close to one another.
 
     Raises
     ------
@@ -270,25 +245,16 @@ def smallest_step(
     sinks: Ints,
     start: Fraction,
 ) -> tuple[Fraction, Bools | None]:
-    """The smallest U from ``start`` on at which every sink can receive all demand; capacities grow with U.
+    """Find the smallest U from ``start`` on at which every sink can receive all demand.
+
+    Return U, and the last set that was not served at any smaller one, None if ``start`` is enough.
 
     Parameters
     ----------
     capacities : callable
-        The network at U.
+        Network at U; capacities grow with U.
     needed : callable
         The smallest U at which a set of nodes has enough capacity into it.
-    demand : array of int, shape (nodes,)
-        What starts at every node.
-    sinks : array of int
-        Nodes that all of it must reach.
-    start : Fraction
-        Where to begin, greater than 0.
-
-    Returns
-    -------
-    tuple
-        U; and the last set that was not served at any smaller one, None if ``start`` is enough.
     """
     U, position = start, 0
     side: Bools | None = None
@@ -303,7 +269,6 @@ def smallest_step(
 
 
 def _flow_at(graph: Network, demand: Ints, sinks: Ints, ratio: Fraction, position: int) -> RootedFlow:
-    """The test of a ratio from a sink on."""
     scaled = exact_array([ratio.denominator * int(d) for d in demand])
     flow = RootedFlow(graph.scaled(ratio.numerator), scaled, sinks)
     flow.resume(position)

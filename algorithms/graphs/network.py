@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.kernel import interpreted
+from ...core.kernel import interpreted_form
 from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 
@@ -22,43 +22,27 @@ Exact = NDArray[Any]
 
 
 def exact_array(values: Iterable[int], *, room: int = 0) -> Exact:
-    """Integers as an array whose sums, with ``room`` more, cannot overflow.
-
-    Parameters
-    ----------
-    values : iterable of int
-        At least 0 each.
-    room : int
-        What else will be added to them.
-    """
+    """Convert nonnegative integers to an array whose sums, with ``room`` more, cannot overflow."""
     numbers = [int(value) for value in values]
     dtype = np.int64 if sum(numbers) + room < INT64_SAFE else object
     return np.array(numbers, dtype=dtype)
 
 
 def kernel_for(kernel: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """The compiled kernel for 64-bit integers; the same source as Python runs it where these might overflow.
-
-    Parameters
-    ----------
-    kernel : function
-        A :func:`~cwb.core.kernel.kernel`.
-    dtype : numpy.dtype
-        Of the amounts that it will be given: objects are Python's unbounded integers.
-    """
-    return interpreted(kernel) if dtype.kind == "O" else kernel
+    """Return the compiled kernel, or its interpreted source for object amounts beyond 64 bits."""
+    return interpreted_form(kernel) if dtype.kind == "O" else kernel
 
 
 def distinct(values: Ints) -> Ints:
-    """The different values in order; by sorting, which is several times faster than the hashing of ``np.unique``."""
+    """Return the sorted distinct values, several times faster than the hashing of ``np.unique``."""
     ordered = np.sort(values)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
 def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
-    """Edges by the node at one of their ends.
+    """Sort edges by the node at one of their ends.
 
-    Where those of each node begin, shape (nodes + 1,), and the edges in this order.
+    Return the first position of each node, shape (nodes + 1,), and the edges in this order.
     """
     first = offsets(np.bincount(ends, minlength=nodes))
     return first, np.argsort(ends, kind="stable").astype(np.int64)
@@ -66,16 +50,16 @@ def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A directed graph without loops and parallel edges; edges are sorted by tail, then head.
+    """Directed graph without loops and parallel edges; edges are sorted by tail, then head.
 
     Parameters
     ----------
     nodes : int
-        Number of nodes.
+        Number of nodes in the graph.
     tail, head : array of int, shape (edges,)
-        Ends of every edge.
+        Tail and head node of every edge.
     capacity : array of int or object, shape (edges,)
-        Greater than 0.
+        Capacity of every edge, greater than 0.
     """
 
     nodes: int
@@ -84,8 +68,8 @@ class Network:
     capacity: Exact
 
     @classmethod
-    def merged(cls, nodes: int, tail: Ints, head: Ints, capacity: Exact) -> Network:
-        """Add up parallel edges, and leave out loops and edges without capacity."""
+    def from_parallel_edges(cls, nodes: int, tail: Ints, head: Ints, capacity: Exact) -> Network:
+        """Create a network, merging parallel edges and dropping loops and edges without capacity."""
         keys = tail * nodes + head
         order = np.argsort(keys, kind="stable")
         keys, capacity = keys[order], capacity[order]
@@ -106,15 +90,15 @@ class Network:
 
     @cached_property
     def out_start(self) -> Ints:
-        """Where the edges out of every node begin; shape (nodes + 1,)."""
+        """First outgoing edge of every node; shape (nodes + 1,)."""
         return np.searchsorted(self.tail, np.arange(self.nodes + 1)).astype(np.int64)
 
     def leaving(self) -> Exact:
-        """Capacity out of every node."""
+        """Sum the capacity out of every node."""
         return self._sums(self.tail)
 
     def entering(self) -> Exact:
-        """Capacity into every node."""
+        """Sum the capacity into every node."""
         return self._sums(self.head)
 
     def _sums(self, ends: Ints) -> Exact:
@@ -123,19 +107,19 @@ class Network:
         return sums
 
     def into(self, side: Bools) -> int:
-        """Capacity of the edges that enter a set of nodes."""
+        """Sum the capacity of the edges that enter a set of nodes."""
         return int(sum(self.capacity[side[self.head] & ~side[self.tail]].tolist()))
 
     def scaled(self, factor: int) -> Network:
-        """Multiply every capacity."""
+        """Multiply every capacity by a factor."""
         return self.with_capacity([int(c) * factor for c in self.capacity.tolist()])
 
     def with_capacity(self, capacity: Iterable[int]) -> Network:
-        """Replace the capacities; edges without one are left out."""
+        """Replace the capacities; edges without capacity are dropped."""
         values = exact_array(capacity)
         keep = values > 0
         return Network(self.nodes, self.tail[keep], self.head[keep], values[keep])
 
-    def transposed(self) -> Network:
-        """Turn every edge around."""
-        return Network.merged(self.nodes, self.head, self.tail, self.capacity)
+    def transpose(self) -> Network:
+        """Reverse every edge."""
+        return Network.from_parallel_edges(self.nodes, self.head, self.tail, self.capacity)

@@ -1,7 +1,7 @@
-"""Rows that each go to one of a few classes with limited room, at least cost.
+"""Transportation problem: assign rows to a few classes with limited room, at least cost.
 
-The same as an assignment to slots, of which those of a class cost a row the same; but rows and slots of a network are
-hundreds, and classes a dozen. Rows come one by one, each by a shortest path over the classes on which others make room.
+An assignment to slots would be equivalent, but has hundreds of slots where classes are a dozen. Rows are assigned
+one by one, each by a shortest path over the classes on which others make room.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ FAR = 2**62
 
 
 @kernel
-def assigned(cost: Any, room: Any) -> Any:
-    """The class of each row in an assignment of least cost.
+def assign_rows(cost: Any, room: Any) -> Any:
+    """Return the class of each row in an assignment of least cost.
 
     Parameters
     ----------
     cost : array of int, shape (rows, classes)
-        Whole numbers, so that no cycle costs less than nothing by rounding; below 2^50.
+        Integers below 2^50, so that no cycle has negative cost by rounding.
     room : array of int, shape (classes,)
-        Rows that each class takes, as many as there are at least.
+        Capacity of each class in rows; the sum is at least the number of rows.
     """
     rows, classes = cost.shape
     chosen = np.full(rows, -1, dtype=np.int64)
@@ -63,7 +63,7 @@ def assigned(cost: Any, room: Any) -> Any:
 
 @kernel
 def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
-    """Count a row among those of a class."""
+    """Update the cheapest moves out of a class for a new row."""
     for b in range(cost.shape[1]):
         more = cost[row, b] - cost[row, a]
         if b != a and (mover[a, b] < 0 or more < step[a, b]):
@@ -72,7 +72,7 @@ def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
 
 @kernel
 def _leave(cost: Any, chosen: Any, step: Any, mover: Any, row: int, a: int) -> None:
-    """Find other rows of a class where this one, which is of it no more, was the cheapest."""
+    """Replace a row that left a class wherever it was the cheapest to move."""
     for b in range(cost.shape[1]):
         if mover[a, b] != row:
             continue

@@ -1,1 +1,1 @@
-"""TACOS: links matched with chunks, event by event or a whole step at once, compiled."""
+"""Compiled matchings of links and chunks, as in TACOS: event by event, or a whole step at once."""

@@ -1,17 +1,18 @@
-"""Unequal links and switches: whenever something arrives, destinations whose links are free choose again.
+"""Matching on unequal links and switches: at every arrival, destinations with free links choose again.
 
-Time is counted in whole ticks. A transfer needs all its *ports* at the same time, for as long as it takes: a link
-between ranks is one, on a way over switches every link is. What keeps slow links from doing harm:
+Time is counted in whole ticks. A transfer needs all its *ports* simultaneously, for its whole duration: a link
+between ranks is one port; on a path over switches every link is one. Two rules limit the harm of slow links:
 
-* The *deadline rule*: an arc may start only if it ends by the time at which all free arcs of the destination could have
-  brought what it lacks, or by the proved bound. Otherwise a slow link takes the last chunk.
-* *Islands*: the parts of the network that faster links connect. A slow link into one prefers a chunk that nobody there
-  has or is about to get (``PREFER``), or takes no other (``INSIST``), so that no two slow links bring the same.
+* The *deadline rule*: an arc may start only if it ends by the time at which all free arcs of the destination could
+  have brought what it lacks, or by the proved bound. Otherwise a slow link takes the last chunk.
+* *Islands*: the parts of the network that faster links connect. A slow link into one prefers a chunk that nobody
+  there has or is about to get (``PREFER``), or takes no other (``INSIST``), so that no two slow links bring the
+  same.
 
-:func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants at
-which something arrives; where all links are equal these are the time spans of the time-expanded network. A chunk that
-is under way counts as received, so that it is not sent twice, but is sent on only when it has arrived; the published
-code differs in both where links are unequal, see the method's page.
+:func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants
+of arrivals; if all links are equal these are the time spans of the time-expanded network. A chunk in transit counts
+as received, so that it is not sent twice, but is forwarded only after its arrival; the published code differs in
+both if links are unequal, see the method's page.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import kernel
-from ..graphs.bits import ZERO, choose, draw, drop, has, put, seeded, shuffle
+from ..graphs.bits import ZERO, choose, draw, drop, has, put, seed_state, shuffle
 from .network import ArcTables
-from .stepped import ChunkState, TransferRows, start_state, unserved
+from .step_matching import ChunkState, TransferRows, is_unserved, start_state
 
 #: What islands mean for a slow link.
 IGNORE, PREFER, INSIST = 0, 1, 2
@@ -34,20 +35,20 @@ _NEVER = 2**62
 
 
 class ChoiceRule(NamedTuple):
-    """How an arc chooses a chunk.
+    """Rule by which an arc chooses a chunk.
 
     Parameters
     ----------
     how : int
-        See :func:`~cwb.algorithms.graphs.bits.choose`.
+        Choice within a set, see :func:`~cwb.algorithms.graphs.bits.choose`.
     islands : int
-        ``IGNORE``, ``PREFER`` or ``INSIST``.
+        One of ``IGNORE``, ``PREFER`` or ``INSIST``.
     deadline : bool
-        Whether the deadline rule holds.
+        True to apply the deadline rule.
     single : bool
-        Whether chunks that one neighbour alone has come first.
+        True to prefer chunks that only one neighbour has.
     seed : int
-        Of the random order.
+        Seed of the random order.
     """
 
     how: int
@@ -58,20 +59,20 @@ class ChoiceRule(NamedTuple):
 
 
 class EngineState(NamedTuple):
-    """Where the engine of events stands.
+    """State of the engine of events.
 
     Parameters
     ----------
     state : ChunkState
-        Who has what.
+        Chunks that each rank has received.
     miss, wanted : array
-        Chunks that each rank lacks and that are not under way to it, and how many.
+        Set and number of chunks that each rank lacks and that are not in transit to it.
     at_island : array of uint64, shape (islands, words)
-        Chunks that somebody there has or is about to get.
+        Chunks that some rank there has or is about to get.
     free, carried, since : array of int, shape (ports,)
-        When each port is free again, and what it has carried since when.
+        Tick at which each port is free again, the chunk that it carried last, and the tick since when.
     dirty, waiting : array
-        Ranks that are to choose next, and whether each is one.
+        Ranks that are to choose next, and a mark of each.
     """
 
     state: ChunkState
@@ -89,30 +90,21 @@ class EngineState(NamedTuple):
 def gather_by_events(
     arcs: ArcTables, owner: Any, member: Any, rule: ChoiceRule, bound: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
-    """Bring every chunk to every member.
+    """Schedule an all-gather; return the last arrival in ticks, 0 if given up, and the number of rows.
 
     Parameters
     ----------
-    arcs : ArcTables
-        The network.
     owner, member : array
-        As :func:`.stepped.gather_in_steps`.
-    rule : ChoiceRule
-        How arcs choose.
+        Owners and members, as in :func:`.step_matching.gather_in_steps`.
     bound : int
-        Ticks by which a transfer may end in any case.
+        Tick by which a transfer may end in any case.
     limit : int
-        What cannot end before so many ticks is given up.
+        The schedule is given up if it cannot end before so many ticks.
     rows : TransferRows
         Filled with the transfers, ``start`` with ticks.
-
-    Returns
-    -------
-    ticks, count : int
-        When the last chunk arrives, 0 if it was given up; number of rows.
     """
     n, m = len(member), len(owner)
-    state, random = start_state(n, owner), seeded(rule.seed)
+    state, random = start_state(n, owner), seed_state(rule.seed)
     engine = _engine_state(arcs, state, owner, m)
     left = 0
     for rank in range(n):
@@ -155,7 +147,7 @@ def gather_by_events(
 
 @kernel
 def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> EngineState:
-    """The state at the beginning."""
+    """Return the initial state."""
     n, size = state.have.shape
     ports = len(arcs.woken_first) - 1
     miss = np.empty((n, size), np.uint64)
@@ -181,7 +173,7 @@ def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> Eng
 
 @kernel
 def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int) -> int:
-    """Let those choose again who may receive over ports that are free now, or from the rank that has received."""
+    """Mark ranks to choose again: those that use freed ports, or receive from ``head``."""
     for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
         port = arcs.port[place]
         for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
@@ -242,7 +234,7 @@ def _serve(
 
 @kernel
 def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
-    """Whether the ports of an arc are free, but for the first ones."""
+    """Check that the ports of an arc after the first ``skip`` are free."""
     idle = True
     for place in range(arcs.port_first[arc] + skip, arcs.port_first[arc + 1]):
         idle = idle and free[arcs.port[place]] <= now
@@ -267,7 +259,7 @@ def _start(
 
 @kernel
 def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: TransferRows, count: int) -> int:
-    """Take what a switch with multicast is being sent from this very instant on."""
+    """Start copies of chunks that a multicast switch has begun to receive at this very tick."""
     for place in range(arcs.into.first[rank], arcs.into.first[rank + 1]):
         arc = arcs.into.arc[place]
         port = arcs.copied[arc]
@@ -292,7 +284,7 @@ def _pick(
     offer: Any,
     random: Any,
 ) -> int:
-    """Choose a chunk for an arc: new to the island, of this neighbour alone, or any; -1 if there is none."""
+    """Choose a chunk for an arc: new to the island, only at this neighbour, or any; -1 if none."""
     have, miss, island = engine.state.have[arcs.tail[arc]], engine.miss[rank], arcs.island[arc]
     size = len(miss)
     if island >= 0 and rule.islands != IGNORE:
@@ -318,7 +310,7 @@ def _pick(
 
 @kernel
 def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: int) -> int:
-    """Tick by which the arcs into a rank could have brought all that it wants."""
+    """Compute the tick by which the arcs into a rank could bring all that it wants."""
     need = engine.wanted[rank]
     low, high = now, now + arcs.ticks[order[0]]
     for place in range(arcs.port_first[order[0]], arcs.port_first[order[0] + 1]):
@@ -344,25 +336,13 @@ def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: 
 def match_in_turns(
     arcs: ArcTables, owner: Any, member: Any, seed: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
-    """Bring every chunk to every member: postconditions in random order, each over the free arc of the lowest cost.
+    """Deliver every chunk to every member: postconditions in random order, each over the cheapest free arc.
 
-    Other ranks, which may have to pass chunks on, have postconditions too; that one of them cannot be met is no
-    failure.
-
-    Parameters
-    ----------
-    arcs : ArcTables
-        The network.
-    owner, member, seed, limit, rows
-        As :func:`.stepped.gather_in_steps`, in ticks.
-
-    Returns
-    -------
-    ticks, count : int
-        When the last chunk arrives, 0 if it was given up; number of rows.
+    Other ranks, which may have to relay chunks, have postconditions too, but need not meet them. The other
+    arguments and the result are those of :func:`.step_matching.gather_in_steps`, in ticks.
     """
     n, m = len(member), len(owner)
-    state, random = start_state(n, owner), seeded(seed)
+    state, random = start_state(n, owner), seed_state(seed)
     ticks = arcs.ticks
     free = np.zeros(len(arcs.woken_first) - 1, np.int64)
     pairs, unsatisfied = np.empty(n * m, np.int64), ZERO
@@ -398,7 +378,7 @@ def match_in_turns(
             if member[rows.head[row]]:
                 last = now
         moving = kept
-    return (0 if unserved(state.lacking, member) else last), count
+    return (0 if is_unserved(state.lacking, member) else last), count
 
 
 @kernel
@@ -413,7 +393,7 @@ def _match(
     rows: TransferRows,
     count: int,
 ) -> tuple[int, int]:
-    """Algorithm 1: return the new number of unsatisfied postconditions and of rows."""
+    """Run algorithm 1; return the new numbers of unsatisfied postconditions and of rows."""
     into, ticks = arcs.into, arcs.ticks
     m = len(pairs) // have.shape[0]
     shuffle(pairs, size, random)

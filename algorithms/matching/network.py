@@ -1,4 +1,4 @@
-"""Networks of arcs from rank to rank, in ticks: links; switches as ports, or unwound into rings (section 5.4.8)."""
+"""Networks of arcs between ranks, in ticks; switches are ports, or unwound into rings (section 5.4.8)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAX_ARCS = 4_000_000
 
 
 class IncomingArcs(NamedTuple):
-    """The arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``.
+    """Arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``.
 
     Parameters
     ----------
     first : array of int, shape (ranks + 1,)
-        Where each rank's arcs begin.
+        First position of each rank's arcs.
     tail, arc : array of int, shape (arcs,)
-        The rank that each comes from, and its number.
+        Tail rank and number of each arc.
     """
 
     first: Any
@@ -40,28 +40,28 @@ class IncomingArcs(NamedTuple):
 
 
 class ArcTables(NamedTuple):
-    """The arrays of a :class:`RankNetwork` that the compiled engine of events works on.
+    """Arrays of a :class:`RankNetwork` for the compiled engine of events.
 
     Parameters
     ----------
     into : IncomingArcs
         The arcs into every rank.
     head, tail, ticks : array of int, shape (arcs,)
-        Ends of each arc, and how long a transfer takes.
+        Ends of each arc, and duration of a transfer.
     port_first, port : array of int
         Ports of arc a: ``port[port_first[a] : port_first[a + 1]]``.
     woken_first, woken : array of int
         Ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``.
     copied : array of int, shape (arcs,)
-        The port that a switch with multicast can feed several arcs from, or -1.
+        The port from which a multicast switch can feed several arcs, or -1.
     island : array of int, shape (arcs,)
         The island that a slow arc leads into, or -1.
     of_first, of : array of int
         Islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``.
     islands : int
-        Number of islands.
+        Number of islands in the network.
     alone : bool
-        Whether every arc has a port of its own, so that the deadline rule is exact.
+        True if every arc has a port of its own, so that the deadline rule is exact.
     """
 
     into: IncomingArcs
@@ -82,24 +82,24 @@ class ArcTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankNetwork:
-    """A network of arcs from rank to rank, each over one link or several.
+    """Network of arcs from rank to rank, each over one link or several.
 
     Parameters
     ----------
     ranks : int
-        Number of ranks.
+        Number of ranks in the network.
     tail, head : array of int, shape (arcs,)
-        Ends.
+        Tail and head rank of every arc.
     ticks, least : array of int, shape (arcs,)
-        What a transfer takes in whole ticks, rounded up; and rounded down, which no clock undercuts.
+        Duration of a transfer in ticks, rounded up; and rounded down, for lower bounds.
     paths : tuple of tuple of int
-        Links of each.
+        Links of every arc, in order.
     ports : tuple of tuple of int
-        What each takes up while it sends: its links, or a number of its own where it has a part of them.
+        Ports of every arc, busy while it sends: its links, or a number of its own if it has a part of them.
     copied : array of int, shape (arcs,)
-        Port that feeds a switch with multicast, or -1.
+        Port that feeds a multicast switch, or -1.
     level : array of int, shape (arcs,)
-        Place of the bandwidth among all bandwidths, the slowest first.
+        Position of the bandwidth among all bandwidths, the slowest first.
     """
 
     ranks: int
@@ -114,29 +114,29 @@ class RankNetwork:
 
     @cached_property
     def incoming(self) -> IncomingArcs:
-        """The arcs by the rank that they lead to."""
+        """Arcs by the rank that they enter."""
         first, order = edges_by(self.head, self.ranks)
         return IncomingArcs(first, self.tail[order].copy(), order)
 
     @cached_property
     def rounded(self) -> bool:
-        """Whether a transfer takes no whole number of ticks."""
+        """True if some transfer takes no whole number of ticks."""
         return bool((self.least < self.ticks).any())
 
     @property
-    def equal(self) -> bool:
-        """Whether all arcs take equally long, each by itself."""
+    def has_equal_arcs(self) -> bool:
+        """True if all arcs take equally long and share no port."""
         return self.alone and len(np.unique(self.ticks)) == 1
 
     @cached_property
     def alone(self) -> bool:
-        """Whether no two arcs have a port in common."""
+        """True if no two arcs share a port."""
         used = [port for ports in self.ports for port in ports]
         return len(set(used)) == len(used)
 
     @cached_property
     def tables(self) -> ArcTables:
-        """The same for the compiled engine of events."""
+        """Arrays for the compiled engine of events."""
         numbers = {port: index for index, port in enumerate(dict.fromkeys(p for ports in self.ports for p in ports))}
         port_of = [[numbers[port] for port in ports] for ports in self.ports]
         woken: list[set[int]] = [set() for _ in range(len(numbers) + self.ranks)]
@@ -156,7 +156,7 @@ class RankNetwork:
 
 
 def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Put rows one after the other, with where each begins."""
+    """Concatenate rows; return the start of each and all entries."""
     first = offsets([len(row) for row in rows])
     return first, np.array([item for row in rows for item in row], dtype=np.int64)
 
@@ -164,12 +164,8 @@ def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
     """Find, for every bandwidth, the parts that faster arcs connect.
 
-    Returns
-    -------
-    array of int, shape (arcs,)
-        The island of at least two ranks that an arc of this bandwidth leads into from outside, or -1.
-    list of list of int
-        Islands of every rank.
+    Return the island of at least two ranks that each arc of this bandwidth enters from outside, or -1; and the
+    islands of every rank.
     """
     island = np.full(len(arcs.tail), -1, dtype=np.int64)
     of: list[list[int]] = [[] for _ in range(arcs.ranks)]
@@ -190,24 +186,22 @@ def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
 
 
 def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: int, degree: int = 0) -> RankNetwork:
-    """Make the arcs of a network.
+    """Build the arcs of a network.
 
     Parameters
     ----------
-    topology : Topology
-        Nodes and links.
     chunk_bytes, tick_s : Fraction
-        Size of a chunk, and length of a tick.
+        Size of a chunk, and length of a tick in seconds.
     most : int
-        Ticks of a link beyond which it is left out.
+        Links that take more ticks than this are left out.
     degree : int
-        0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank i
-        sends to the next ``degree`` ranks of the switch alone, to each at that part of its bandwidth.
+        0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank
+        i sends only to the next ``degree`` ranks of the switch, to each at that part of its bandwidth.
 
     Raises
     ------
     InputError
-        If there are too many arcs, or a switch that is to be unwound has a link to another one.
+        If there are too many arcs, or a switch to be unwound has a link to another one.
     """
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     found: list[tuple[int, int, tuple[int, ...], int]] = []
@@ -217,7 +211,7 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     if topology.switches:
         found += _unwound(topology, rank_of, degree) if degree else _through(topology, rank_of)
     if len(found) > MAX_ARCS:
-        raise InputError(f"{len(found):,} ways from rank to rank; expected at most {MAX_ARCS:,}", place="network.links")
+        raise InputError(f"{len(found):,} paths between ranks; expected at most {MAX_ARCS:,}", place="network.links")
     links, ends = topology.links, topology.link_ends
     base = len(links)
     numbered = [(*row, row[2] if row[3] == 1 else (base + index,)) for index, row in enumerate(found)]
@@ -266,8 +260,8 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     )  # fmt: skip
 
 
-def most_unwound(topology: Topology) -> int:
-    """Largest degree that switches can be unwound to; 0 if a switch has a link to another one, or there is none."""
+def largest_unwound_degree(topology: Topology) -> int:
+    """Return the largest degree that switches can be unwound to, 0 if linked switches or none."""
     is_switch = [node.kind is NodeKind.SWITCH for node in topology.nodes]
     if any(is_switch[a] and is_switch[b] for a, b in topology.link_ends) or not topology.switches:
         return 0
@@ -280,8 +274,8 @@ def most_unwound(topology: Topology) -> int:
 
 def _unwound(topology: Topology, rank_of: dict[int, int], degree: int) -> list[tuple[int, int, tuple[int, ...], int]]:
     """Connect every rank of a switch with the next ones."""
-    if not most_unwound(topology):
-        raise InputError("a switch has a link to another one; expected unwind=0", place="unwind")
+    if not largest_unwound_degree(topology):
+        raise InputError("two switches are linked; expected unwind=0", place="unwind")
     up: dict[int, dict[int, int]] = defaultdict(dict)
     down: dict[int, dict[int, int]] = defaultdict(dict)
     for link, (a, b) in enumerate(topology.link_ends):
@@ -301,7 +295,7 @@ def _unwound(topology: Topology, rank_of: dict[int, int], degree: int) -> list[t
 
 
 def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int, tuple[int, ...], int]]:
-    """Paths of the fewest links over switches alone, from every rank to all that have one, for each first switch."""
+    """List fewest-link paths over switches from every rank to all others, one per first switch."""
     out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
     for link, (a, b) in enumerate(topology.link_ends):
         out[a].append((link, b))
@@ -330,18 +324,18 @@ def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int
 
 
 def reversed_arcs(arcs: RankNetwork) -> RankNetwork:
-    """Turn all arcs around, with the same numbers; their links are those of the network still."""
+    """Reverse all arcs, keeping their numbers and their links."""
     return replace(arcs, tail=arcs.head, head=arcs.tail, copied=np.full_like(arcs.copied, -1))
 
 
 def reaches_all(arcs: RankNetwork, members: Bools, *, through_members: bool) -> bool:
-    """Whether every member can reach every other one, over members alone or over all ranks."""
+    """Check that every member can reach every other one, over members only or over all ranks."""
     allowed = members if through_members else np.ones_like(members)
     use = allowed[arcs.tail] & allowed[arcs.head]
     return connects(arcs.ranks, arcs.tail[use], arcs.head[use], np.flatnonzero(members))
 
 
-def restricted(arcs: RankNetwork, members: Bools) -> RankNetwork:
+def restrict_to_members(arcs: RankNetwork, members: Bools) -> RankNetwork:
     """Keep the arcs between members."""
     keep = np.flatnonzero(members[arcs.tail] & members[arcs.head])
     paths, ports = (tuple(column[k] for k in keep.tolist()) for column in (arcs.paths, arcs.ports))
@@ -352,5 +346,5 @@ def restricted(arcs: RankNetwork, members: Bools) -> RankNetwork:
 
 
 def connects(nodes: int, tail: Ints, head: Ints, members: Ints) -> bool:
-    """Whether edges lead from every member to every other one, also over other nodes."""
+    """Check that edges lead from every member to every other one, also over other nodes."""
     return len(np.unique(components(nodes, tail, head, strong=True)[members])) == 1

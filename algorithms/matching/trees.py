@@ -1,14 +1,14 @@
-"""Trees for whole collectives: one tree that is moved to all ranks, and an all-reduce whose halves overlap.
+"""Trees for whole collectives: one tree translated to all ranks, and an all-reduce with overlapping halves.
 
-*Translated trees* (:class:`~cwb.core.translated.TranslatedTrees`), on networks that look the same from every rank. In a
-step every generator is used once, by an edge to a rank that the tree lacks; so a tree of n - 1 edges for each of c
-chunks takes at least ``ceil((n - 1) c / generators)`` steps, which is the slot bound. Ranks with the fewest possible
-parents come first.
+*Translated trees* (:class:`~cwb.core.translated_trees.TranslatedTrees`), on vertex-transitive networks.
+In a step every generator is used once, by an edge to a rank that the tree lacks; so a tree of n - 1 edges for each
+of c chunks takes at least ``ceil((n - 1) c / generators)`` steps, which is the slot bound. Ranks with the fewest
+possible parents come first.
 
-*Overlapped all-reduce*: every chunk is added up along a tree to its root and then spread along it, each as soon as it
-can be. Back to back, the links into a corner of a mesh have nothing to do while sums leave it, and the links out of it
-nothing while they come back. Trees are Prim's, shallow and with little load on every link both ways; then the links
-serve what is ready by priority: chunks that come early in the order, and of these what has the longest way before it.
+*Overlapped all-reduce*: every chunk is reduced along a tree to its root and then broadcast along it, each as soon
+as possible. With the halves back to back, the links into a corner of a mesh are idle while sums leave it, and the
+links out of it while they return. Trees are Prim's, shallow and with little load on every link in both directions;
+then the links serve ready operations by priority: chunks early in the order, then the longest remaining path.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.translated import moved
-from ..graphs.bits import ZERO, draw, seeded, shuffle
+from ...core.translated_trees import translate_ranks
+from ..graphs.bits import ZERO, draw, seed_state, shuffle
 from ..graphs.network import edges_by
 from .network import RankNetwork
-from .stepped import TransferRows, room_for
+from .step_matching import TransferRows, room_for
 
 #: Generators beyond which the general engine is used.
 MAX_GENERATORS = 64
@@ -39,14 +39,14 @@ _SHAPES = 64
 
 @dataclass(frozen=True, eq=False)
 class Cayley:
-    """A network that its translations leave as it is.
+    """Network that is invariant under its translations.
 
     Parameters
     ----------
     sizes : tuple of int
         Orders of the cyclic groups, the innermost first.
     after, before : array of int, shape (generators, ranks)
-        Where every generator leads from every rank, and from where it comes.
+        Image and preimage of every rank under every generator.
     """
 
     sizes: tuple[int, ...]
@@ -55,7 +55,7 @@ class Cayley:
 
 
 def recognize(topology: Topology) -> Cayley | None:
-    """Find sizes for which every link out of rank 0, moved, is a link out of every rank; None if there are none.
+    """Find sizes whose translations map rank 0's links to links of every rank; None if none fit.
 
     Rank 0's neighbours at 1, a, a b, ... suggest the sizes of a grid; one cycle of all ranks is tried too.
     """
@@ -68,15 +68,15 @@ def recognize(topology: Topology) -> Cayley | None:
         return None
     ranks = np.arange(n)
     for sizes in islice(_shapes(n, from_zero.tolist()), _SHAPES):
-        after = np.stack([moved(sizes, ranks, np.array(g)) for g in from_zero])
+        after = np.stack([translate_ranks(sizes, ranks, np.array(g)) for g in from_zero])
         if np.array_equal(np.sort((ranks * n + after).ravel()), keys):
-            before = np.stack([moved(sizes, ranks, np.array(g), -1) for g in from_zero])
+            before = np.stack([translate_ranks(sizes, ranks, np.array(g), -1) for g in from_zero])
             return Cayley(sizes, after, before)
     return None
 
 
 def _shapes(n: int, neighbours: list[int]) -> Iterator[tuple[int, ...]]:
-    """Sizes whose strides, the products of the sizes before, are neighbours of 0; the finest ones first."""
+    """Yield sizes whose strides, the products of preceding sizes, are neighbours of 0; the finest ones first."""
 
     def finer(strides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for stride in neighbours:
@@ -89,7 +89,7 @@ def _shapes(n: int, neighbours: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def grow(cayley: Cayley, chunks: int, seed: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Grow a tree for each of rank 0's chunks; return copy, parent, child and step of all edges, by steps."""
+    """Grow a tree for each of rank 0's chunks; return copy, parent, child and step of edges, by steps."""
     n = cayley.after.shape[1]
     edges = np.empty((4, (n - 1) * chunks), dtype=np.int64)
     count = _grow(cayley.after, cayley.before, chunks, seed, edges)
@@ -101,17 +101,17 @@ def grow(cayley: Cayley, chunks: int, seed: int) -> tuple[Ints, Ints, Ints, Ints
 def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
     """Fill the rows copy, parent, child and step; return their number.
 
-    Item ``k n + v`` is chunk k at rank v. ``stock[g, p]`` lists items that lack the chunk, have p possible parents and
-    one of them by g; what no longer holds of an item is found out when it is taken from the list.
+    Item ``k n + v`` is chunk k at rank v. ``stock[g, p]`` lists items that lack the chunk, have p possible parents
+    and one of them by g; stale items are detected when they are taken from the list.
     """
     generators, n = after.shape
-    random = seeded(seed)
+    random = seed_state(seed)
     covered, taken = np.zeros(n * chunks, np.bool_), np.zeros(n * chunks, np.bool_)
     parents = np.zeros(n * chunks, np.int64)
     stock = [[[0 for _ in range(0)] for _ in range(generators + 1)] for _ in range(generators)]
     waiting = np.zeros(generators, np.int64)
     for copy in range(chunks):
-        _cover(after, before, copy, ZERO, covered, parents, stock, waiting)
+        _mark_covered(after, before, copy, ZERO, covered, parents, stock, waiting)
     order = np.arange(generators)
     given, came, queue = np.empty(generators, np.int64), np.empty(generators, np.int64), np.empty(generators, np.int64)
     count, step = 0, 0
@@ -125,7 +125,7 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
                 given[g] = item
                 taken[item] = True
             elif waiting[g] > 0:
-                _give_way(before, g, covered, taken, parents, stock, given, came, queue, random)
+                _augment(before, g, covered, taken, parents, stock, given, came, queue, random)
         begin = count
         for g in range(generators):
             if given[g] >= 0:
@@ -136,14 +136,16 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
         if count == begin:
             return count
         for row in range(begin, count):
-            _cover(after, before, edges[0, row], edges[2, row], covered, parents, stock, waiting)
+            _mark_covered(after, before, edges[0, row], edges[2, row], covered, parents, stock, waiting)
         step += 1
     return count
 
 
 @kernel
-def _cover(after: Any, before: Any, copy: int, rank: int, covered: Any, parents: Any, stock: Any, waiting: Any) -> None:
-    """Note that a rank has a chunk: it may be a parent, and is no longer waiting for one."""
+def _mark_covered(
+    after: Any, before: Any, copy: int, rank: int, covered: Any, parents: Any, stock: Any, waiting: Any
+) -> None:
+    """Record that a rank has a chunk: it may be a parent, and no longer waits for one."""
     generators, n = after.shape
     base = copy * n
     for g in range(generators):
@@ -177,7 +179,7 @@ def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> in
 
 
 @kernel
-def _give_way(
+def _augment(
     before: Any,
     start: int,
     covered: Any,
@@ -189,7 +191,7 @@ def _give_way(
     queue: Any,
     random: Any,
 ) -> None:
-    """Let a generator have the item of another one that finds a further one: the shortest augmenting path."""
+    """Find a shortest augmenting path: a generator takes another's item, which finds a further one."""
     generators, n = before.shape
     came[:] = -2
     came[start] = -1
@@ -219,7 +221,7 @@ _TURN = 0.25
 
 
 class OverlappedAllReduce(NamedTuple):
-    """An all-reduce: transfers with ``adds`` for those of the first half, and when the last one arrives."""
+    """All-reduce: transfers, with ``adds`` for those of the reduction, and the last arrival."""
 
     rows: TransferRows
     adds: Bools
@@ -227,7 +229,7 @@ class OverlappedAllReduce(NamedTuple):
 
 
 def opposite(arcs: RankNetwork) -> Ints | None:
-    """For each arc one back; None if one has none, or arcs share ports."""
+    """Return a reverse arc of each arc; None if one has none, or arcs share ports."""
     if not arcs.alone or len(np.unique(arcs.tail * arcs.ranks + arcs.head)) < len(arcs.tail):
         return None
     number = {ends: arc for arc, ends in enumerate(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True))}
@@ -235,25 +237,23 @@ def opposite(arcs: RankNetwork) -> Ints | None:
     return None if min(back, default=-1) < 0 else np.array(back, dtype=np.int64)
 
 
-def overlapped(
+def overlap_all_reduce(
     arcs: RankNetwork, back: Ints, owner: Ints, members: Bools, depth: float, seed: int
 ) -> OverlappedAllReduce:
-    """Make trees and a schedule for them.
+    """Build trees and a schedule for them.
 
     Parameters
     ----------
     arcs : RankNetwork
         The network; all ranks are members.
     back : array of int
-        See :func:`opposite`.
+        Reverse arc of every arc, see :func:`opposite`.
     owner : array of int, shape (chunks,)
-        Root of every chunk.
+        Root rank of every chunk's tree.
     members : array of bool, shape (ranks,)
-        The process group, without which a rank takes no part.
+        The process group; other ranks take no part.
     depth : float
-        What a tick of a tree's depth weighs against one of a link's load.
-    seed : int
-        Of ties.
+        Weight of a tick of a tree's depth relative to one of a link's load.
     """
     first, out = edges_by(arcs.tail, arcs.ranks)
     # Chunks take turns: one of every root, then the next ones.
@@ -269,7 +269,7 @@ def overlapped(
     adds = np.empty(count, dtype=np.bool_)
     turn = np.empty(len(owner), dtype=np.float64)
     turn[order] = np.arange(len(owner)) * (_TURN * float(arcs.ticks.min()))
-    ticks = _run(arcs.tail, arcs.head, arcs.ticks, back, owner, parent, turn, rows, adds)
+    ticks = _serve_by_priority(arcs.tail, arcs.head, arcs.ticks, back, owner, parent, turn, rows, adds)
     return OverlappedAllReduce(rows, adds, int(ticks))
 
 
@@ -277,9 +277,9 @@ def overlapped(
 def _trees(
     first: Any, out: Any, head: Any, ticks: Any, back: Any, owner: Any, member: Any, order: Any, depth: float, seed: int
 ) -> Any:
-    """Trees of all chunks, one after the other: the arc into every rank, -1 for roots; shape (chunks, ranks)."""
+    """Build trees of all chunks: the arc into every rank, -1 for roots; shape (chunks, ranks)."""
     n = len(first) - 1
-    random = seeded(seed)
+    random = seed_state(seed)
     load, parent = np.zeros(len(head), np.float64), np.full((len(owner), n), -1, np.int64)
     far = np.zeros(n, np.float64)
     for chunk in order:
@@ -309,20 +309,20 @@ def _trees(
 
 
 class ReductionTrees(NamedTuple):
-    """The trees of all chunks, and where they stand.
+    """Trees of all chunks, and their progress.
 
     Parameters
     ----------
     tail, back : array of int, shape (arcs,)
-        Where each arc begins, and the one back.
+        Tail rank of each arc, and its reverse arc.
     owner, turn : array, shape (chunks,)
-        Root of each chunk, and what its place in the order counts.
+        Root of each chunk, and the weight of its place in the order.
     parent : array of int, shape (chunks, ranks)
         The arc into each rank, or -1.
     left : array of int, shape (chunks, ranks)
         Children whose parts have not arrived.
     down, up : array of float, shape (chunks, ranks)
-        The way to the farthest leaf below, and to the root, in ticks.
+        Distances to the farthest leaf below, and to the root, in ticks.
     """
 
     tail: Any
@@ -336,12 +336,12 @@ class ReductionTrees(NamedTuple):
 
 
 @kernel
-def _run(
+def _serve_by_priority(
     tail: Any, head: Any, ticks: Any, back: Any, owner: Any, parent: Any, turn: Any, rows: TransferRows, adds: Any
 ) -> int:
-    """Serve what is ready by priority, on every link by itself; return the last arrival.
+    """Serve ready operations by priority, on every link separately; return the last arrival.
 
-    Operation ``2 (chunk n + v)`` adds what v has to its parent, ``2 (chunk n + v) + 1`` gives v the sum.
+    Operation ``2 (chunk n + v)`` adds the part of v to its parent, ``2 (chunk n + v) + 1`` sends v the sum.
     """
     chunks, n = parent.shape
     left = np.zeros((chunks, n), np.int64)
@@ -356,7 +356,7 @@ def _run(
     for chunk in range(chunks):
         for v in range(n):
             if left[chunk, v] == 0:
-                _go_on(trees, ticks, chunk, v, False, ready, fresh)
+                _pass_on_sums(trees, ticks, chunk, v, False, ready, fresh)
     now, count = 0, 0
     while True:
         for arc in fresh:
@@ -381,12 +381,14 @@ def _run(
             if not spread:
                 left[chunk, node] -= 1
             if left[chunk, node] == 0:
-                _go_on(trees, ticks, chunk, node, spread, ready, fresh)
+                _pass_on_sums(trees, ticks, chunk, node, spread, ready, fresh)
 
 
 @kernel
-def _go_on(trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: bool, ready: Any, fresh: Any) -> None:
-    """Let a rank that has all parts send them to its parent, and one that has the sum send it to its children."""
+def _pass_on_sums(
+    trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: bool, ready: Any, fresh: Any
+) -> None:
+    """Queue a rank's sends: to its parent once all parts arrived, to its children once the sum did."""
     parent, turn, n = trees.parent[chunk], trees.turn[chunk], trees.parent.shape[1]
     if not spread and parent[node] >= 0:
         arc = trees.back[parent[node]]
@@ -404,7 +406,7 @@ def _go_on(trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: boo
 
 @kernel
 def _measure(tail: Any, ticks: Any, root: int, parent: Any, left: Any, down: Any, up: Any) -> None:
-    """Count children, and measure the way from the root to every rank and from it to its farthest leaf."""
+    """Count children, and compute distances from the root to every rank and to its farthest leaf."""
     n = len(parent)
     for v in range(n):
         length, node = 0.0, v

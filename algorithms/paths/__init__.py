@@ -1,1 +1,1 @@
-"""PCCL: paths of chunks over links that are reserved for intervals of time, compiled."""
+"""Compiled search of paths for chunks over links reserved for intervals of time, as in PCCL."""

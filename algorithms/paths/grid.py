@@ -1,8 +1,8 @@
-"""Grids: which networks are one, and ways that go along one dimension after the other.
+"""Recognition of grids, and paths along one dimension after the other.
 
-On a grid half of the ways of an all-to-all take the dimensions in order and half in reverse. Then no link carries more
-than the bisection makes some carry, and it is enough that links serve the chunk first that has farthest to go: then those of
-the bisection are never idle until the last chunk has crossed it.
+On a grid half of the paths of an all-to-all take the dimensions in order and half in reverse. Then no link carries
+more than the bisection forces on some link, and it is enough that links serve the chunk first that has farthest to
+go: the links of the bisection are then never idle until the last chunk has crossed it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from .reservations import PathNetwork
 
 
 def sides_of(topology: Topology) -> tuple[int, ...] | None:
-    """The sides of a network that is a grid, see :func:`grid_sides`."""
+    """Return the sides of a topology that is a grid, see :func:`grid_sides`."""
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     return grid_sides(ends[:, 0], ends[:, 1], len(topology.nodes))
 
 
 def grid_sides(tail: Ints, head: Ints, nodes: int) -> tuple[int, ...] | None:
-    """The sides of a grid whose nodes are numbered row by row, the last side first; None if the network is none.
+    """Return the sides of a grid with row-major node numbers, the last first; None for other networks.
 
-    The neighbours of the first node tell the strides, hence the sides; then every link must be there once and no other.
+    The neighbours of the first node give the strides, hence the sides; then every link must exist once and no
+    other.
     """
     strides = sorted(head[tail == 0].tolist())
     if not strides or strides[0] != 1:
@@ -48,13 +49,7 @@ def grid_sides(tail: Ints, head: Ints, nodes: int) -> tuple[int, ...] | None:
 def grid_ways(
     net: PathNetwork, sides: tuple[int, ...], source: Ints, target: Ints, backwards: Any
 ) -> tuple[Ints, Ints]:
-    """A way along the dimensions for each pair, in order or in reverse.
-
-    Returns
-    -------
-    tuple of array
-        Where each pair's edges begin, and the edges.
-    """
+    """Return a path along the dimensions for each pair, in order or in reverse: first edge of each, and edges."""
     strides = np.concatenate([[1], np.cumprod(sides)])[:-1].astype(np.int64)
     hops = np.zeros(len(source), dtype=np.int64)
     for stride, side in zip(strides, sides, strict=True):
@@ -74,7 +69,7 @@ def grid_ways(
 def _walk(
     source: Any, target: Any, backwards: Any, sides: Any, strides: Any, towards: Any, first: Any, edges: Any
 ) -> None:
-    """Write down the edges of every pair."""
+    """Write the edges of every pair."""
     for pair in range(len(source)):
         at, place = source[pair], first[pair]
         for turn in range(len(sides)):
@@ -89,26 +84,21 @@ def _walk(
 
 @kernel
 def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, start: Any) -> int:
-    """Send chunks along given ways: a link that is free takes the waiting chunk with the most links to go.
+    """Schedule chunks on given paths: a free link takes the waiting chunk with the most links to go.
 
-    All links are alike, so that chunks arrive, and links become free, in the order in which they were sent: two queues
-    hold what is to come.
+    All links are alike, so that chunks arrive, and links become free, in the order of sending: two queues hold all
+    future events. Return the tick of the last arrival.
 
     Parameters
     ----------
     order : array of int, shape (jobs,)
-        Who comes first where ways are equally long; there is a job.
+        Order of jobs among those with equally many links to go; not empty.
     first, edges : array of int, shape (jobs + 1,) and (hops,)
-        The ways, each of an edge or more.
+        Paths of the jobs, each of at least one edge.
     window, delay : int
         Ticks that a chunk holds a link, and until it has arrived; at least 1.
     start : array of int, shape (hops,)
-        Filled with the ticks.
-
-    Returns
-    -------
-    int
-        Tick at which the last chunk has arrived.
+        Filled with the start ticks of all hops.
     """
     jobs, links, longest = len(order), edges.max() + 1, np.diff(first).max()
     head = np.full((links, longest + 1), -1, dtype=np.int32)
@@ -160,7 +150,7 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
 
 @kernel
 def _line_up(head: Any, tail: Any, behind: Any, j: Any, ahead: Any) -> None:
-    """Put a chunk at the end of the queue of those that have so many links to go."""
+    """Append a chunk to the queue of those with so many links to go."""
     if tail[ahead] < 0:
         head[ahead] = j
     else:
@@ -170,7 +160,7 @@ def _line_up(head: Any, tail: Any, behind: Any, j: Any, ahead: Any) -> None:
 
 @kernel
 def _next(head: Any, tail: Any, behind: Any, ahead: int) -> int:
-    """Take the first of the chunks that have so many links to go out of its queue."""
+    """Pop the first of the chunks with so many links to go."""
     j = int(head[ahead])
     head[ahead] = behind[j]
     if behind[j] < 0:

@@ -1,14 +1,14 @@
-"""Schedules on circuits made shorter: what is late is moved into earlier gaps. They never become longer.
+"""Shortening of circuit schedules by moving late sends into earlier gaps; they never become longer.
 
-*Justification.* Sends go, those that start last first, as late as links and what depends on them allow; then, those
-that now start first first, as early as they can, also into gaps. When a send has its turn, all that were placed before
-it, on its links or in its chunk, are where they were or farther away from it: so its old place is still free, and the
-time does not grow.
+*Justification.* Sends, those that start last first, are placed as late as links and dependent sends allow; then, in
+the new order of starts, as early as possible, also into gaps. When a send is placed, all those placed before it, on
+its links or in its chunk, are where they were or farther away: so its old place is still free, and the time does
+not grow.
 
-*Other parents.* A copy that arrives last and is not sent on may come over any link to its target from whoever has the
-chunk, if that link has an earlier gap.
+*Other parents.* A copy that arrives last and is not forwarded may come over any link to its target from any holder
+of the chunk, if that link has an earlier gap.
 
-Both in turns, until neither helps.
+Both alternate until neither helps.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Precedence = tuple[int, int, int]
 
 
 class BusyIntervals:
-    """Links that are taken for stretches of whole ticks, and the first stretch in which several of them are free."""
+    """Busy intervals of links in whole ticks, and the earliest interval in which several links are free."""
 
     def __init__(self) -> None:
         self._spans: dict[int, list[tuple[int, int]]] = {}
 
     def take(self, links: Sequence[int], begin: int, end: int) -> None:
-        """Take links from a tick to another one; they must be free."""
+        """Reserve free links from one tick to another."""
         for link in links:
             insort(self._spans.setdefault(link, []), (begin, end))
 
@@ -51,7 +51,7 @@ class BusyIntervals:
             self._spans[link].remove((begin, end))
 
     def earliest(self, links: Sequence[int], ready: int, ticks: int) -> int:
-        """The first tick from ``ready`` on from which all links are free for so many ticks."""
+        """Return the first tick from ``ready`` on from which all links are free for so many ticks."""
         begin = ready
         while True:
             ends = [end for link in links if (end := self._clash(link, begin, begin + ticks)) is not None]
@@ -60,7 +60,7 @@ class BusyIntervals:
             begin = max(ends)
 
     def _clash(self, link: int, begin: int, end: int) -> int | None:
-        """The end of the last span that overlaps the given one, if there is one."""
+        """Return the end of the last busy interval that overlaps the given one, None if there is none."""
         spans = self._spans.get(link, [])
         index = bisect_left(spans, (end,)) - 1
         return spans[index][1] if index >= 0 and spans[index][1] > begin else None
@@ -68,20 +68,20 @@ class BusyIntervals:
 
 @dataclass
 class TimedSends:
-    """Sends in ticks.
+    """Sends with times in ticks.
 
     Parameters
     ----------
     chunk, source, target : list of int
-        Of every send.
+        Chunk and both nodes of every send.
     links : list of tuple of int
-        Its path.
+        Path of every send, in order.
     begin, ticks : list of int
-        When it starts, and how long it takes.
+        Start and duration of every send.
     reduce : list of bool
-        Whether it adds.
+        True for sends that add to the receiver's data.
     edges : list of Precedence
-        What depends on what: ``(first, second, lag)``.
+        Precedences between sends: ``(first, second, lag)``.
     """
 
     chunk: list[int]
@@ -99,8 +99,11 @@ class TimedSends:
         return max((b + t for b, t in zip(self.begin, self.ticks, strict=True)), default=0)
 
 
-def justified(instance: Instance, schedule: Schedule, stop: Callable[[], bool] = lambda: False) -> Schedule:
-    """A schedule that is no longer, of the same chunks over the same network.
+def justify_schedule(instance: Instance, schedule: Schedule, stop: Callable[[], bool] = lambda: False) -> Schedule:
+    """Return a schedule of the same chunks over the same network that is no longer.
+
+    This is the schedule itself if nothing is gained, or if it is not supported: another timing, chunks that share a
+    link at a switch, or a sum that a rank forwards at the instant at which more is in transit to it.
 
     Parameters
     ----------
@@ -108,14 +111,6 @@ def justified(instance: Instance, schedule: Schedule, stop: Callable[[], bool] =
         The problem, with a network and the timing of circuits.
     schedule : Schedule
         A schedule that has been verified.
-    stop : callable
-        Whether to end with what has been gained.
-
-    Returns
-    -------
-    Schedule
-        The schedule itself where nothing is gained, or where it cannot be treated: another timing, chunks that share a
-        link at a switch, or a sum that a rank sends on at the instant at which more is on its way to it.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
@@ -135,7 +130,7 @@ def justified(instance: Instance, schedule: Schedule, stop: Callable[[], bool] =
 
 
 def _timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
-    """Read a schedule; None if links are shared or dependences are no order of starts."""
+    """Read a schedule; None if links are shared or dependences do not order the starts."""
     sends = schedule.sends
     begin, end = (
         np.rint(column / float(tick)).astype(np.int64).tolist() for column in (schedule.start_s, schedule.end_s)
@@ -152,7 +147,7 @@ def _timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
 
 
 def _dependences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
-    """Which sends come before which: what arrives at a source before it sends; of sums, what arrives after that."""
+    """List precedences: arrivals at a source before its sends; for sums, also sends before later arrivals."""
     into: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)):
         into[key].append(i)
@@ -167,7 +162,7 @@ def _dependences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
 
 
 def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:
-    """Move all sends late, then early, until that gains nothing."""
+    """Move all sends late, then early, until nothing is gained."""
     while not stop():
         before, finish = timed.begin, timed.finish
         end = [finish - b - t for b, t in zip(timed.begin, timed.ticks, strict=True)]
@@ -181,7 +176,7 @@ def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:
 
 
 def _serial(timed: TimedSends, order: Sequence[int], edges: Sequence[Precedence]) -> list[int]:
-    """Place the sends in order, each as early as it can, also into gaps."""
+    """Place the sends in order, each as early as possible, also into gaps."""
     first: list[list[tuple[int, int]]] = [[] for _ in timed.begin]
     for i, j, lag in edges:
         first[j].append((i, lag))
@@ -194,7 +189,7 @@ def _serial(timed: TimedSends, order: Sequence[int], edges: Sequence[Precedence]
 
 
 def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, tick: Fraction) -> bool:
-    """Move copies that arrive last, and are not sent on, to a parent from which they arrive earlier, if any has one."""
+    """Move copies that arrive last and are not forwarded to parents with an earlier arrival."""
     finish, busy = timed.finish, BusyIntervals()
     for links, b, t in zip(timed.links, timed.begin, timed.ticks, strict=True):
         busy.take(links, b, b + t)
@@ -226,7 +221,7 @@ def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, ti
 
 
 def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
-    """When a node first has a chunk that is copied."""
+    """Return the first arrival of every copied chunk at every node."""
     have: dict[tuple[int, int], int] = {}
     for i in range(len(timed.begin)):
         key, end = (timed.chunk[i], timed.target[i]), timed.begin[i] + timed.ticks[i]
@@ -237,7 +232,7 @@ def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict
 
 
 def _schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
-    """Write the timed down."""
+    """Build a schedule from the timed sends."""
     sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
     begin: Ints = np.array(timed.begin, dtype=np.int64)
     end: Ints = begin + np.array(timed.ticks, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The network that paths are sought in, and when its links and buffers are free.
+"""Network of the path search, and reservations of its links and buffers; compiled.
 
-Busy ticks are bits where all links are alike, and sorted intervals otherwise. Algorithm 3 of the dissertation, sections
-6.4.6 and 6.4.7; compiled.
+Busy ticks are bits where all links are alike, and sorted intervals otherwise. Algorithm 3 of the dissertation,
+sections 6.4.6 and 6.4.7.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEVER = 2**61
 
 
 class PathNetwork(NamedTuple):
-    """The network that paths are sought in: edges are links, or ways through switches that cannot store.
+    """Network of the path search: edges are links, or paths through switches that cannot store.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class PathNetwork(NamedTuple):
     part_first, link : array of int, shape (edges + 1,) and (parts,)
         Links of every edge, in order.
     offset, window : array of int, shape (sizes, parts)
-        Ticks after the start of the edge at which a chunk of a size enters the link, and for which it holds it.
+        Ticks from the start of the edge until a chunk of a size enters the link, and for which it holds it.
     delay : array of int, shape (sizes, edges)
         Ticks from the start to the arrival.
     branches : array of bool, shape (nodes,)
-        Whether a node may send on what it has received more often than that; a switch without multicast may not.
+        True if a node may send a chunk more often than it has received it; False for switches without multicast.
     room : array of int, shape (nodes,)
         Units that a switch can hold; -1 without limit.
     units : array of int, shape (sizes,)
@@ -59,17 +59,17 @@ class PathNetwork(NamedTuple):
 
 
 class Reservations(NamedTuple):
-    """When links and buffers are taken.
+    """Busy times of links and buffers.
 
     Parameters
     ----------
     words : array of uint64, shape (links, words)
-        Where every window is one tick: a bit for every tick. Otherwise without columns.
+        One bit per tick if every window is one tick; otherwise without columns.
     begin, end, runs : array of int, shape (links, room), (links, room) and (links,)
-        Otherwise: sorted busy intervals of every link, which do not touch.
+        Otherwise: sorted, disjoint, non-adjacent busy intervals of every link, and their number.
     stay_begin, stay_end, stay_units, stays : array of int, shape (nodes, room), thrice, and (nodes,)
-        From the arrival to the last start of what a switch holds, both included; without columns where no switch has a
-        limit.
+        Arrival, last start (both included) and units of each chunk held by a switch, and their number; without
+        columns if no switch has a limit.
     """
 
     words: Words
@@ -84,7 +84,7 @@ class Reservations(NamedTuple):
 
 @kernel
 def free_bit(words: Any, link: int, tick: int) -> int:
-    """The first tick from ``tick`` on whose bit is not set; :data:`NEVER` beyond the table."""
+    """Return the first tick from ``tick`` on whose bit is not set; :data:`NEVER` beyond the table."""
     word, last = tick >> 6, words.shape[1]
     if word >= last:
         return NEVER
@@ -99,7 +99,7 @@ def free_bit(words: Any, link: int, tick: int) -> int:
 
 @kernel
 def after(end: Any, count: int, tick: int) -> int:
-    """The place of the first interval that ends after a tick."""
+    """Return the index of the first interval that ends after a tick."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -112,7 +112,7 @@ def after(end: Any, count: int, tick: int) -> int:
 
 @kernel
 def free_window(busy: Any, link: int, tick: int, window: int) -> int:
-    """The first tick from ``tick`` on at which a link is free for a window."""
+    """Return the first tick from ``tick`` on at which a link is free for a window."""
     begin, end, count = busy.begin[link], busy.end[link], busy.runs[link]
     place = after(end, count, tick)
     while place < count and begin[place] < tick + window:
@@ -123,7 +123,7 @@ def free_window(busy: Any, link: int, tick: int, window: int) -> int:
 
 @kernel
 def earliest(net: Any, busy: Any, size: int, edge: int, tick: int) -> int:
-    """The first tick from ``tick`` on at which a chunk can start over an edge and finds all its links free."""
+    """Return the first tick from ``tick`` on at which all links of an edge are free for a chunk."""
     if busy.words.shape[1]:
         return free_bit(busy.words, net.link[net.part_first[edge]], tick)
     first, last = net.part_first[edge], net.part_first[edge + 1]
@@ -139,7 +139,7 @@ def earliest(net: Any, busy: Any, size: int, edge: int, tick: int) -> int:
 
 @kernel
 def has_room(net: Any, busy: Any, edge: int) -> bool:
-    """Whether the lists of an edge's links can take another interval."""
+    """Check that the lists of an edge's links can store another interval."""
     if not busy.words.shape[1]:
         for part in range(net.part_first[edge], net.part_first[edge + 1]):
             if busy.runs[net.link[part]] + 1 > busy.begin.shape[1]:
@@ -166,12 +166,12 @@ def give_back(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
         if busy.words.shape[1]:
             busy.words[link, at >> 6] &= ~(np.uint64(1) << np.uint64(at & 63))
         else:
-            _cut(busy, link, at, at + net.window[size, part])
+            _remove_interval(busy, link, at, at + net.window[size, part])
 
 
 @kernel
 def _insert(busy: Any, link: int, begin: int, end: int) -> None:
-    """Add a busy interval, joined with those that it touches."""
+    """Add a busy interval, merged with adjacent ones."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
     place = after(ends, count, begin - 1)  # the first one that ends at the new one's begin or later
     joins_left = place < count and ends[place] == begin
@@ -194,8 +194,8 @@ def _insert(busy: Any, link: int, begin: int, end: int) -> None:
 
 
 @kernel
-def _cut(busy: Any, link: int, begin: int, end: int) -> None:
-    """Take a busy interval out of the one that holds it."""
+def _remove_interval(busy: Any, link: int, begin: int, end: int) -> None:
+    """Remove a busy interval from the one that contains it."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
     place = after(ends, count, begin)
     if begins[place] == begin and ends[place] == end:
@@ -215,7 +215,7 @@ def _cut(busy: Any, link: int, begin: int, end: int) -> None:
 
 @kernel
 def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) -> bool:
-    """Whether a switch has room for a chunk from one tick to another, both included."""
+    """Check that a switch has room for a chunk from one tick to another, both included."""
     room = net.room[node] - net.units[size]
     begins, ends, units = busy.stay_begin[node], busy.stay_end[node], busy.stay_units[node]
     count = busy.stays[node]

@@ -1,9 +1,9 @@
-"""Path finding: the earliest arrival of a chunk over links that are partly taken, condition after condition.
+"""Path search: earliest arrival of a chunk over partly reserved links, condition after condition.
 
-Algorithms 4 and 5 of the dissertation. Waiting at a node costs nothing, and who comes earlier leaves no later. So the
-search is Dijkstra's over arrivals, with the distance to a single target as A*'s estimate; among equal arrivals the
-fewer edges win. A chunk for several targets grows a tree: either one search until all are reached, of which the ways to
-targets are kept (the paper's), or one search after another from the whole tree to the nearest target.
+Algorithms 4 and 5 of the dissertation. Waiting at a node is free, and an earlier arrival never leaves later. So the
+search is Dijkstra's over arrivals, with the distance to a single target as A*'s estimate; among equal arrivals
+fewer edges win. A chunk for several targets grows a tree: either one search until all are reached, of which the
+paths to targets are kept (the paper's), or one search after another from the whole tree to the nearest target.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ DONE, SENDS, INTERVALS, TICKS = range(4)
 
 
 class Jobs(NamedTuple):
-    """Conditions (section 6.4.1): a chunk, where it is, and where it must be.
+    """Conditions (section 6.4.1): chunks with their source and targets.
 
     Parameters
     ----------
     chunk, source, size, release : array of int, shape (jobs,)
-        Number of the chunk, the node that has it, its size class, and the tick from which it is there.
+        Number of the chunk, its source node, its size class, and the tick from which it is there.
     target_first, target : array of int, shape (jobs + 1,) and (targets,)
-        Nodes that need it; the source is none of them.
+        Nodes that need it, without the source.
     """
 
     chunk: Ints
@@ -61,11 +61,11 @@ class SendPool(NamedTuple):
     Parameters
     ----------
     edge, start, parent : array of int, shape (room,)
-        Edge and start tick of every send, and the place of its parent among the job's sends, or :data:`SOURCE`.
+        Edge and start tick of every send, and the index of its parent among the job's sends, or :data:`SOURCE`.
     fill : array of int, shape (1,)
-        Sends that are in use or were.
+        Number of sends that are or were in use.
     first, length, finish : array of int, shape (jobs,)
-        Where a job's sends begin, how many they are, and when the last target has the chunk.
+        First send of a job, their number, and the tick at which the last target has the chunk.
     """
 
     edge: Ints
@@ -78,7 +78,7 @@ class SendPool(NamedTuple):
 
 
 class DistanceTables(NamedTuple):
-    """Distances.
+    """Distances in the network without reservations.
 
     Parameters
     ----------
@@ -96,20 +96,20 @@ class SearchScratch(NamedTuple):
     Parameters
     ----------
     arrival, hop, via, start : array of int, shape (nodes,)
-        Labels: when and after how many edges a chunk is at a node, by which edge and from which start.
+        Labels: tick and number of edges of a chunk's arrival at a node, its last edge and that edge's start.
     mark, done, wanted, place, left : array of int, shape (nodes,)
-        Stamps of nodes with a label, with the final one, of targets that are still to be reached, of nodes of the tree
-        with their place among the job's sends, and the last tick at which the chunk has left a node of the tree.
+        Stamps of nodes with a label, with the final one, of targets still to be reached; index of nodes of the tree
+        among the job's sends, and the last tick at which the chunk has left a node of the tree.
     inside, tree : array of int, shape (nodes,)
         Stamps of the nodes of the tree, and the nodes.
     key, node : array of int, shape (edges + nodes,)
-        The heap.
+        Keys and nodes of the heap.
     walk : array of int, shape (nodes,)
-        A path while it is walked back.
+        A path while it is traced back.
     state : array of uint64, shape (1,)
-        Random numbers.
+        State of the random number generator.
     stamp : array of int, shape (4,)
-        The current stamps of the search and of the job, the number of nodes in the tree, and of targets that are still
+        The current stamps of the search and of the job, and the numbers of nodes in the tree and of targets still
         to be reached.
     """
 
@@ -132,7 +132,7 @@ class SearchScratch(NamedTuple):
 
 
 def scratch_of(net: PathNetwork, seed: int) -> SearchScratch:
-    """Make scratch space with a seed."""
+    """Create scratch space with a seed."""
     nodes, edges = len(net.branches), len(net.tail)
     names = set(SearchScratch._fields) - {"state"}
     lengths = dict.fromkeys(names, nodes) | {"key": edges + nodes, "node": edges + nodes, "stamp": 4}
@@ -142,7 +142,7 @@ def scratch_of(net: PathNetwork, seed: int) -> SearchScratch:
 
 
 def empty_pool(jobs: int, room: int) -> SendPool:
-    """Make a pool without sends."""
+    """Create a pool without sends."""
     edge, start, parent = (np.zeros(room, dtype=np.int64) for _ in range(3))
     first, length, finish = (np.zeros(jobs, dtype=np.int64) for _ in range(3))
     return SendPool(edge, start, parent, np.zeros(1, dtype=np.int64), first, length, finish)
@@ -150,7 +150,7 @@ def empty_pool(jobs: int, room: int) -> SendPool:
 
 @kernel
 def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
-    """Put an entry into the heap."""
+    """Push an entry onto the heap."""
     at = size
     while at > 0:
         above = (at - 1) >> 1
@@ -163,7 +163,7 @@ def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
 
 @kernel
 def _pop(key: Any, node: Any, size: int) -> None:
-    """Take the smallest entry, the first one, out of a heap."""
+    """Remove the smallest entry, the first one, from a heap."""
     size -= 1
     k, v = key[size], node[size]
     at = 0
@@ -182,7 +182,7 @@ def _pop(key: Any, node: Any, size: int) -> None:
 
 @kernel
 def spreads(net: Any, scratch: Any, v: int, begin: int) -> bool:
-    """Whether a node of the job's tree may send its chunk on once more: late searches do without full switches."""
+    """Check if a node of the job's tree may send once more; late searches exclude limited switches."""
     if scratch.inside[v] != scratch.stamp[1]:
         return False
     return bool(v == scratch.tree[0] or (net.branches[v] and not (begin > 0 and net.room[v] >= 0)))
@@ -190,7 +190,7 @@ def spreads(net: Any, scratch: Any, v: int, begin: int) -> bool:
 
 @kernel
 def _key(dist: Any, goal: int, v: int, arrival: int, hop: int) -> int:
-    """The key of a label: its arrival, with what is still to come where there is a single target; then edges."""
+    """Return the key of a label: arrival plus remaining distance to a single target, then edges."""
     if goal < 0:
         return int(arrival * _HOPS + hop)
     return int((arrival + dist.ticks[goal, v]) * _HOPS + hop + dist.hops[goal, v])
@@ -200,7 +200,7 @@ def _key(dist: Any, goal: int, v: int, arrival: int, hop: int) -> int:
 def _improve(
     net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, edge: int, ready: int, in_tree: bool, most: int
 ) -> int:
-    """Better the label of an edge's head by way of its tail; give its key, -1 if it is no better."""
+    """Improve the label of an edge's head by way of its tail; return its key, or -1."""
     v, w, now = net.tail[edge], net.head[edge], scratch.stamp[0]
     hop = scratch.hop[v] + 1
     if most < _ANY and hop + dist.hops[goal, w] > most:
@@ -231,7 +231,7 @@ def reach(
     slack: int,
     begin: int,
 ) -> int:
-    """Search from the nodes of a tree; give the last target that was reached, -1 if the search ended before.
+    """Search from the nodes of a tree; return the last target reached, -1 if the search ended before.
 
     Parameters
     ----------
@@ -240,9 +240,9 @@ def reach(
     goal : int
         The only target, or -1: then all nodes that ``scratch.wanted`` stamps are targets.
     wanted : int
-        Targets after which to stop.
+        Number of targets after which to stop.
     slack : int
-        Edges that the way to the only target may be longer than the shortest; -1 for any number.
+        Edges by which the path to the only target may exceed the shortest; -1 for any number.
     begin : int
         Tick from which on the chunk leaves the nodes of the tree.
     """
@@ -285,7 +285,7 @@ def reach(
 
 @kernel
 def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reached: int, begin: int) -> int:
-    """Keep the way to a node that was reached, up to the tree; give why it cannot be."""
+    """Reserve the path from the tree to a reached node; return :data:`DONE` or the resource that ran out."""
     job = scratch.stamp[1]
     steps, v = 0, reached
     while not spreads(net, scratch, v, begin):
@@ -323,7 +323,7 @@ def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reach
 
 @kernel
 def _idle_from(busy: Any) -> int:
-    """A tick from which on no link and no buffer is taken."""
+    """Return a tick from which on all links and buffers are free."""
     idle = 0
     for link in range(len(busy.runs)):
         if busy.runs[link]:
@@ -336,7 +336,7 @@ def _idle_from(busy: Any) -> int:
 
 @kernel
 def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j: int, whole: bool, slack: int) -> int:
-    """Find the ways of one job; give why it cannot be placed."""
+    """Find the paths of one job; return :data:`DONE` or why it cannot be placed."""
     scratch.stamp[1] += 1
     job, size, source = scratch.stamp[1], jobs.size[j], jobs.source[j]
     first, last = jobs.target_first[j], jobs.target_first[j + 1]
@@ -371,21 +371,21 @@ def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j
 
 @kernel
 def remove(net: Any, busy: Any, jobs: Any, pool: Any, j: int) -> None:
-    """Return what a job has taken; its sends stay in the pool."""
+    """Release the reservations of a job; its sends stay in the pool."""
     for index in range(pool.first[j], pool.first[j] + pool.length[j]):
         give_back(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
 
 
 @kernel
 def remove_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
-    """Return what jobs have taken."""
+    """Release the reservations of jobs."""
     for j in chosen:
         remove(net, busy, jobs, pool, j)
 
 
 @kernel
 def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
-    """Take again what jobs had taken before."""
+    """Restore the released reservations of jobs."""
     for j in chosen:
         for index in range(pool.first[j], pool.first[j] + pool.length[j]):
             take(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
@@ -395,20 +395,18 @@ def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
 def place_all(
     net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, order: Any, begin: int, whole: bool, slack: int
 ) -> Any:
-    """Find the ways of jobs in an order, from a position on.
+    """Find the paths of jobs in an order, from a position on.
+
+    Return the number of placed jobs, and the reason to stop: :data:`DONE`, :data:`SENDS`, :data:`INTERVALS` or
+    :data:`TICKS`.
 
     Parameters
     ----------
     whole : bool
-        Whether one search finds all targets of a chunk, as the paper has it; otherwise each search starts from the
-        whole tree.
+        True for one search of all targets of a chunk, as in the paper; otherwise each search starts from the whole
+        tree.
     slack : int
-        Edges that a way to a single target may be longer than the shortest; -1 for any number.
-
-    Returns
-    -------
-    tuple of int
-        How many are placed, and why no more: :data:`DONE`, :data:`SENDS`, :data:`INTERVALS` or :data:`TICKS`.
+        Edges by which a path to a single target may exceed the shortest; -1 for any number.
     """
     for index in range(begin, len(order)):
         j = order[index]

@@ -1,1 +1,1 @@
-"""Schedules made of others: composed, reversed, pipelined."""
+"""Schedules derived from others: composed, reversed, pipelined, repaired."""

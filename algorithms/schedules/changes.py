@@ -1,4 +1,4 @@
-"""What a change of a network leaves of the ways that bytes take: of sends, or of the edges of trees."""
+"""Effect of network changes on the paths of sends or tree edges."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import Topology
-from .reroute import Rerouted, images, reroute
+from .reroute import ReroutedPaths, images, reroute
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What is gone of a network.
+    """Difference between two networks.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Change:
     lost : list of int
         Nodes of the old network that are gone.
     node, link : array of int
-        The place in the new network of every old node and link; -1 where it is gone.
+        Position in the new network of every old node and link; -1 if it is gone.
     """
 
     old: Topology
@@ -40,23 +40,23 @@ class Change:
 
     @property
     def rank(self) -> Ints:
-        """The new number of every old rank; -1 where it is gone."""
+        """New number of every old rank; -1 if it is gone."""
         place = {name: rank for rank, name in enumerate(self.new.ranks)}
         return np.array([place.get(name, -1) for name in self.old.ranks], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """From which node to which so many bytes go, and over which links; of sends, or of edges of trees.
+    """Paths of sends, or of edges of trees, with their bytes.
 
     Parameters
     ----------
     source, target : array of int, shape (ways,)
-        Nodes.
+        First and last node of every path.
     offset, links : array of int
-        Where the links of each way begin in ``links``, and the links of all.
+        First index of each path in ``links``, and the links of all.
     size : array of float, shape (ways,)
-        Bytes.
+        Bytes sent over every path.
     """
 
     source: Ints
@@ -70,28 +70,28 @@ class Ways:
 
     @property
     def carried(self) -> Floats:
-        """Bytes of each way on all of its links."""
+        """Bytes times links of each path."""
         return np.diff(self.offset) * self.size
 
-    def gone(self, change: Change) -> Bools:
-        """Which ways have lost a link or an end."""
+    def lost_ways(self, change: Change) -> Bools:
+        """Mark the paths that have lost a link or an end."""
         found: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
         np.logical_or.at(found, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
-    """Ways in place of others, between nodes of the old network.
+class ReplacementWays:
+    """Replacement paths between nodes of the old network.
 
     Parameters
     ----------
     source, target : array of int, shape (ways,)
-        Nodes.
+        First and last node of every path.
     number : array of int, shape (ways,)
-        The old way of each, which it keeps if the ends are the same; -1 for none.
+        Old path of each, which is kept if the ends are the same; -1 for none.
     size : array of float, shape (ways,)
-        Bytes.
+        Bytes sent over every path.
     """
 
     source: Ints
@@ -99,8 +99,8 @@ class Taken:
     number: Ints
     size: Floats
 
-    def led(self, ways: Ways, change: Change) -> Rerouted:
-        """Lead them over the links of the new network."""
+    def reroute(self, ways: Ways, change: Change) -> ReroutedPaths:
+        """Route the replacements over links of the new network."""
         old = self.number
         same = (old >= 0) & (self.source == ways.source[old]) & (self.target == ways.target[old])
         hops = np.where(same, np.diff(ways.offset)[old], 0)
@@ -108,19 +108,15 @@ class Taken:
         links = change.link[ways.links[ranges(ways.offset[old], hops)]]
         return reroute(change.new, change.node[self.source], change.node[self.target], offset, links, self.size)
 
-    def told(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:
-        """Names of those that send or receive anything else.
+    def affected_nodes(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:
+        """List the names of remaining nodes that send or receive anything different.
 
         Parameters
         ----------
-        ways : Ways
-            The old ones.
-        change : Change
-            Of the network.
         other : array of bool
-            Which of the new ways are not as they were.
+            True for new paths that differ from the old ones.
         stays : array of bool
-            Which of the old ones are of data that are still sent.
+            True for old paths whose data are still sent.
         """
         left_out = np.setdiff1d(np.flatnonzero(stays), self.number)
         ends = self.source[other], self.target[other], ways.source[left_out], ways.target[left_out]

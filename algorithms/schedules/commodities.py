@@ -1,4 +1,4 @@
-"""Commodities, the chunks that a schedule moves with a source and receivers each, and step schedules of their sends."""
+"""Commodities of a schedule, chunks with a source and receivers, and step schedules of their sends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from math import gcd, lcm
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.conditions import conditions
-from ...core.errors import InputError
+from ...core.errors import InputError, Refusal
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
@@ -23,25 +23,25 @@ MAX_CHUNKS = 1_000_000
 
 @dataclass(frozen=True)
 class Commodity:
-    """One chunk's way from one node to those that need it.
+    """One chunk to be moved from one node to its receivers.
 
     Parameters
     ----------
     source : int
         Node that has it at the start.
     targets : tuple of int
-        Nodes that need it, sorted; the source is none of them.
+        Nodes that need it, sorted, without the source.
     chunk : int
-        The chunk of the schedule that it is, see :func:`chunks_of`. A sum is one chunk and several commodities: a
-        contribution from each rank to the owner, and the sum from the owner to all.
+        Its chunk in the schedule, see :func:`chunks_of`. A sum is one chunk and several commodities: a contribution
+        from each rank to the owner, and the sum from the owner to all.
     bytes : Fraction
-        Size.
+        Size of the chunk in bytes.
     tenant : int
-        Which of the instance's collectives it belongs to.
+        Index of its collective in the instance.
     after : tuple of int
         Earlier commodities that must have reached the source first: the contributions of a sum.
     summed : bool
-        Whether it is a contribution, which whoever passes it on may add to its own.
+        True for a contribution, which any relay may add to its own.
     """
 
     source: int
@@ -55,7 +55,7 @@ class Commodity:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """A chunk of a collective: its holders and receivers, and whether it is a sum; ``owner`` is where a sum is made."""
+    """Chunk of a collective, with its holders and receivers; ``owner`` is the rank that forms a sum."""
 
     held: tuple[int, ...]
     needed: tuple[int, ...]
@@ -65,30 +65,30 @@ class _Chunk:
     owner: int
 
 
-def supports_copies(instance: Instance) -> str | None:
-    """Why a method that copies chunks and never sums them cannot take an instance, if so (``Method.supports``)."""
+def supports_copies(instance: Instance) -> Refusal | None:
+    """Return why an instance needs more than copies of chunks, None if it does not (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as dgx1()"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as dgx1()")
     if not instance.network.links:
-        return "the network has no links"
+        return Refusal("network", "the network has no links")
     if not instance.demands:
-        return "the instance has no collective to schedule"
+        return Refusal("collective", "the instance has no collective to schedule")
     faults = (_fault(demand, instance.npus) for demand in instance.demands)
     return next((reason for reason in faults if reason is not None), None)
 
 
-def _fault(demand: Demand, npus: int) -> str | None:
+def _fault(demand: Demand, npus: int) -> Refusal | None:
     if demand.size_bytes <= 0:
-        return "the collective has no data to move"
+        return Refusal("data", "the collective has no data to move")
     if (npus if demand.ranks is None else len(demand.ranks)) < 2:
-        return "a collective needs at least two ranks"
+        return Refusal("ranks", "a collective needs at least two ranks")
     if any(summed or len(held) > 1 for held, _, summed in conditions(demand, npus).bytes_of):
-        return f"it copies chunks and does not sum them, as {demand.collective.value} would need"
+        return Refusal("collective", f"it copies chunks but cannot sum them, as {demand.collective.name} would need")
     return None
 
 
 def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodity, ...]:
-    """List what an instance moves, collective by collective; where nothing is summed, a commodity for each chunk.
+    """List the commodities of an instance, collective by collective; without sums, one per chunk.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
 
 
 def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
-    """Bytes of the chunks that :func:`commodities_of` lists; the same errors."""
+    """Return the sizes in bytes of the chunks of :func:`commodities_of`, with the same errors."""
     return {chunk.bytes for chunk in _chunks(instance, most)}
 
 
@@ -128,7 +128,7 @@ def _without(nodes: tuple[int, ...], one: int) -> tuple[int, ...]:
 
 
 def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
-    """The chunks of a schedule as columns; :attr:`Commodity.chunk` is the position."""
+    """Return the chunks of a schedule as arrays; :attr:`Commodity.chunk` is the position."""
     chunks = _chunks(instance, most)
     groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.held, chunk.needed)))
     index = {group: position for position, group in enumerate(groups)}
@@ -148,7 +148,7 @@ def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
 def _chunks(instance: Instance, most: int) -> list[_Chunk]:
     listed: list[_Chunk] = []
     for tenant, demand in enumerate(instance.demands):
-        kinds = _owned(demand, instance.npus)
+        kinds = _conditions_with_owner(demand, instance.npus)
         if len(listed) + len(kinds) * demand.chunks > most:
             raise InputError(f"more than {most:,} chunks to schedule", place="collective.chunks")
         for held, needed, summed, size, owner in kinds:
@@ -158,19 +158,19 @@ def _chunks(instance: Instance, most: int) -> list[_Chunk]:
     return listed
 
 
-def _owned(demand: Demand, npus: int) -> list[tuple[tuple[int, ...], tuple[int, ...], bool, Fraction, int]]:
-    """Conditions of a collective with the rank that has the data, or in which the sum is made."""
+def _conditions_with_owner(
+    demand: Demand, npus: int
+) -> list[tuple[tuple[int, ...], tuple[int, ...], bool, Fraction, int]]:
+    """List conditions of a collective with the rank that has the data, or forms the sum."""
     kinds = conditions(demand, npus).bytes_of
-    if (
-        demand.collective is CollectiveKind.ALL_REDUCE
-    ):  # TE-CCL, section 8: every rank sums its share and gives it to all
+    if demand.collective is Collective.ALL_REDUCE:  # TE-CCL, section 8: every rank sums its share and gives it to all
         ((held, needed, summed), size) = next(iter(kinds.items()))
         return [(held, needed, summed, size / len(held), owner) for owner in held]
     return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
 
 
 def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
-    """Schedule of sends ``(step, chunk, edge)``; steps in which nothing is sent are left out."""
+    """Build a schedule of sends ``(step, chunk, edge)``; empty steps are dropped."""
     rows = sorted(sends, key=lambda row: (row[0], row[1], row[2].links))
     used = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
     return StepSchedule(
@@ -190,7 +190,7 @@ def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, R
 def needed_sends(
     source: int, targets: Iterable[int], sends: Iterable[tuple[int, RankEdge]]
 ) -> list[tuple[int, RankEdge]]:
-    """The sends of one chunk that bring it to a target: each node's first arrival, followed back from the targets."""
+    """Return the sends of one chunk on paths to its targets, traced back over first arrivals."""
     first: dict[int, tuple[int, RankEdge]] = {}
     for step, edge in sorted(sends, key=lambda row: (row[0], row[1].links)):
         if edge.target != source:

@@ -1,6 +1,6 @@
-"""Schedules and tree packings made of others: reversed, one after the other, side by side.
+"""Schedules and tree packings composed of others: reversed, in sequence, in parallel.
 
-An all-gather backwards is a reduce-scatter, and the two in a row are an all-reduce.
+A reversed all-gather is a reduce-scatter, and the two in sequence are an all-reduce.
 
 Sources: dissertation, section 2.2.2; Zhao et al., "Efficient Direct-Connect Topologies for Collective
 Communications", appendix B: a reduce-scatter schedule on a network is an all-gather schedule on the transposed
@@ -29,13 +29,13 @@ from ...core.trees import TreeKind, TreePacking
 
 
 def transpose(topology: Topology) -> Topology:
-    """Turn every link around; each keeps its place in the list."""
+    """Reverse every link; each keeps its place in the list."""
     links = tuple(Link(e.target, e.source, e.bandwidth_Bps, e.latency_s) for e in topology.links)
     return Topology(topology.nodes, links)
 
 
 def reverse_links(topology: Topology) -> Ints:
-    """The link back for each link: the k-th of several parallel links back is that of the k-th link there.
+    """Return the reverse link of each link, parallel links in order.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def reverse_links(topology: Topology) -> Ints:
         if len(reverse) < len(links):
             names = f"{topology.nodes[source].name!r} to {topology.nodes[target].name!r}"
             raise Unsupported(
-                f"the link from {names} has none back; reverse a schedule for the transposed network instead"
+                f"the link from {names} has no opposite link; reverse a schedule for the transposed network instead"
             )
         back[links] = reverse[: len(links)]
     return back
@@ -63,17 +63,17 @@ def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSch
     Parameters
     ----------
     schedule : StepSchedule
-        A schedule of copies in which nobody receives a chunk twice, such as an all-gather or a broadcast.
+        Copies in which no node receives a chunk twice, such as an all-gather or a broadcast.
     topology : Topology or None
-        The network, if every send is to take the links back. None if the schedule is for the transposed network
-        (:func:`transpose`), so that the links themselves, taken the other way, are those of the network.
+        The network, if every send is to use the reverse links. None if the schedule is for the transposed network
+        (:func:`transpose`), whose links, reversed, are those of the network.
 
     Raises
     ------
     InputError
         If the schedule already reduces.
     Unsupported
-        If a link of the network has none back.
+        If a link of the network has no reverse.
     """
     if schedule.sends.reduce.any() or schedule.chunks.reduced.any():
         raise InputError("a schedule that reduces cannot be reversed", place="sends.reduce")
@@ -98,17 +98,14 @@ def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSch
 
 
 def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
-    """Run one schedule after the other: chunk i of the second is what the first has made of chunk i.
+    """Run one schedule after the other, with chunk i of the first as input of chunk i of the second.
 
-    Parameters
-    ----------
-    first, second : StepSchedule
-        Such as a reduce-scatter and an all-gather of the same chunks.
+    An example is a reduce-scatter and an all-gather of the same chunks.
 
     Raises
     ------
     InputError
-        If the chunks differ in number or size, or the second starts where the first does not end.
+        If the chunks differ in number or size, or the second does not start where the first ends.
     """
     a, b = first.chunks, second.chunks
     if len(a) != len(b) or a.unit_bytes != b.unit_bytes or (a.units != b.units).any():
@@ -134,14 +131,9 @@ def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
 
 
 def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedule:
-    """Run schedules side by side, such as those of several process groups: step i of each is step i of the whole.
+    """Run schedules of different data in parallel, such as those of several process groups, step by step.
 
-    Parameters
-    ----------
-    instance_sha256 : str
-        Digest of the instance that asks for all of them.
-    schedules : sequence of StepSchedule
-        At least one; their chunks are different data.
+    ``instance_sha256`` is the digest of the instance of all of them together.
     """
     if len(schedules) == 1:
         return replace(schedules[0], instance_sha256=instance_sha256)
@@ -175,26 +167,19 @@ def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedu
 
 
 def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> TreePacking:
-    """Turn out-trees into in-trees, or in-trees into out-trees, of the same roots, edges and units.
+    """Convert out-trees to in-trees, or in-trees to out-trees, of the same roots, edges and units.
 
-    Parameters
-    ----------
-    packing : TreePacking
-        Trees of one way.
-    topology : Topology or None
-        The network, if every path is to take the links back, see :func:`reverse_links`. None if the packing is for
-        the transposed network (:func:`transpose`), so that the links themselves, taken the other way, are those of
-        the network.
+    ``topology`` is that of :func:`reverse`.
 
     Raises
     ------
     InputError
         If the trees are in-out trees.
     Unsupported
-        If a link of the network has none back.
+        If a link of the network has no reverse.
     """
     if packing.kind is TreeKind.BOTH:
-        raise InputError("in-out trees cannot be turned around", place="trees.kind")
+        raise InputError("in-out trees cannot be reversed", place="trees.kind")
     hops = np.diff(packing.path_offset)
     within = np.arange(len(packing.path_links)) - np.repeat(packing.path_offset[:-1], hops)
     links = packing.path_links[np.repeat(packing.path_offset[1:] - 1, hops) - within]
@@ -205,16 +190,11 @@ def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> Tre
 
 
 def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
-    """Reduce along in-trees, then broadcast along out-trees: in-out trees.
+    """Combine in-trees and out-trees of the same data into in-out trees, which reduce and then broadcast.
 
-    Trees are put together root by root, in their order; where the trees of a root carry different parts in the two
-    packings, both are cut at the ends of either, so that each part of the data has one tree to the root and one from
-    it. Trees come out sorted by root.
-
-    Parameters
-    ----------
-    back, out : TreePacking
-        In-trees and out-trees of the same instance, in which every root has the same data.
+    Trees are paired root by root, in their order; if the trees of a root carry different parts in the two packings,
+    both are cut at the ends of either, so that each part of the data has one tree to the root and one from it. The
+    result is sorted by root.
 
     Raises
     ------
@@ -228,7 +208,7 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
     scale = lcm(back.unit_bytes.denominator, out.unit_bytes.denominator)
     unit = Fraction(gcd(int(back.unit_bytes * scale), int(out.unit_bytes * scale)), scale)
     if _data_of_roots(back, unit) != _data_of_roots(out, unit):
-        raise InputError("a root does not have the same data in both packings", place="trees.units")
+        raise InputError("a root has different data in the two packings", place="trees.units")
     orders = [np.argsort(packing.root, kind="stable") for packing in (back, out)]
     ends = [list(accumulate(_units(packing, unit, order))) for packing, order in zip((back, out), orders, strict=True)]
     cuts = sorted({*ends[0], *ends[1]})
@@ -237,14 +217,14 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
         raise Unsupported("the two halves divide the data so differently that 64 bits cannot count the common parts")
     units = np.array(parts, dtype=np.int64)
     there, away = (
-        _taken(packing, order[[bisect_left(end, cut) for cut in cuts]], units, unit)
+        _select_trees(packing, order[[bisect_left(end, cut) for cut in cuts]], units, unit)
         for packing, order, end in zip((back, out), orders, ends, strict=True)
     )
     return replace(away, kind=TreeKind.BOTH, reduction=there)
 
 
-def without_idle(packing: TreePacking, ranks: int) -> TreePacking:
-    """Leave out what leads to switches, numbered from ``ranks`` on, at which nothing goes on."""
+def drop_idle_switches(packing: TreePacking, ranks: int) -> TreePacking:
+    """Remove edges to switches, numbered from ``ranks`` on, that forward nothing."""
     first = int(max(packing.parent.max(initial=0), packing.child.max(initial=0))) + 1
     tree = packing.edge_tree
     above, below = tree * first + packing.parent, tree * first + packing.child
@@ -265,7 +245,6 @@ def without_idle(packing: TreePacking, ranks: int) -> TreePacking:
 
 
 def _units(packing: TreePacking, unit: Fraction, order: Ints) -> list[int]:
-    """What trees carry, in multiples of another unit."""
     times = int(packing.unit_bytes / unit)
     return [units * times for units in packing.units[order].tolist()]
 
@@ -277,8 +256,8 @@ def _data_of_roots(packing: TreePacking, unit: Fraction) -> Counter[int]:
     return total
 
 
-def _taken(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:
-    """Take these trees, some of them several times, with other units."""
+def _select_trees(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:
+    """Select trees, possibly repeatedly, with other units."""
     edge, edge_offset = _spans(packing.edge_offset, trees)
     entry, path_offset = _spans(packing.path_offset, edge)
     return TreePacking(
@@ -296,6 +275,6 @@ def _taken(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> Tr
 
 
 def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
-    """The entries of these spans one after the other, and where each of them begins."""
+    """Concatenate spans of entries; return the entries and the offset of each span."""
     count = offset[which + 1] - offset[which]
     return ranges(offset[which], count), offsets(count)

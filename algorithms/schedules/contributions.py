@@ -1,6 +1,6 @@
-"""The way of one chunk from node to node, replayed: who has which contributions to it when a schedule lacks some sends.
+"""Replay of one chunk's sends, to find the contributions that every node has when some sends are missing.
 
-What a node has of a chunk is a set of contributions, as bits of an integer; of a chunk that is only copied there is one.
+The contributions of a node to a chunk are bits of an integer; a chunk that is only copied has one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ...core.schedule import Chunks, Ints, Schedule, StepSchedule
 
 @dataclass(frozen=True)
 class Move:
-    """A send of a chunk.
+    """Send of a chunk.
 
     Parameters
     ----------
     source, target : int
-        Nodes.
+        Sending and receiving node of the chunk.
     reduce : bool
-        Whether the target adds what comes to what it has.
+        True if the target adds the data to its own.
     read, write : float
-        When the source's data is read, and the target's written; what is written when another one reads comes first.
+        Times at which the source is read and the target written; at equal times writes come before reads.
     send : int
-        The send of the schedule that it is, or takes the place of.
+        Index of this send, or of the send that it replaces, in the schedule.
     """
 
     source: int
@@ -40,21 +40,21 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One chunk of a schedule.
+class ChunkMoves:
+    """One chunk of a schedule with its sends.
 
     Parameters
     ----------
     chunk : int
-        Which one.
+        Index of the chunk in the schedule.
     reduced : bool
-        Whether contributions are summed.
+        True if contributions are summed.
     held : mapping of int to int
-        What nodes have at the start.
+        Contributions of nodes at the start.
     needed : tuple of int
         Nodes that need all contributions at the end.
     moves : list of Move
-        Its sends.
+        All sends of the chunk.
     """
 
     chunk: int
@@ -65,7 +65,7 @@ class Way:
 
     @property
     def whole(self) -> int:
-        """All contributions."""
+        """All contributions together."""
         found = 0
         for contribution in self.held.values():
             found |= contribution
@@ -73,18 +73,18 @@ class Way:
 
     @property
     def lacking(self) -> list[int]:
-        """Nodes that need contributions which they do not have at the start; none if there are no holders."""
+        """Nodes that need contributions they do not have at the start; none without holders."""
         whole = self.whole
         return [node for node in self.needed if self.held.get(node, 0) != whole] if whole else []
 
-    def without(self, lost: set[int]) -> Way:
-        """The same chunk and sends, where nodes neither hold nor need it any more."""
+    def without(self, lost: set[int]) -> ChunkMoves:
+        """Return the chunk without some nodes as holders and receivers, with the same sends."""
         held = {node: what for node, what in self.held.items() if node not in lost}
         return replace(self, held=held, needed=tuple(node for node in self.needed if node not in lost))
 
 
-def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[Way]:
-    """The ways of all chunks; ``node_of`` is the node of every rank."""
+def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[ChunkMoves]:
+    """Yield every chunk with its sends; ``node_of`` is the node of every rank."""
     sends, chunks = answer.sends, answer.chunks
     if isinstance(answer, StepSchedule):
         read, write = 2.0 * answer.step, 2.0 * answer.step + 1
@@ -98,16 +98,16 @@ def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[
         yield _way(chunks, chunk, node_of, [Move(*row) for row in rows[first:last]])
 
 
-def _way(chunks: Chunks, chunk: int, node_of: tuple[int, ...], moves: list[Move]) -> Way:
+def _way(chunks: Chunks, chunk: int, node_of: tuple[int, ...], moves: list[Move]) -> ChunkMoves:
     reduced = bool(chunks.reduced[chunk])
     holders = chunks.groups[int(chunks.held_by[chunk])]
     held = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
     needed = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
-    return Way(chunk, reduced, held, needed, moves)
+    return ChunkMoves(chunk, reduced, held, needed, moves)
 
 
-def replay(way: Way, moves: Iterable[Move] | None = None) -> dict[int, int]:
-    """What every node has of a chunk at the end; sends are as they are written."""
+def replay(way: ChunkMoves, moves: Iterable[Move] | None = None) -> dict[int, int]:
+    """Return the final contributions of every node; by default all sends are made."""
     has = dict(way.held)
     for move, what in _writes(way.moves if moves is None else moves, has):
         if what:
@@ -115,10 +115,12 @@ def replay(way: Way, moves: Iterable[Move] | None = None) -> dict[int, int]:
     return has
 
 
-def mended(way: Way, moves: Iterable[Move]) -> list[Move] | None:
-    """The sends that are left of some when none adds what its target has; None if they do not serve all who need it.
+def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | None:
+    """Return the useful ones of some sends, adjusted to count no contribution twice; None if impossible.
 
-    A send that brings nothing new is left out. One that brings all that its target has, and more, is copied.
+    A send that brings nothing new is left out. One that brings all that its target has, and more, becomes a copy;
+    an adding send to a target without data still adds, so that it may come in any order with others. None if a
+    contribution would count twice, or not all receivers are served.
     """
     has = dict(way.held)
     kept: list[Move] = []
@@ -126,7 +128,7 @@ def mended(way: Way, moves: Iterable[Move]) -> list[Move] | None:
         there = has.get(move.target, 0)
         if what | there == there:
             continue
-        adds = bool(what & there != there)
+        adds = bool(what & there != there) or (move.reduce and not there)
         if adds and what & there:
             return None
         kept.append(replace(move, reduce=adds))
@@ -136,7 +138,7 @@ def mended(way: Way, moves: Iterable[Move]) -> list[Move] | None:
 
 
 def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:
-    """How many sends of its chunk at most come one after the other before each send can leave."""
+    """Return the length of the longest chain of sends of the same chunk before each send."""
     depth = np.zeros(len(answer.sends), dtype=np.int64)
     for way in ways(answer, node_of):
         after: dict[int, int] = {}
@@ -147,7 +149,7 @@ def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:
 
 
 def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, int]]:
-    """Sends in the order in which they write, with what they have read."""
+    """Yield sends in the order of their writes, with the data they have read."""
     given = list(moves)
     events = sorted(
         [(move.read, 1, number) for number, move in enumerate(given)]
@@ -160,22 +162,20 @@ def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, 
         elif number in carried:
             yield given[number], carried[number]
         else:
-            raise InputError("a send ends when it starts; expected that it takes time", place="sends")
+            raise InputError("a send has zero duration; expected a positive one", place="sends")
 
 
-def served(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], gone: set[int]) -> float:
-    """The part of what ranks lack at the start that still comes to them, by bytes.
+def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], gone: set[int]) -> float:
+    """Return the fraction, by bytes, of initially lacking data that ranks still receive.
 
     Parameters
     ----------
-    answer : StepSchedule or Schedule
-        The schedule.
     node_of : tuple of int
         The node of every rank.
     lost : set of int
-        Nodes that are gone; what they alone have, or need, is not counted.
+        Nodes that are gone; data that only they have, or need, is not counted.
     gone : set of int
-        Sends that are not made; those of lost nodes are not either.
+        Sends that are not made; those of lost nodes are not made either.
     """
     wanted = came = 0
     for way in ways(answer, node_of):

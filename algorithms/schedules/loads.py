@@ -1,4 +1,4 @@
-"""What links carry already, for choices between sends that load them further."""
+"""Present loads of links, for choices between additional sends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reroute import best_path, links_out
 class Loads:
     """Bytes over every link of a changed network; nodes are those of the old one.
 
-    A send is taken to go the way on which the slowest link is the fastest, and of those the shortest.
+    A send is assumed to use the path with the fastest slowest link, and of those the shortest.
     """
 
     def __init__(self, change: Change) -> None:
@@ -24,8 +24,8 @@ class Loads:
         self._paths: dict[tuple[int, int], tuple[int, ...] | None] = {}
 
     def keep(self, ways: Ways) -> None:
-        """Count all ways that have lost nothing."""
-        stays = ~ways.gone(self._change)
+        """Count all paths that have lost no link and no end."""
+        stays = ~ways.lost_ways(self._change)
         hops = np.diff(ways.offset)
         links = self._change.link[ways.links[np.repeat(stays, hops)]]
         np.add.at(self._busy, links, np.repeat(ways.size[stays], hops[stays]))
@@ -36,14 +36,14 @@ class Loads:
             self._busy[link] += size * count
 
     def seconds(self, sends: Iterable[tuple[int, int]], size: float) -> float:
-        """How long the busiest link of some sends is busy with them; infinite where no way leads to a target."""
-        return max((self._after(link, size * count) for link, count in self._links(sends).items()), default=0.0)
+        """Return the time of the busiest link of some sends, including its present load; infinite without a path."""
+        return max((self._finish_after(link, size * count) for link, count in self._links(sends).items()), default=0.0)
 
-    def _after(self, link: int, size: float) -> float:
+    def _finish_after(self, link: int, size: float) -> float:
         return float((self._busy[link] + size) / self._rate[link]) if link >= 0 else np.inf
 
     def _links(self, sends: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """How many of the sends use each link; -1 stands for a way that is not there."""
+        """Count the sends over each link; -1 stands for a missing path."""
         found: dict[int, int] = {}
         for source, target in sends:
             for link in self._path(source, target):

@@ -1,4 +1,4 @@
-"""All-reduce over trees that reduce and broadcast at the same time, piece after piece of the data.
+"""Pipelined all-reduce over trees that reduce and broadcast simultaneously.
 
 Each tree has an equal share of the data, cut into pieces. Piece k + 1 follows piece k after a *period* of steps,
 upwards and downwards, so that sums go up while earlier sums already come down. A link serves as many sends in a
@@ -15,10 +15,10 @@ from math import isqrt
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
-from ...core.errors import Unsupported
+from ...core.collective import Collective
+from ...core.errors import Refusal, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.topology import Topology
 from ..bounds.schedule_bounds import best_bound
@@ -30,12 +30,12 @@ MAX_PIECES = 4096
 
 @dataclass(frozen=True)
 class TreeEdge:
-    """An edge between a node and its parent.
+    """Edge between a node and its parent.
 
     Parameters
     ----------
     child, parent : int
-        Positions of the nodes.
+        Positions of the two nodes in the topology.
     up, down : tuple of int
         Links from child to parent, and back, in order.
     """
@@ -48,18 +48,18 @@ class TreeEdge:
 
 @dataclass(frozen=True)
 class TreeSend:
-    """A send of every piece of a tree.
+    """Send of every piece of a tree.
 
     Parameters
     ----------
     tree : int
-        Position of the tree.
+        Position of the tree in the list.
     source, target : int
-        Positions of the nodes.
+        Positions of the nodes in the topology.
     reduce : bool
-        Whether it goes up.
+        True for sends towards the root.
     path : tuple of int
-        Links.
+        Links of the path, in order.
     step : int
         Step of the first piece. On the j-th link of the path it is in step ``step + j``.
     """
@@ -72,20 +72,20 @@ class TreeSend:
     step: int
 
 
-def supports_all_reduce(instance: Instance, such_as: str) -> str | None:
-    """Why an instance is no all-reduce of all ranks of a network, if it is none (``Method.supports``)."""
+def supports_all_reduce(instance: Instance, such_as: str) -> Refusal | None:
+    """Return why an instance is no all-reduce of all ranks of a network, None if it is (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as {such_as}"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as {such_as}")
     if not instance.network.links:
-        return "the network has no links"
+        return Refusal("network", "the network has no links")
     if len(instance.demands) != 1:
-        return "it has no collective, or several; expected one all_reduce"
+        return Refusal("collective", "it has no collective, or several; expected one all_reduce")
     demand = instance.demands[0]
-    if demand.collective is not CollectiveKind.ALL_REDUCE:
-        return f"it does not define {demand.collective.value}, but all_reduce"
+    if demand.collective is not Collective.ALL_REDUCE:
+        return Refusal("collective", f"it does not define {demand.collective.name}; expected all_reduce")
     if not demand.is_of_all(instance.npus):
-        return "its trees are for all ranks of the network, not for a process group"
-    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+        return Refusal("ranks", "its trees are for all ranks of the network, not for a process group")
+    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
 
 def tree_all_reduce(
@@ -97,7 +97,7 @@ def tree_all_reduce(
     pieces: int | None,
     metrics: Mapping[str, object] | None = None,
 ) -> Outcome:
-    """Send pieces up and down trees, by :func:`pipeline` and :func:`all_reduce`; ``metrics`` are of the trees."""
+    """Schedule an all-reduce by :func:`pipeline` and :func:`all_reduce`; add ``metrics`` of the trees."""
     bound, certificate = best_bound(instance)
     items = pipeline(trees, uses, period)
     schedule, count = all_reduce(instance, topology, len(trees), items, period, pieces)
@@ -144,7 +144,7 @@ def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: i
 def _free_step(
     path: tuple[int, ...], ready: int, uses: Sequence[int], period: int, taken: Counter[tuple[int, int]]
 ) -> int:
-    """Find the earliest step in which all links of a path can serve one more send of every period, and take it."""
+    """Reserve the earliest step in which all links of a path can serve another send per period."""
     for step in range(ready, ready + period):
         slots = [(link, (step + hop) % period) for hop, link in enumerate(path)]
         if all(taken[slot] < uses[slot[0]] for slot in slots):
@@ -154,12 +154,12 @@ def _free_step(
 
 
 def length_of(items: Sequence[TreeSend]) -> int:
-    """Steps from the first send of a piece to its last arrival."""
+    """Return the steps from the first send of a piece to its last arrival."""
     return max((item.step + len(item.path) for item in items), default=0)
 
 
 def best_pieces(length: int, period: int, latency_s: Fraction, wire_s: Fraction) -> int:
-    """The number of pieces K for which ``(L + p (K - 1)) (a + w / K)`` is least.
+    """Return the number of pieces K that minimizes ``(L + p (K - 1)) (a + w / K)``.
 
     Parameters
     ----------
@@ -181,19 +181,11 @@ def best_pieces(length: int, period: int, latency_s: Fraction, wire_s: Fraction)
 def all_reduce(
     instance: Instance, topology: Topology, trees: int, items: Sequence[TreeSend], period: int, pieces: int | None
 ) -> tuple[Schedule, int]:
-    """Write down all sends with their times; piece k of tree t is chunk ``t * K + k``.
+    """Build the schedule of all sends, and return it with the number K of pieces.
 
-    A step is as long as a piece takes on a link of the smallest bandwidth with the largest latency.
-
-    Parameters
-    ----------
-    pieces : int or None
-        K. None takes the collective's number of chunks, or if that is 1, the best number by :func:`best_pieces`.
-
-    Returns
-    -------
-    tuple
-        The schedule, and K.
+    Piece k of tree t is chunk ``t * K + k``. A step lasts as long as a piece on a link of the smallest bandwidth
+    with the largest latency. ``pieces`` is K; None for the collective's number of chunks, or if that is 1, the best
+    number by :func:`best_pieces`.
 
     Raises
     ------
@@ -223,7 +215,7 @@ def all_reduce(
 
 
 def _chunks(instance: Instance, count: int) -> Chunks:
-    """Cut the data into so many equal sums of all ranks."""
+    """Split the data into equal sums of all ranks."""
     everyone = np.zeros(count, dtype=np.int64)
     return Chunks(
         np.ones(count, dtype=np.int64),

@@ -1,7 +1,7 @@
-"""Schedules played link by link, store and forward: a link serves one chunk at a time, and latency does not hold it.
+"""Store-and-forward simulation of schedules, link by link, for comparison of schedules of several kinds.
 
-A method that chooses among schedules of several kinds compares them so. All times are whole multiples of one tick,
-hence exact.
+A link serves one chunk at a time; latency does not occupy it. All times are whole multiples of one tick, hence
+exact.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.kernel import interpreted, kernel
+from ...core.kernel import interpreted_form, kernel
 from ...core.ragged import ranges
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
-from ..epochs.insertion import Heap, drop_first, empty_heap, enter
+from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 
 #: Given times that differ by less than this part of the schedule's length are the same.
 _SAME_TIME = 1e-9
@@ -26,9 +26,12 @@ _SAME_TIME = 1e-9
 #: Ticks below this are exact in the keys of a heap; hops that one call of the kernel serves.
 _EXACT, _EVENTS = 2**53, 500_000
 
+#: Most replays after which sends may still change a sum before it was forwarded.
+_ROUNDS = 200
+
 
 class _Links:
-    """How many ticks a chunk takes to enter each link, and the latency of each, and from when on each is free."""
+    """Links with service times and latencies in ticks, and the tick at which each is free."""
 
     def __init__(self, topology: Topology, chunks: Chunks) -> None:
         # By identity, since links share their numbers and fractions are slow to compare.
@@ -46,42 +49,37 @@ class _Links:
         self._free = [0] * len(topology.links)
 
     def of_hops(self, sends: Sends) -> tuple[Any, Any]:
-        """Ticks that each hop takes its link, and its latency, as integers of any size where they must be."""
+        """Return service time and latency in ticks of each hop, as unbounded integers if necessary."""
         number: Any = np.int64 if max(map(max, [*self._passing, self._latency])) < _EXACT else object
         size = np.array(self._size, dtype=np.int64)[sends.chunk][sends.hop_send]
         kind = np.array(self._kind, dtype=np.int64)[sends.path_links]
         return np.array(self._passing, dtype=number)[size, kind], np.array(self._latency, dtype=number)[kind]
 
     def take(self, chunk: int, link: int, asks: int) -> tuple[int, int]:
-        """Let a chunk pass a link; give when it begins and when it has arrived."""
+        """Send a chunk over a link; return its start and arrival."""
         begin = max(asks, self._free[link])
         self._free[link] = begin + self._passing[self._size[chunk]][self._kind[link]]
         return begin, self._free[link] + self._latency[self._kind[link]]
 
 
 def first_come(topology: Topology, steps: StepSchedule) -> Fraction:
-    """When the last chunk of a schedule in steps arrives, in seconds: who asks for a link first is served first.
+    """Return the last arrival in seconds if links serve requests first come, first served.
 
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    steps : StepSchedule
-        A schedule on it. A send waits for what brings its chunk to its source in earlier steps.
+    A send waits for the sends that bring its chunk to its source in earlier steps.
     """
-    play, tick_s = _played(topology, steps)
+    play, tick_s = _play_steps(topology, steps)
     return int(play.end.max(initial=0)) * tick_s
 
 
 def timed_first_come(topology: Topology, steps: StepSchedule) -> Schedule:
-    """The same schedule in time, with the times that its sends have in :func:`first_come`."""
-    play, tick_s = _played(topology, steps)
+    """Return the schedule with the times that its sends have in :func:`first_come`."""
+    play, tick_s = _play_steps(topology, steps)
     start_s, end_s = (np.asarray(ticks * float(tick_s), dtype=np.float64) for ticks in (play.start, play.end))
     return Schedule(steps.instance_sha256, steps.chunks, steps.sends, start_s, end_s)
 
 
-def _played(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
-    """Play a schedule in steps; ticks at which its sends start and have arrived, and how long a tick is."""
+def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
+    """Simulate a step schedule; return start and arrival ticks of its sends, and the tick in seconds."""
     order = np.argsort(steps.step, kind="stable")
     sends, step = steps.sends.take(order), steps.step[order]
     links = _Links(topology, steps.chunks)
@@ -104,16 +102,16 @@ def _played(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
         np.zeros(len(sends), dtype=kind),
     )
     heap = empty_heap(hops) if small else Heap(np.empty(hops, dtype=object), *empty_heap(hops)[1:])
-    serve = _served if small else interpreted(_served)
-    size = _begun(heap, play)
+    serve = _serve_hops if small else interpreted_form(_serve_hops)
+    size = _fill_heap(heap, play)
     while size:
         size = serve(play, heap, size, _EVENTS)
     place = np.argsort(order)
     return play._replace(start=play.start[place], end=play.end[place]), links.tick_s
 
 
-def _begun(heap: Heap, play: _Play) -> int:
-    """Let all that waits for nothing ask at 0: entries of one key in their order are a heap."""
+def _fill_heap(heap: Heap, play: _Play) -> int:
+    """Enter all sends without predecessors at tick 0; equal keys in order are a heap."""
     start = play.first[:-1][play.missing == 0]
     heap.key[: len(start)] = 0
     heap.item[: len(start)] = start
@@ -121,7 +119,7 @@ def _begun(heap: Heap, play: _Play) -> int:
 
 
 class _Play(NamedTuple):
-    """A schedule in play: hops by their place in the paths, what each send releases and misses, and when it was sent."""
+    """State of a simulation: hops by path position, dependences of sends, and their times."""
 
     first: Any
     owner: Any
@@ -137,8 +135,8 @@ class _Play(NamedTuple):
 
 
 @kernel
-def _served(play: Any, heap: Heap, size: int, events: int) -> int:
-    """Let so many hops be served in the order in which they ask; give the size of the heap."""
+def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
+    """Serve up to ``events`` hops in the order of their requests; return the size of the heap."""
     while size > 0 and events > 0:
         events -= 1
         asks, hop = heap.key[0], heap.item[0]
@@ -150,19 +148,19 @@ def _served(play: Any, heap: Heap, size: int, events: int) -> int:
         if hop == play.first[send]:
             play.start[send] = begin
         if hop + 1 < play.first[send + 1]:
-            size = enter(heap, size, arrives, hop + 1, 0)
+            size = push_entry(heap, size, arrives, hop + 1, 0)
             continue
         play.end[send] = arrives
         for place in range(play.first_after[send], play.first_after[send + 1]):
             other = play.after[place]
             play.missing[other] -= 1
             if play.missing[other] == 0:
-                size = enter(heap, size, arrives, play.first[other], 0)
+                size = push_entry(heap, size, arrives, play.first[other], 0)
     return size
 
 
 def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
-    """Sends that wait for each send, where those of each begin, and for how many each waits."""
+    """Return sends that wait for each send, their first positions, and the number that each waits for."""
     nodes = int(max(sends.source.max(initial=0), sends.target.max(initial=0))) + 1
     into, wanted = sends.chunk * nodes + sends.target, sends.chunk * nodes + sends.source
     by_slot = np.argsort(into, kind="stable")
@@ -177,42 +175,86 @@ def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction]:
-    """Play a schedule in time: links serve its sends in the order of their starts, whoever is ready first.
+    """Simulate a timed schedule whose links serve sends in the order of their original starts.
 
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    schedule : Schedule
-        A schedule on it. Of its times, only what comes before what counts.
-
-    Returns
-    -------
-    (Schedule, Fraction)
-        The same sends in the order in which they are served, with the times that they then have, and exactly when the
-        last one ends, in seconds.
+    A send that changes a sum waits for the sends that forward the sum before the change; one that replaces a sum
+    keeps its place in the order. Only the order of the original times counts. Return the sends in order of service,
+    with their new times, and the exact end of the last one in seconds.
     """
     order = np.lexsort((schedule.end_s, schedule.start_s))
     sends = schedule.sends.take(order)
     same = _SAME_TIME * float(schedule.end_s.max(initial=0.0))
+    leaves, arrives = schedule.start_s[order], schedule.end_s[order] - same
+    waits, reads = _waits(sends, leaves, arrives), _forwards_before(sends, leaves, arrives, schedule.chunks)
+    writes = _writes(sends, arrives, schedule.chunks)
+    release = [0] * len(sends)
     links = _Links(topology, schedule.chunks)
+    start, end = _serve_in_order(links, sends, waits, release)
+    for _ in range(_ROUNDS):
+        early = [(send, start[other]) for send, other in reads if end[send] <= start[other]]
+        early += [(send, end[other]) for send, other in writes if end[send] <= end[other]]
+        if not early:
+            break
+        for send, until in early:
+            release[send] = max(release[send], until)
+        links = _Links(topology, schedule.chunks)
+        start, end = _serve_in_order(links, sends, waits, release)
+    start_s, end_s = (np.array([float(time * links.tick_s) for time in ticks]) for ticks in (start, end))
+    played = Schedule(schedule.instance_sha256, schedule.chunks, sends, start_s, end_s)
+    return played, max(end, default=0) * links.tick_s
+
+
+def _serve_in_order(
+    links: _Links, sends: Sends, waits: list[list[int]], release: list[int]
+) -> tuple[list[int], list[int]]:
+    """Serve sends in sequence, none before its release; return start and arrival ticks."""
     start: list[int] = []
     end: list[int] = []
-    for send, waits in enumerate(_waits(sends, schedule.start_s[order], schedule.end_s[order] - same)):
-        at = max((end[other] for other in waits), default=0)
+    for send, others in enumerate(waits):
+        at = max((end[other] for other in others), default=0)
+        at = max(at, release[send])
         begins = []
         for link in sends.path(send):
             begin, at = links.take(int(sends.chunk[send]), link, at)
             begins.append(begin)
         start.append(begins[0])
         end.append(at)
-    start_s, end_s = (np.array([float(time * links.tick_s) for time in ticks]) for ticks in (start, end))
-    played = Schedule(schedule.instance_sha256, schedule.chunks, sends, start_s, end_s)
-    return played, max(end, default=0) * links.tick_s
+    return start, end
+
+
+def _forwards_before(sends: Sends, leaves: Floats, arrives: Floats, chunks: Chunks) -> list[tuple[int, int]]:
+    """Pair each send that changes a sum with every send that forwards the sum before the change."""
+    out: dict[tuple[int, int], list[int]] = defaultdict(list)
+    rows = [(n, int(sends.chunk[n])) for n in np.flatnonzero(chunks.reduced[sends.chunk]).tolist()]
+    for send, chunk in rows:
+        out[chunk, int(sends.source[send])].append(send)
+    left, came = leaves.tolist(), arrives.tolist()
+    return [
+        (send, other)
+        for send, chunk in rows
+        for other in out.get((chunk, int(sends.target[send])), ())
+        if came[send] > left[other]
+    ]
+
+
+def _writes(sends: Sends, arrives: Floats, chunks: Chunks) -> list[tuple[int, int]]:
+    """Pair sends of sums with earlier arrivals at the same target, if either replaces the sum."""
+    into: dict[tuple[int, int], list[int]] = defaultdict(list)
+    reduced = chunks.reduced[sends.chunk]
+    for send in np.flatnonzero(reduced).tolist():
+        into[int(sends.chunk[send]), int(sends.target[send])].append(send)
+    came, adds = arrives.tolist(), sends.reduce.tolist()
+    return [
+        (send, other)
+        for there in into.values()
+        for send in there
+        for other in there
+        if came[send] > came[other] and not (adds[send] and adds[other])
+    ]
 
 
 def _waits(sends: Sends, leaves: Ints | Floats, arrives: Ints | Floats) -> list[list[int]]:
-    """For each send, those that bring its chunk to its source before it leaves."""
+    """List, for each send, those that bring its chunk to its source before it leaves."""
     into: dict[tuple[int, int], list[int]] = defaultdict(list)
     for send, key in enumerate(zip(sends.chunk.tolist(), sends.target.tolist(), strict=True)):
         into[key].append(send)

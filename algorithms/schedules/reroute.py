@@ -1,4 +1,4 @@
-"""Paths around links that are gone: a repair that changes nothing but the ways between the same senders and receivers."""
+"""Paths around lost links: a repair that keeps all senders and receivers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MOST_PARTS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Rerouted:
+class ReroutedPaths:
     """Paths in the changed network.
 
     Parameters
     ----------
     offset, links : array of int
-        Where each path begins in ``links``, and the links of all.
+        First index of each path in ``links``, and the links of all.
     moved : array of bool, shape (paths,)
-        Whether a path is another one than before.
+        True if a path differs from the old one.
     """
 
     offset: Ints
@@ -34,22 +34,22 @@ class Rerouted:
     moved: Bools
 
 
-def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> Rerouted:
-    """Keep paths whose links are all there, and lead the others around.
+def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> ReroutedPaths:
+    """Keep paths whose links all exist, and lead the others around.
 
-    A path that has lost a link gets one on which the busiest link, with what it carries already, is done first; of
-    those the one with the fewest links.
+    A path that has lost a link is replaced by one whose busiest link, with its present load, finishes first; among
+    those by one with the fewest links.
 
     Parameters
     ----------
     new : Topology
-        The network.
+        The network after the change.
     source, target : array of int, shape (paths,)
         Nodes at the ends of each path.
     offset, links : array of int
-        The paths; a link that is gone is -1, and a path without links has to be found.
+        The paths; a lost link is -1, and a path without links has to be found.
     size : array of float, shape (paths,)
-        Bytes over each path.
+        Bytes sent over each path.
 
     Raises
     ------
@@ -73,15 +73,15 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
             found = best_path(out, busy, rate, first, last, float(size[part].sum()))
             if found is None:
                 ends = f"{new.nodes[first].name} to {new.nodes[last].name}"
-                raise InputError(f"no path leads from {ends} any more", place="network.links")
+                raise InputError(f"no path is left from {ends}", place="network.links")
             busy[found] += size[part].sum()
             for path in part.tolist():
                 paths[path] = found
-    return Rerouted(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
+    return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
 
 
 def images(old: Topology, new: Topology) -> Ints:
-    """The link in the new network for every old one, parallel links in order; -1 where it is gone."""
+    """Return the new link of every old one, parallel links in order; -1 if it is gone."""
     left: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, link in enumerate(new.links):
         left[link.source, link.target].append(number)
@@ -90,7 +90,7 @@ def images(old: Topology, new: Topology) -> Ints:
 
 
 def links_out(network: Topology) -> list[list[tuple[int, int]]]:
-    """Links out of every node, with the nodes that they lead to."""
+    """List the links out of every node, with their head nodes."""
     out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
     for link, (a, b) in enumerate(network.link_ends):
         out[a].append((link, b))
@@ -100,7 +100,7 @@ def links_out(network: Topology) -> list[list[tuple[int, int]]]:
 def best_path(
     out: list[list[tuple[int, int]]], busy: Floats, rate: Floats, source: int, target: int, size: float
 ) -> Ints | None:
-    """Find the path whose busiest link is done first, of those the shortest; None if there is none."""
+    """Find the path whose busiest link finishes first, of those the shortest; None if there is none."""
     best: dict[int, tuple[float, int]] = {source: (0.0, 0)}
     came: dict[int, tuple[int, int]] = {}
     heap = [(0.0, 0, source)]

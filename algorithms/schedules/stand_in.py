@@ -1,8 +1,7 @@
-"""A node that is lost, replaced chunk by chunk by one that has exchanged the chunk with it.
+"""Replacement of a lost node, chunk by chunk, by one that has exchanged the chunk with it.
 
-What was sent to the lost node is sent to its *stand-in*, and what it sent on the stand-in sends. So only those that had
-to do with the lost node send or receive anything else than before. Which node stands in is chosen by what its links
-carry already.
+Data sent to the lost node goes to its *stand-in*, which also makes the lost node's sends. So only the lost node's
+partners send or receive anything different. The stand-in is chosen by the present loads of its links.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import replace
 from ...core.errors import Unsupported
 from ...core.schedule import Schedule, StepSchedule
 from .changes import Change
-from .contributions import Move, Way, mended, ways
+from .contributions import ChunkMoves, Move, drop_repeated_sums, ways
 from .loads import Loads
 
 #: Nodes that are tried in place of a lost one, for every chunk.
@@ -21,26 +20,26 @@ MOST_CANDIDATES = 16
 
 
 def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> Iterator[list[Move]]:
-    """Sends of every chunk once others stand in for lost nodes.
+    """Yield the sends of every chunk after others stand in for lost nodes.
 
     Parameters
     ----------
     change : Change
-        Of the network.
+        The networks before and after.
     answer : StepSchedule or Schedule
-        The schedule, right on the old network.
+        A correct schedule for the old network.
     loads : Loads
-        What links carry with the sends that stay.
+        Loads of links by the remaining sends.
 
     Yields
     ------
     list of Move
-        For one chunk after the other; none where all who had it, or all who lacked it, are gone.
+        For one chunk after the other; empty if all its holders, or all its receivers, are gone.
 
     Raises
     ------
     Unsupported
-        If sums of a chunk would count a contribution twice whoever stands in.
+        If sums of a chunk would count a contribution twice with any stand-in.
     """
     lost, sizes = change.lost, answer.chunks.sizes_bytes
     for way in ways(answer, change.old.rank_nodes):
@@ -49,21 +48,21 @@ def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> I
             continue
         left = way
         for node in lost:
-            left = _replaced(left.without({node}), node, float(sizes[way.chunk]), loads)
+            left = _replace_node(left.without({node}), node, float(sizes[way.chunk]), loads)
         yield left.moves
 
 
-def _replaced(way: Way, lost: int, size: float, loads: Loads) -> Way:
-    """A chunk whose sends are made without one node."""
+def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> ChunkMoves:
+    """Return a chunk with sends that avoid one node."""
     if not any(lost in (move.source, move.target) for move in way.moves):
         return way
     rest = [move for move in way.moves if lost not in (move.source, move.target)]
-    if (found := mended(way, rest)) is not None:
+    if (found := drop_repeated_sums(way, rest)) is not None:
         return replace(way, moves=found)
     best: tuple[float, list[Move], list[Move]] | None = None
     for node in _candidates(way, lost):
-        moves = [move for move in (_moved(move, lost, node) for move in way.moves) if move.source != move.target]
-        found = mended(way, moves)
+        moves = [move for move in (_move_ends(move, lost, node) for move in way.moves) if move.source != move.target]
+        found = drop_repeated_sums(way, moves)
         if found is None:
             continue
         stay = {move.send: move for move in rest}
@@ -72,20 +71,20 @@ def _replaced(way: Way, lost: int, size: float, loads: Loads) -> Way:
         if best is None or seconds < best[0]:
             best = seconds, found, new
     if best is None:
-        raise Unsupported(f"sums of chunk {way.chunk} count a contribution twice whichever node stands in for it")
+        raise Unsupported(f"sums of chunk {way.chunk} count a contribution twice with any replacement node")
     loads.add(((move.source, move.target) for move in best[2]), size)
     return replace(way, moves=best[1])
 
 
-def _candidates(way: Way, lost: int) -> list[int]:
-    """Nodes that have sent the chunk to the lost one or got it from there, and others that had it at the start."""
+def _candidates(way: ChunkMoves, lost: int) -> list[int]:
+    """List nodes that exchanged the chunk with the lost one, and other initial holders of copies."""
     near = [move.source for move in way.moves if move.target == lost]
     near += [move.target for move in way.moves if move.source == lost]
     near += [] if way.reduced else list(way.held)
     return list(dict.fromkeys(near))[:MOST_CANDIDATES]
 
 
-def _moved(move: Move, lost: int, node: int) -> Move:
+def _move_ends(move: Move, lost: int, node: int) -> Move:
     return replace(
         move,
         source=node if move.source == lost else move.source,

@@ -1,4 +1,4 @@
-"""Trees without a node that is lost: its children hang elsewhere, and where it was the root another one is."""
+"""Trees without a lost node: its children get another parent, and if it was the root, another root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .stand_in import MOST_CANDIDATES
 
 
 class Edge(NamedTuple):
-    """The edge that reaches a node: from where, and which one of the packing it is; -1 for a new one."""
+    """Edge into a node: its parent, and its number in the packing; -1 for a new one."""
 
     parent: int
     number: int
@@ -25,17 +25,17 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """A root, and the edge that reaches every other node."""
+    """Root, and the edge into every other node."""
 
     root: int
     up: dict[int, Edge]
 
     def children(self, node: int) -> list[int]:
-        """Nodes whose edge comes from this one."""
+        """List the children of a node."""
         return [child for child, edge in self.up.items() if edge.parent == node]
 
     def ordered(self) -> Iterator[tuple[int, Edge]]:
-        """Nodes with their edges, parents first."""
+        """Yield nodes with their edges, parents first."""
         below: dict[int, list[int]] = {}
         for child, edge in self.up.items():
             below.setdefault(edge.parent, []).append(child)
@@ -45,7 +45,7 @@ class Tree:
         return ((child, self.up[child]) for child in nodes[1:])
 
     def without(self, lost: int, place: int) -> Tree:
-        """The tree in which another node has the place of a lost one."""
+        """Return the tree with another node in the place of a lost one."""
         up = dict(self.up)
         hanging = self.children(lost)
         above = up.pop(lost).parent if lost != self.root else None
@@ -62,8 +62,8 @@ class Tree:
             up[place] = Edge(above, -1)
         return Tree(place if above is None else self.root, up)
 
-    def pruned(self, ranks: int) -> Tree:
-        """The tree without switches that are leaves."""
+    def prune_switches(self, ranks: int) -> Tree:
+        """Return the tree without switches that are leaves."""
         up = dict(self.up)
         while idle := {node for node in up if node >= ranks} - {edge.parent for edge in up.values()}:
             up = {node: edge for node, edge in up.items() if node not in idle}
@@ -73,24 +73,24 @@ class Tree:
 def stand_in_trees(
     change: Change, packing: TreePacking, loads: Loads, parts: int
 ) -> Iterator[tuple[int, int, tuple[Tree, ...]]]:
-    """Every tree that is left without lost nodes, in parts that may differ.
+    """Yield every remaining tree without lost nodes, in parts that may differ.
 
     Parameters
     ----------
     change : Change
-        Of the network.
+        The networks before and after.
     packing : TreePacking
-        Trees that are right on the old network.
+        Trees that are correct on the old network.
     loads : Loads
-        What links carry with the edges that stay.
+        Loads of links by the remaining edges.
     parts : int
-        Into so many equal parts a tree is divided; those that become the same tree are one.
+        Number of equal parts of each tree; parts that become the same tree are merged.
 
     Yields
     ------
     tuple of int, int and tuple of Tree
-        Which tree of the packing it was, how many parts it carries, and what it is in every pass. Trees whose root had
-        the data, or needed it, are left out with it.
+        Number of the tree in the packing, number of its parts, and the new tree of every pass. A tree is dropped if
+        it is only an in-tree or an out-tree and its root is lost.
     """
     number_of = {node: number for number, node in enumerate(change.old.tree_nodes)}
     lost = [number_of[node] for node in change.lost]
@@ -105,7 +105,7 @@ def stand_in_trees(
             for node in lost:
                 made = _best(change, packing, made, node, size, loads)
             for part, tree in zip(packing.passes, made, strict=True):
-                loads.add(_new(change, part, tree), size)
+                loads.add(_new_edge_ends(change, part, tree), size)
             found.setdefault(tuple(frozenset(tree.up.items()) for tree in made), []).append(made)
         for same in found.values():
             yield number, len(same), same[0]
@@ -116,39 +116,42 @@ def stand_in_trees(
 def _best(
     change: Change, packing: TreePacking, trees: tuple[Tree, ...], lost: int, size: float, loads: Loads
 ) -> tuple[Tree, ...]:
-    """A tree without one node, whose new edges are done first."""
+    """Return the tree without one node whose new edges finish first."""
     ranks, passes = len(change.old.ranks), packing.passes
 
     def seconds(part: TreePacking, tree: Tree) -> float:
-        return loads.seconds(_new(change, part, tree), size)
+        return loads.seconds(_new_edge_ends(change, part, tree), size)
 
     if lost == trees[0].root:
-        ways = [tuple(tree.without(lost, root).pruned(ranks) for tree in trees) for root in _roots(trees, lost, ranks)]
+        ways = [
+            tuple(tree.without(lost, root).prune_switches(ranks) for tree in trees)
+            for root in _roots(trees, lost, ranks)
+        ]
         return min(ways, key=lambda way: max(map(seconds, passes, way)))
     found = []
     for part, tree in zip(passes, trees, strict=True):
         if lost not in tree.up:
             found.append(tree)
             continue
-        ways_of = [tree.without(lost, place).pruned(ranks) for place in _places(tree, lost, ranks)]
+        ways_of = [tree.without(lost, place).prune_switches(ranks) for place in _places(tree, lost, ranks)]
         found.append(min(ways_of, key=lambda way, part=part: seconds(part, way)))  # type: ignore[misc]
     return tuple(found)
 
 
 def _places(tree: Tree, lost: int, ranks: int) -> list[int]:
-    """Nodes that may have the place of one that is no root: the one above it, and the ranks below it."""
+    """List possible replacements of a lost inner node: its parent, and the ranks among its children."""
     below = [child for child in tree.children(lost) if child < ranks]
     return [tree.up[lost].parent, *below][:MOST_CANDIDATES]
 
 
 def _roots(trees: tuple[Tree, ...], lost: int, ranks: int) -> list[int]:
-    """Ranks that may be the root in place of a lost one, those next to it if there are any."""
+    """List ranks that may replace a lost root, its children if there are any."""
     near = [child for tree in trees for child in tree.children(lost) if child < ranks]
     return list(dict.fromkeys(near or [node for node, _ in trees[0].ordered() if node < ranks]))[:MOST_CANDIDATES]
 
 
-def _new(change: Change, part: TreePacking, tree: Tree) -> list[tuple[int, int]]:
-    """Nodes from which and to which new edges lead."""
+def _new_edge_ends(change: Change, part: TreePacking, tree: Tree) -> list[tuple[int, int]]:
+    """List source and target node of every new edge."""
     nodes = change.old.tree_nodes
     edges = [(nodes[edge.parent], nodes[child]) for child, edge in tree.up.items() if edge.number < 0]
     return edges if part.kind is not TreeKind.IN else [(target, source) for source, target in edges]
@@ -161,7 +164,7 @@ def _tree(part: TreePacking, number: int) -> Tree:
 
 
 def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Offsets, parents, children and numbers of edges, in the order in which a packing has them."""
+    """Return offsets, parents, children and numbers of edges, in the order of a packing."""
     edges = [list(tree.ordered()) for tree in trees]
     offset = np.cumsum([0, *map(len, edges)])
     flat = [(edge.parent, child, edge.number) for tree in edges for child, edge in tree]
@@ -170,16 +173,14 @@ def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) -> float:
-    """The part of what ranks lack at the start that still comes to them, by bytes.
+    """Return the fraction, by bytes, of initially lacking data that ranks still receive.
 
     Parameters
     ----------
-    packing : TreePacking
-        The trees.
     lost : set of int
-        Nodes that are gone, as numbers of trees; trees of which they are a root that cannot move are not counted.
+        Nodes that are gone, as numbered in trees; trees with such a root that cannot move are not counted.
     gone : tuple of array of bool
-        Of every pass, the edges that carry nothing.
+        Edges that carry nothing, for every pass.
     """
     wanted = came = 0
     for number, units in enumerate(packing.units.tolist()):
@@ -188,7 +189,7 @@ def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) 
         if root in lost and packing.kind is not TreeKind.BOTH:
             continue
         ranks = {node for node in trees[0].up if node not in lost} - {root}
-        reached = [_reached(tree, lost, away) & ranks for tree, away in zip(trees, gone, strict=True)]
+        reached = [_reached_nodes(tree, lost, away) & ranks for tree, away in zip(trees, gone, strict=True)]
         summed = packing.kind is TreeKind.OUT or reached[0] == ranks
         if packing.kind is TreeKind.IN:
             wanted, came = wanted + units, came + units * summed
@@ -199,8 +200,8 @@ def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) 
     return came / wanted if wanted else 1.0
 
 
-def _reached(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
-    """Nodes between which and the root all edges are there."""
+def _reached_nodes(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
+    """Return the nodes connected with the root by remaining edges."""
     reached = {tree.root} - lost
     for child, edge in tree.ordered():
         if edge.parent in reached and child not in lost and not gone[edge.number]:

@@ -1,1 +1,1 @@
-"""Symmetries of large networks: translations that exchange ranks, and what they exchange with them."""
+"""Symmetries of large networks: translations of the ranks, and their orbits of links."""

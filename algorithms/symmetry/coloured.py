@@ -1,4 +1,4 @@
-"""Networks with colours of nodes and links, and what their nodes look like from others that are known."""
+"""Networks with coloured nodes and links, and hashes of the surroundings of nodes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ _SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, eq=False)
 class ColouredNetwork:
-    """A network as arrays.
+    """Network as arrays, with colours of nodes and links.
 
     Parameters
     ----------
     colour : array of int, shape (nodes,)
-        What nodes differ in.
+        Colours of nodes, which symmetries keep.
     tail, head : array of int, shape (links,)
         Ends of links; parallel links are separate.
     label : array of int, shape (links,)
-        What links differ in, from 0.
+        Colours of links, from 0, which symmetries keep.
     ranks : array of int
-        Nodes that translations are described by, in an order in which like parts of the network are like stretches.
+        Nodes that define translations, in an order in which equal parts of the network are contiguous and ordered
+        alike.
     """
 
     colour: Ints
@@ -44,7 +45,7 @@ class ColouredNetwork:
 
     @classmethod
     def of(cls, topology: Topology) -> ColouredNetwork:
-        """The network of a topology, its ranks in their order."""
+        """Create the coloured network of a topology, with its ranks in order."""
         known: dict[object, int] = {}
         colour = [
             known.setdefault((n.kind, n.multicast, n.buffer_bytes, n.reduces), len(known)) for n in topology.nodes
@@ -64,14 +65,14 @@ class ColouredNetwork:
         return len(self.colour)
 
     def link_image(self, image: Ints) -> Ints | None:
-        """The link that each link is moved to by a permutation of the nodes; None if it is no symmetry."""
+        """Return the image of each link under a permutation of the nodes; None if it is no symmetry."""
         if not np.array_equal(self.colour[image], self.colour):
             return None
         return link_image((self.tail, self.head), self.label, image)
 
     @cached_property
     def levels(self) -> tuple[Ints, ...]:
-        """Nodes by the fewest links between them and a rank, first those next to ranks; unreachable ones are left out."""
+        """Nodes by their distance in links from the ranks, from 1 on; unreachable ones are left out."""
         known = np.zeros(self.nodes, dtype=np.bool_)
         known[self.ranks] = True
         found: list[Ints] = []
@@ -86,17 +87,17 @@ class ColouredNetwork:
             known |= near
 
     def surroundings(self, image: Ints, known: Bools) -> Hashes:
-        """Summary of the links between each node and the known ones, each of which is called by its image."""
-        told = _scrambled(self.colour.astype(np.uint64) * _MIX + np.uint64(1))
-        name = _scrambled(image.astype(np.uint64) * _MIX_IN + np.uint64(7))
+        """Hash the links between each node and the known ones, each identified by its image."""
+        told = _scramble(self.colour.astype(np.uint64) * _MIX + np.uint64(1))
+        name = _scramble(image.astype(np.uint64) * _MIX_IN + np.uint64(7))
         label = self.label.astype(np.uint64)
         total = np.zeros(self.nodes, dtype=np.uint64)
         for here, there, factor in ((self.head, self.tail, _MIX_IN), (self.tail, self.head, _MIX_OUT)):
             use = known[there]
-            np.add.at(total, here[use], _scrambled(name[there[use]] * factor + label[use]))
-        return _scrambled(told + total)
+            np.add.at(total, here[use], _scramble(name[there[use]] * factor + label[use]))
+        return _scramble(told + total)
 
 
-def _scrambled(value: Hashes) -> Hashes:
+def _scramble(value: Hashes) -> Hashes:
     mixed = (value ^ (value >> _SHIFT)) * _MIX_IN
     return np.asarray(mixed ^ (mixed >> _SHIFT), dtype=np.uint64)

@@ -1,9 +1,9 @@
-"""Translations of a network: permutations of its ranks that commute and leave no rank in place, with all that follows.
+"""Translations of a network: commuting permutations that fix no rank, and their orbits.
 
-A translation is proposed as a permutation of the ranks alone: stretches of the list of ranks, such as pods, boxes or
-rows of a grid, are turned around as wholes, or the ranks within all stretches of a length at the same time. Where a
-turn within stretches is no symmetry, the symmetries of one small stretch are listed. The switches follow from the ranks
-next to them. Whatever is proposed counts only if it maps every link to an equal one.
+A translation is proposed as a permutation of the ranks alone: contiguous stretches of the list of ranks, such as
+pods, boxes or rows of a grid, are rotated as wholes, or the ranks within all stretches of a length simultaneously.
+If no rotation within stretches is a symmetry, the symmetries of one small stretch are listed. The images of
+switches follow from the ranks next to them. A proposal counts only if it maps every link to an equal one.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _SMALL = 32
 
 
 def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
-    """Translations that commute, and of which no product but the one that moves nothing leaves a rank in place.
+    """Find commuting translations of which no product but the identity fixes a rank.
 
-    Not all that there are, but those that the order of the ranks suggests; none where it suggests none.
+    Only those suggested by the order of the ranks are found; there may be others.
     """
     found: list[Translation] = []
     stretch = len(network.ranks)
     while stretch > 1:
         for step in _divisors(stretch):
-            image = _followed(network, _turned(len(network.ranks), stretch, step))
+            image = _extend_permutation(network, _rotate_stretches(len(network.ranks), stretch, step))
             if image is not None:
                 found.append(Translation(image, stretch // step))
                 stretch = step
@@ -48,14 +48,14 @@ def _divisors(number: int) -> list[int]:
     return [step for step in range(1, number // 2 + 1) if number % step == 0]
 
 
-def _turned(ranks: int, stretch: int, step: int) -> Ints:
-    """Every stretch of the list of ranks turned around by a step."""
+def _rotate_stretches(ranks: int, stretch: int, step: int) -> Ints:
+    """Rotate every stretch of the list of ranks by a step."""
     place = np.arange(ranks)
     return place - place % stretch + (place % stretch + step) % stretch
 
 
-def _followed(network: ColouredNetwork, turned: Ints) -> Ints | None:
-    """The permutation of all nodes that a permutation of the list of ranks suggests; None if it is no symmetry."""
+def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
+    """Extend a permutation of the list of ranks to all nodes; None if it is no symmetry."""
     image = np.arange(network.nodes)
     image[network.ranks] = network.ranks[turned]
     known = np.zeros(network.nodes, dtype=np.bool_)
@@ -76,7 +76,7 @@ def _followed(network: ColouredNetwork, turned: Ints) -> Ints | None:
 
 
 def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
-    """Translations within all stretches of this length: the symmetries of the first one, made in all of them."""
+    """Find translations within all stretches of a length, from the symmetries of the first one."""
     usable = []
     for order in _symmetries(network, stretch):
         if (period := _period(order)) > 1:
@@ -91,7 +91,7 @@ def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
         if not commutes or len(np.unique(larger[:, 0])) < len(larger):
             continue
         within = np.arange(len(network.ranks))
-        image = _followed(network, within - within % stretch + order[within % stretch])
+        image = _extend_permutation(network, within - within % stretch + order[within % stretch])
         if image is not None:
             found.append(Translation(image, period))
             group = larger
@@ -99,7 +99,7 @@ def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
 
 
 def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
-    """Permutations of the first ranks that are symmetries of the links among them and switches of their own."""
+    """Yield permutations of the first ranks that are symmetries of their links and own switches."""
     members = network.ranks[:stretch]
     own = np.zeros(network.nodes, dtype=np.bool_)
     own[members] = True
@@ -128,7 +128,7 @@ def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
 
 
 def _period(order: Ints) -> int:
-    """After how many times every place is back, if that is the same for all; else 0."""
+    """Return the common cycle length of a permutation, 0 if cycles differ in length."""
     place, length = np.arange(len(order)), np.zeros(len(order), dtype=np.int64)
     for times in range(1, len(order) + 1):
         place = order[place]
@@ -145,20 +145,20 @@ def _powers(order: Ints, period: int) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Translations of a network, and what they exchange.
+    """Translations of a network, and their orbits.
 
     Parameters
     ----------
     translations : tuple of Translation
-        They commute, and no product but the one that moves nothing leaves a rank in place.
+        Commuting translations; no product but the identity fixes a rank.
     motions : int
-        Number of products.
+        Number of products of translations.
     roots : array of int
         The first rank of every orbit of ranks, as a node.
     orbit : array of int, shape (links,)
-        Orbit of every link.
+        Number of every link's orbit.
     size : array of int, shape (orbits,)
-        Links of every orbit.
+        Number of links of every orbit.
     """
 
     translations: tuple[Translation, ...]
@@ -169,7 +169,7 @@ class Symmetry:
 
 
 def find_symmetry(network: ColouredNetwork) -> Symmetry | None:
-    """The symmetry that :func:`find_translations` finds; None if there is none."""
+    """Return the symmetry found by :func:`find_translations`; None if there is none."""
     translations = find_translations(network)
     if not translations:
         return None
@@ -182,7 +182,7 @@ def find_symmetry(network: ColouredNetwork) -> Symmetry | None:
 
 
 def _orbits(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
-    """The orbit of everything under permutations that commute; numbered from 0 by first members."""
+    """Return the orbit of every element under commuting permutations, numbered by first members."""
     least = np.arange(size)
     for image, order in zip(images, orders, strict=True):
         step, reach = image, 1

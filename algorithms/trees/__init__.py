@@ -1,16 +1,16 @@
-"""Wide-area networks as undirected capacities, and spanning trees on them that all-reduce: what several methods share.
+"""Wide-area networks as undirected capacities, and spanning trees on them for all-reduce.
 
-Symbols are those of MTree (Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees"): spanning
-trees T_i with rates r_i, ``sum_{i: e in T_i} r_i <= b_e`` on every link e, since a tree that reduces and broadcasts
-at once loads both directions of its links by its rate.
+Symbols are those of MTree (Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees"):
+spanning trees T_i with rates r_i, ``sum_{i: e in T_i} r_i <= b_e`` on every link e, since a tree that reduces and
+broadcasts simultaneously loads both directions of its links by its rate.
 
 =============  =========================================================================
 ``network``    links with exact capacities, and limits on the height of trees
-``trees``      heights of trees, exact rates, the packing that is the answer, its measures
+``trees``      heights of trees, exact rates, the resulting packing, its measures
 ``bounds``     the strength bounds any trees, the ceiling any schedule
 ``one_tree``   shortest paths; the widest and the lowest tree, exactly
 ``two_trees``  the two best trees, exactly (matroid union)
-``pricing``    the cheapest trees under prices, and what prices prove
+``pricing``    the cheapest trees under prices, and bounds from prices
 ``gbst``       MTree's algorithms 1 and 2, many starts, all trees of a small network
 ``lns``        large neighbourhood search for K trees
 =============  =========================================================================

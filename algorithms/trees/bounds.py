@@ -1,21 +1,20 @@
-"""Upper bounds on the rate: of any trees, the strength of the network; and of any schedule, the ceiling.
+"""Upper bounds on the rate: the strength of the network for trees, the ceiling for any schedule.
 
-By Tutte and Nash-Williams the strength is ``min_P b(delta P) / (|P| - 1)`` over all partitions P of the sites, where
-``b(delta P)`` is the capacity of the links between different parts: the largest sum of rates of any spanning trees,
-and where both directions of every link are the same, of any schedule.
+By Tutte and Nash-Williams the strength is ``min_P b(delta P) / (|P| - 1)`` over all partitions P of the sites,
+where ``b(delta P)`` is the capacity of the links between different parts: the largest sum of rates of any spanning
+trees, and, if both directions of every link are equal, of any schedule.
 
-Newton's method on partitions: for ``L = p / q`` a partition with the least ``q b(delta P) - p (|P| - 1)`` is sought,
-and gives the next L. Since ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts S_i, that is the least sum of
-``f(S) = -p - q b(E[S])``, submodular on sets that intersect; the greedy algorithm of Dilworth truncation finds it
-with one minimum cut for every site.
+Newton's method on partitions: for ``L = p / q`` a partition with the least ``q b(delta P) - p (|P| - 1)`` gives the
+next L. Since ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts S_i, that is the least sum of ``f(S) = -p - q
+b(E[S])``, submodular on intersecting sets; the greedy algorithm of Dilworth truncation finds it with one minimum
+cut per site.
 
-Where links are faster one way than the other, trees that use both directions alike see the smaller one only, and
-their strength bounds them and nothing else. Any schedule is bounded by all directed links. Every byte enters the
-parts of a partition P ``2 (|P| - 1)`` times (:class:`~cwb.core.bounds.PartitionCertificate`), so the rate is at most
-half the strength of the network in which every directed link is a link of its own; and it leaves every set of sites
-at least once (:class:`~cwb.core.bounds.CutCertificate`), so the rate is at most the least bandwidth out of a set.
-Where both directions are the same, the first of the two is the strength of the trees' network, and the second is
-never less.
+If links are faster one way than the other, trees that use both directions equally see only the slower one, and
+their strength bounds only them. Any schedule is bounded by all directed links. Every byte enters the parts of a
+partition P ``2 (|P| - 1)`` times (:class:`~cwb.core.bounds.PartitionCertificate`), so the rate is at most half the
+strength of the network in which every directed link is a link of its own; and it leaves every set of sites at least
+once (:class:`~cwb.core.bounds.CutCertificate`), so the rate is at most the least bandwidth out of a set. If both
+directions are equal, the first of the two is the strength of the trees' network, and the second is never less.
 """
 
 from __future__ import annotations
@@ -35,30 +34,28 @@ from .network import Wan
 
 
 def common_link(wan: Wan, widest: Fraction | int) -> tuple[Fraction, Fraction]:
-    """What two trees carry that share a link, and one that passes a link there and back."""
-    largest = Fraction(int(wan.capacity.max()))
+    """Bound the rate of two trees that share a link, and of one that uses a link in both directions."""
+    largest = Fraction(int(wan.room.max()))
     return min(largest, 2 * Fraction(widest)), min(largest / 2, Fraction(widest))
 
 
 def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Sequence[int] | None = None) -> Fraction:
-    """Lower a bound on K trees to what these carry with a common link, or without one (:class:`~cwb.core.bounds.TreePrices`).
+    """Tighten a bound on K trees by cases with and without a common link (:class:`~cwb.core.bounds.TreePrices`).
 
-    Two trees that share a link carry no more together than it does, and the others no more than so many trees carry,
-    with a common link or without. Without one each can have the least capacity of its links, so that all together
-    carry a multiple of the unit of capacity.
+    Two trees that share a link carry together at most its capacity, and the others at most as much as that many
+    trees carry, with a common link or without. Without one each can have the least capacity of its links, so that
+    all together carry a multiple of the unit of capacity.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : int
-        K.
+        Number of the trees, K.
     widest : int
         Largest rate of a tree of the height.
     bound : Fraction
-        What K trees do not exceed, in units.
+        Upper bound on the total rate of K trees, in units.
     disjoint : sequence of int, optional
-        What at most k trees carry without a common link, for k from 1 to K; by default k times what the widest does.
+        Largest rates of at most k trees without a common link, for k from 1 to K; by default k times the widest.
     """
     pair, alone = common_link(wan, widest)
     before, carried = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
@@ -68,14 +65,14 @@ def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Seq
             shared = max(alone + carried, pair + before) if count > 1 else Fraction(0)
             before, carried = carried, max(shared, Fraction(apart))
     shared = max(alone + carried, pair + before) if trees > 1 else alone
-    unit = gcd(*wan.capacity.tolist())
+    unit = gcd(*wan.room.tolist())
     most = trees * widest if disjoint is None else disjoint[-1]
     return min(bound, max(shared, min(Fraction(floor(bound / unit) * unit), Fraction(most))))
 
 
 @dataclass(frozen=True)
 class Strength:
-    """The strength of a network.
+    """Strength of a network.
 
     Parameters
     ----------
@@ -84,7 +81,7 @@ class Strength:
     parts : tuple of tuple of int
         The partition that proves it.
     steps : int
-        Partitions that were looked at.
+        Number of the partitions examined.
     """
 
     rate: Fraction
@@ -94,7 +91,7 @@ class Strength:
 
 def strength(wan: Wan) -> Strength:
     """Compute the strength of a connected network of at least two sites."""
-    return strength_of(wan.nodes, wan.tail.tolist(), wan.head.tolist(), wan.capacity.tolist())
+    return strength_of(wan.nodes, *wan.bundles())
 
 
 def strength_of(nodes: int, tail: Sequence[int], head: Sequence[int], capacity: Sequence[int]) -> Strength:
@@ -112,7 +109,7 @@ def strength_of(nodes: int, tail: Sequence[int], head: Sequence[int], capacity: 
 def ratio(
     parts: Sequence[Sequence[int]], tail: Sequence[int], head: Sequence[int], capacity: Sequence[int]
 ) -> Fraction:
-    """``b(delta P) / (|P| - 1)`` of at least two parts."""
+    """Compute ``b(delta P) / (|P| - 1)`` of at least two parts."""
     part_of = {site: index for index, part in enumerate(parts) for site in part}
     crossing = sum(c for a, b, c in zip(tail, head, capacity, strict=True) if part_of[a] != part_of[b])
     return Fraction(crossing, len(parts) - 1)
@@ -121,7 +118,7 @@ def ratio(
 def least_partition(
     nodes: int, tail: Sequence[int], head: Sequence[int], capacity: Sequence[int], rate: Fraction
 ) -> list[list[int]]:
-    """A partition with the least ``b(delta P) - rate |P|``."""
+    """Find a partition with the least ``b(delta P) - rate |P|``."""
     p, q = rate.numerator, rate.denominator
     links = list(zip(tail, head, (q * c for c in capacity), strict=True))
     x: list[int] = []
@@ -139,9 +136,9 @@ def least_partition(
 
 
 def _tight_set(site: int, links: Sequence[tuple[int, int, int]], x: Sequence[int]) -> set[int]:
-    """A set S of sites up to this one, and with it, of the least ``-b(E[S]) - x(S - site)``, by a minimum cut.
+    """Find a set S of sites up to ``site``, which it contains, minimizing ``-b(E[S]) - x(S - site)``.
 
-    Twice that is ``b(delta S) - sum_{v in S} (degree of v + 2 x_v)``, but for x of the site itself.
+    Twice that is ``b(delta S) - sum_{v in S} (degree of v + 2 x_v)``, but for x of the site itself: a minimum cut.
     """
     weight = [2 * value for value in x] + [0]
     for a, b, c in links:
@@ -152,20 +149,20 @@ def _tight_set(site: int, links: Sequence[tuple[int, int, int]], x: Sequence[int
     arcs += [(source, v, w) if w > 0 else (v, sink, -w) for v, w in enumerate(weight) if w and v != site]
     arcs.append((source, site, sum(c for *_, c in arcs) + 1))
     ends = np.array([(a, b) for a, b, _ in arcs], dtype=np.int64)
-    graph = Network.merged(site + 3, ends[:, 0], ends[:, 1], exact_array(c for *_, c in arcs))
+    graph = Network.from_parallel_edges(site + 3, ends[:, 0], ends[:, 1], exact_array(c for *_, c in arcs))
     return set(np.flatnonzero(max_flow(graph, source, sink).source_side[: site + 1]).tolist())
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A rate that no schedule exceeds.
+    """Upper bound on the rate of any schedule.
 
     Parameters
     ----------
     rate : Fraction
-        In units of the trees' network.
+        Rate in units of the trees' network.
     certificate : PartitionCertificate or CutCertificate
-        What proves it.
+        Proof by a partition or a cut.
     """
 
     rate: Fraction
@@ -173,16 +170,16 @@ class Ceiling:
 
 
 def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:
-    """The least of the rates that partitions and cuts of a network prove.
+    """Return the least rate bound of the partitions and cuts of a network.
 
     Parameters
     ----------
     topology : Topology
-        The network as it is posed.
+        The network with all its directed links.
     wan : Wan
-        The same network as trees see it.
+        The same network with undirected links for trees.
     strongest : Strength, optional
-        Its strength, if it is known.
+        Strength of ``wan`` if already known.
     """
     if wan.balanced:
         found = strongest or strength(wan)
@@ -191,7 +188,7 @@ def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> 
     capacity = [int(link.bandwidth_Bps * scale) for link in topology.links]
     tail, head = ([ends[side] for ends in topology.link_ends] for side in (0, 1))
     whole = strength_of(wan.nodes, tail, head, capacity)
-    graph = Network.merged(
+    graph = Network.from_parallel_edges(
         wan.nodes, np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64), exact_array(capacity)
     )
     pairs = [pair for site in range(1, wan.nodes) for pair in ((0, site), (site, 0))]

@@ -1,11 +1,11 @@
-"""Rates that at most K trees without a common link can have, whatever their height: exactly, and with a proof.
+"""Largest rates of at most K link-disjoint trees of any height: exactly, and with a proof.
 
-Such trees can each have the least capacity of their links, so that rates are capacities, of which there are few. Trees
-of rates ``c_1, ..., c_K`` over links of at least that capacity exist if and only if no set S of links is too small for
-them: over links of at least c, whatever spans has at least as many links of S as the links outside of S leave parts,
-less one (the union of graphic matroids, Edmonds, 1968). The forests of :mod:`~.forests` either are the trees, or show
-such a set, which excludes all rates that need too much of it. So the best rates are found after some ten forests, and
-the sets prove it.
+Such trees can each have the least capacity of their links, so that rates are capacities, of which there are few.
+Trees of rates ``c_1, ..., c_K`` over links of at least that capacity exist if and only if no set S of links is too
+small for them: a tree of rate c has at least as many links of S as the other links of capacity at least c leave
+components, minus one (the union of graphic matroids, Edmonds, 1968). The forests of :mod:`~.forests` either are the
+trees, or show such a set, which excludes all rates that need too much of it. So the best rates are found after some
+ten forests, and the sets prove it.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ _CHANGES = 2000
 
 
 def all_choices(rates: int, most_trees: int) -> Ints:
-    """Every choice of K of so many rates, 0 for no tree, of which there are ``comb(rates + K, K)``."""
+    """Enumerate the ``comb(rates + K, K)`` choices of K of so many rates, 0 for no tree."""
     every = chain.from_iterable(combinations_with_replacement(range(rates + 1), most_trees))
     return np.fromiter(every, dtype=np.int64).reshape(-1, most_trees)
 
 
 @dataclass(eq=False)
 class DisjointRates:
-    """What is known of the rates of at most K trees without a common link.
+    """Feasible and excluded rates of at most K trees without a common link.
 
     Parameters
     ----------
     wan : Wan
-        The network.
+        The network of the trees.
     rates : array of int
-        Rates that a tree may have, rising, after 0 for no tree.
+        Possible rates of a tree, increasing, after 0 for no tree.
     choices : array of int, shape (choices, K)
         Every choice of rates, as indices.
     sets : list of array of bool
         Sets of links that exclude choices.
     needs : list of (array of int, int)
-        Links of each set that a tree has at least, for every rate, and how many there are.
+        Fewest links of each set in a tree of every rate, and the size of the set.
     most : list of int
-        What at most k trees carry, for k from 1 to K, once that is known.
+        Largest total rate of at most k trees, for k from 1 to K, once known.
     """
 
     wan: Wan
@@ -74,16 +74,14 @@ class DisjointRates:
 
     @classmethod
     def of(cls, wan: Wan, most_trees: int, least: int, widest: int) -> DisjointRates | None:
-        """All rates of at most K trees, none below the least nor above the widest; None if they are too many.
+        """Create the choices of rates between ``least`` and ``widest``; None if they are too many.
 
         Parameters
         ----------
-        wan : Wan
-            The network.
         most_trees : int
-            K.
+            Largest number K of trees.
         least, widest : int
-            In units.
+            Smallest and largest rate, in units of capacity.
         """
         rates = np.unique(wan.capacity[(wan.capacity >= least) & (wan.capacity <= widest)])
         if most_trees * comb(len(rates) + most_trees, most_trees) > MOST_CHOSEN:
@@ -91,14 +89,14 @@ class DisjointRates:
         return cls(wan, np.append(0, rates), all_choices(len(rates), most_trees))
 
     def of_choice(self, choice: int) -> list[int]:
-        """The rates of a choice, falling."""
+        """Return the rates of a choice in decreasing order."""
         found: list[int] = self.rates[self.choices[choice]][::-1].tolist()
         return [rate for rate in found if rate]
 
     def trees(self, choice: int, budget: Budget) -> Ints | None:
-        """Trees of any height with these rates; where there are none, a set is found that excludes them and others.
+        """Find trees of any height with these rates; None if there are none, or the budget ended.
 
-        None too if the budget has ended.
+        If there are none, a set of links is added that excludes this choice and others.
         """
         wan, rates = self.wan, self.of_choice(choice)
         allowed = np.array([wan.capacity >= rate for rate in rates]).reshape(-1, len(wan))
@@ -111,30 +109,30 @@ class DisjointRates:
         need = np.array([0, *(self.needed(inside, rate) for rate in self.rates[1:].tolist())])
         self.sets.append(inside)
         self.needs.append((need, int(inside.sum())))
-        self.open &= ~self.excluded(len(self.sets) - 1)
+        self.open &= ~self.excluded_choices(len(self.sets) - 1)
         return None
 
     def needed(self, inside: Bools, rate: int) -> int:
-        """Links of a set that a tree of a rate has at least."""
+        """Return the fewest links of a set in a tree of a rate."""
         links = ~inside & (self.wan.capacity >= rate)
         return int(components(self.wan.nodes, self.wan.tail[links], self.wan.head[links]).max())
 
-    def excluded(self, index: int) -> Bools:
-        """The choices that need more of a set than it has."""
+    def excluded_choices(self, index: int) -> Bools:
+        """Mark the choices that need more links of a set than it has."""
         need, size = self.needs[index]
         found: Bools = need[self.choices].sum(axis=1) > size
         return found
 
-    def falling(self, trees: int, above: Fraction | int) -> Iterator[int]:
-        """The choices of at most so many trees that are not excluded, by falling total, while this is above a number."""
+    def choices_by_total(self, trees: int, above: Fraction | int) -> Iterator[int]:
+        """Yield open choices of limited size by decreasing total, while it is above ``above``."""
         order = np.argsort(-self.total, kind="stable")
         for choice in order[(self.count[order] <= trees) & (self.total[order] > above)].tolist():
             if self.open[choice]:
                 yield choice
 
     def best(self, trees: int, budget: Budget) -> tuple[int, Ints] | None:
-        """The largest total rate of at most so many trees of any height, and such trees; None if the budget ended."""
-        for choice in self.falling(trees, -1):
+        """Return the largest total rate of at most ``trees`` trees, and such trees; None if the budget ended."""
+        for choice in self.choices_by_total(trees, -1):
             found = self.trees(choice, budget)
             if found is not None:
                 return int(self.total[choice]), found
@@ -143,7 +141,7 @@ class DisjointRates:
         return None
 
     def solve(self, budget: Budget) -> Ints | None:
-        """The best trees of any height, at most K; ``most`` is what at most k carry. None if the budget ended."""
+        """Return at most K best trees of any height, and set ``most``; None if the budget ended."""
         self.most = []
         best = None
         for trees in range(1, self.choices.shape[1] + 1):
@@ -154,7 +152,7 @@ class DisjointRates:
         return None if best is None else best[1]
 
     def proof(self, rate: Fraction) -> tuple[Ints, ...]:
-        """Few of the sets, as links, that prove as much of a bound on K trees as all of them."""
+        """Select few of the sets that prove as much of a bound on K trees as all of them."""
         trees = self.choices.shape[1]
         pair, alone = common_link(self.wan, self.most[0])
         limit = [rate] * (trees + 1)
@@ -164,7 +162,7 @@ class DisjointRates:
             limit[-1] = Fraction(trees * self.most[0])
         # Totals are whole.
         left = np.flatnonzero(self.total > np.array([floor(most) for most in limit])[self.count])
-        rows = [self.excluded(index)[left] for index in range(len(self.sets))]
+        rows = [self.excluded_choices(index)[left] for index in range(len(self.sets))]
         kept: list[Ints] = []
         while len(left):
             best = max(range(len(rows)), key=lambda index: int(rows[index].sum()))
@@ -177,30 +175,15 @@ class DisjointRates:
 def low_trees_apart(
     apart: DisjointRates, limit: HeightLimit, above: Fraction, changes: int, state: np.ndarray, budget: Budget
 ) -> Iterator[RatedTrees]:
-    """Better and better low trees, of rates that trees of any height have, until there were so many changes of labels.
+    """Yield better and better low link-disjoint trees, until the changes of labels are used up.
 
-    Rates are tried by falling total, each for some changes, and those that are better than what was found again, for
-    twice as many.
-
-    Parameters
-    ----------
-    apart : DisjointRates
-        What is known of the rates.
-    limit : HeightLimit
-        The height.
-    above : Fraction
-        What the trees must exceed together.
-    changes : int
-        How often labels are changed.
-    state : array of uint64
-        Of the random generator.
-    budget : Budget
-        Limits of the run.
+    Rates of trees of any height are tried by decreasing total, above ``above``, each for some changes; those still
+    better than the best trees are then tried again, for twice as many.
     """
     search, each = LowForests(apart.wan, limit, state), _CHANGES
     while True:
         tried = False
-        for choice in apart.falling(apart.choices.shape[1], above):
+        for choice in apart.choices_by_total(apart.choices.shape[1], above):
             if budget.exhausted:
                 return
             rates = apart.of_choice(choice)

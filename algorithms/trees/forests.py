@@ -1,8 +1,8 @@
-"""Disjoint forests of as many links as possible, each of its own links: the union of graphic matroids, compiled.
+"""Largest link-disjoint forests with restricted links each: the union of graphic matroids, compiled.
 
-Links enter one after the other. Where every forest that a link may be in has a path between its ends, it takes the
+Links enter one after the other. If every forest that a link may be in has a path between its ends, it takes the
 place of a link of that path, which enters another forest, and so on: a shortest such chain is found breadth first
-(Edmonds, 1968; Knuth, 1973). Once no chain is left, the links Q that chains from those left out can reach prove that
+(Edmonds, 1968; Knuth, 1973). Once no chain is left, the links Q that chains from unused links can reach prove that
 there are no larger forests: every link outside of Q is in one, and those in Q span Q in each.
 """
 
@@ -23,38 +23,29 @@ _LINKS = 256
 
 @dataclass(frozen=True, eq=False)
 class Forests:
-    """Disjoint forests.
+    """Link-disjoint forests.
 
     Parameters
     ----------
     of : array of int, shape (links,)
         The forest of every link, -1 for none.
     reached : array of bool, shape (links,)
-        Q, the links that take part in the proof that there are no larger forests.
+        The set Q that proves that there are no larger forests.
     """
 
     of: Ints
     reached: Bools
 
     def links(self, forest: int) -> list[int]:
-        """The links of a forest."""
+        """Return the links of a forest."""
         found: list[int] = np.flatnonzero(self.of == forest).tolist()
         return found
 
 
 def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: Budget) -> Forests | None:
-    """The largest disjoint forests; None if the budget ended first.
+    """Find the largest link-disjoint forests; None if the budget ended first.
 
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes.
-    tail, head : array of int, shape (links,)
-        Ends of the links.
-    allowed : array of bool, shape (forests, links)
-        Which links a forest may have.
-    budget : Budget
-        Limits of the run.
+    ``allowed``, of shape (forests, links), marks the links that a forest may have.
     """
     of, reached = np.full(len(tail), -1, dtype=np.int64), np.zeros(len(tail), dtype=np.bool_)
     for first in range(0, len(tail), _LINKS):
@@ -67,7 +58,7 @@ def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: 
 
 @kernel
 def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, of: Any) -> Any:
-    """Let some links enter, and mark those that chains from all links without a forest reach."""
+    """Insert some links; mark those that chains from all unused links reach."""
     count, m = allowed.shape
     up, above = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
     depth, jump = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
@@ -107,9 +98,9 @@ def chain(
     before: Any,
     queue: Any,
 ) -> Any:
-    """Follow chains from the first links of the queue, and give the last link of one that ends in a forest.
+    """Search chains from the first ``size`` links of the queue to a link that can enter a forest.
 
-    Returns this link, the forest, which it enters without a cycle, and how many links were reached; -1 where none ends.
+    Return this link, the forest, and the number of links reached; link and forest are -1 if there is no chain.
     """
     count = len(allowed)
     before[:] = -2
@@ -143,7 +134,7 @@ def chain(
 
 @kernel
 def skip(jump: Any, i: int, v: int) -> int:
-    """The first node on the way up from v whose link upwards was not reached yet."""
+    """Return the first ancestor of v whose upward link is unreached, with path compression."""
     while jump[i, v] != v:
         jump[i, v] = jump[i, jump[i, v]]
         v = jump[i, v]
@@ -152,7 +143,7 @@ def skip(jump: Any, i: int, v: int) -> int:
 
 @kernel
 def hang(i: int, nodes: int, tail: Any, head: Any, of: Any, up: Any, above: Any, depth: Any) -> None:
-    """Root the parts of a forest: link and node above every node, and its depth."""
+    """Root the components of a forest: set link and node above every node, and its depth."""
     near, begin = np.empty(2 * nodes, np.int64), np.zeros(nodes + 2, np.int64)
     for e in range(len(of)):
         if of[e] == i:

@@ -1,7 +1,6 @@
-"""Algorithms 1 (GBST) and 2 (GRTH) of MTree, from one start or many, and all spanning trees of a small network.
+"""Algorithms 1 (GBST) and 2 (GRTH) of MTree, and all spanning trees of a small network.
 
-In compiled loops a tree is its n - 1 links. A link is
-``tail[e]``, ``head[e]``.
+In compiled loops a tree is its n - 1 links; link e joins ``tail[e]`` and ``head[e]``.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def grth(
     Dj: Any,
     queue: Any,
 ) -> Any:
-    """Algorithm 2: heights of the tree with the new link (u, v) of length ``reach``; the largest and the least.
+    """Run algorithm 2: heights after adding link (u, v) of length ``reach``; the largest and the least.
 
-    ``near[p, :degree[p]]`` are the neighbours of p in the tree, ``link_of`` the links to them. The text never updates
-    the height from u itself; ``fixed`` does.
+    ``near[p, :degree[p]]`` are the neighbours of p in the tree, ``link_of`` the links to them. The paper's text
+    never updates the height from u itself; ``fixed`` does.
     """
     Dj[:] = D
     if fixed:
@@ -77,7 +76,7 @@ def grow_tree(
     links: Any,
     D: Any,
 ) -> bool:
-    """Algorithm 1, lines 3 to 21: a tree from a site, link by link; whether it spans. ``order`` is by falling score."""
+    """Grow a tree by algorithm 1, lines 3 to 21, in order of falling score; return True if it spans."""
     inside = np.zeros(nodes, np.bool_)
     near, link_of = np.empty((nodes, nodes), np.int32), np.empty((nodes, nodes), np.int32)
     degree, queue = np.zeros(nodes, np.int64), np.empty((nodes, 3), np.int64)
@@ -111,9 +110,22 @@ def grow_tree(
 
 
 @kernel
+def take(rate: int, links: Any, first: Any, second: Any, left: Any, room: Any) -> None:
+    """Subtract a tree's rate from the free capacity of its carriers, and update the room of all links."""
+    for e in links:
+        left[first[e]] -= rate
+        if second[e] != first[e]:
+            left[second[e]] -= rate
+    for e in range(len(room)):
+        room[e] = min(left[first[e]], left[second[e]])
+
+
+@kernel
 def gbst(
     tail: Any,
     head: Any,
+    first: Any,
+    second: Any,
     capacity: Any,
     length: Any,
     most: int,
@@ -129,8 +141,8 @@ def gbst(
     rates: Any,
     roots: Any,
 ) -> int:
-    """Algorithm 1: trees until one fails ``retries + 1`` times or the arrays are full; how many there are."""
-    room = capacity.copy()
+    """Run algorithm 1 until a tree fails ``retries + 1`` times or arrays are full; return the count."""
+    left, room = capacity.copy(), np.minimum(capacity[first], capacity[second])
     m = len(tail)
     D, links = np.empty(nodes, np.int64), np.empty(nodes - 1, np.int64)
     ranked = np.arange(m)
@@ -158,15 +170,14 @@ def gbst(
             for j in range(m):
                 if room[j] >= (floor if rate_mode == USABLE_MIN else 1):
                     rate = min(rate, room[j])
-        for e in links:
-            room[e] -= rate
+        take(rate, links, first, second, left, room)
         trees[count], rates[count], roots[count] = links, rate, D.argmin()
     return len(trees)
 
 
 @kernel
 def find(group: Any, v: int) -> int:
-    """The representative of a site's part."""
+    """Return the representative of a site's component."""
     while group[v] != v:
         group[v] = group[group[v]]
         v = group[v]
@@ -175,7 +186,7 @@ def find(group: Any, v: int) -> int:
 
 @kernel
 def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
-    """Join the ends of the links that are taken, up to the last; how many parts remain, 0 if the links have a cycle."""
+    """Count components after joining the selected links up to ``last``; 0 if they have a cycle."""
     for v in range(nodes):
         group[v] = v
     parts = nodes
@@ -191,7 +202,7 @@ def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group:
 
 @kernel
 def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
-    """Write all spanning trees, in lexicographic order of their links; how many there are, at most ``len(trees)``."""
+    """Write all spanning trees, in lexicographic order of links; return their number, at most ``len(trees)``."""
     m = len(tail)
     taken = np.zeros(m, np.int8)  # 1 in the tree, 2 left out, 0 undecided
     group = np.empty(nodes, np.int64)
@@ -244,18 +255,18 @@ RATES: dict[str, int] = {
 
 @dataclass(frozen=True)
 class GbstVariant:
-    """The readings of algorithms 1 and 2.
+    """Interpretation of algorithms 1 and 2 where their text is ambiguous.
 
     Parameters
     ----------
     rate : str
         r* of line 22: ``global_min``, ``bottleneck`` or ``usable_min``.
     by_radius : bool
-        Whether the height from the best root is compared with H, instead of the largest with 2 H.
+        True to compare the height from the best root with H, False the largest height with 2 H.
     fixed : bool
-        Whether the height from the site that a link is added at is updated.
+        True to update the height from the site at which a link is added.
     shuffle : bool
-        Whether links of equal room are taken in random order.
+        True to use links of equal room in random order.
     retries : int
         Further random starts of a tree that fails.
     """
@@ -269,16 +280,16 @@ class GbstVariant:
 
 @dataclass(frozen=True, eq=False)
 class GbstTrees:
-    """What one run of algorithm 1 gives.
+    """Result of one run of algorithm 1.
 
     Parameters
     ----------
     trees : array of int, shape (trees, sites - 1)
-        Links of every tree.
+        Links of every tree found.
     rates : array of int, shape (trees,)
         r* of every tree, in units.
     roots : array of int, shape (trees,)
-        The root that it has chosen.
+        Root of every tree, chosen by the algorithm.
     """
 
     trees: Ints
@@ -287,7 +298,7 @@ class GbstTrees:
 
 
 def random_state(seed: int) -> np.ndarray:
-    """The state of a random generator, that runs continue."""
+    """Return the state of a random generator, which runs advance."""
     return np.array([seed], dtype=np.uint64)
 
 
@@ -302,7 +313,9 @@ def run_gbst(wan: Wan, limit: HeightLimit, floor: int, way: GbstVariant, state: 
         count = gbst(
             wan.tail,
             wan.head,
-            wan.capacity,
+            wan.first,
+            wan.second,
+            wan.room,
             limit.length,
             limit.most,
             wan.nodes,
@@ -324,7 +337,7 @@ def run_gbst(wan: Wan, limit: HeightLimit, floor: int, way: GbstVariant, state: 
 
 
 def every_tree(wan: Wan) -> Ints | None:
-    """List all spanning trees, if there are not too many; their number is a determinant (Kirchhoff)."""
+    """List all spanning trees, None if they are too many by Kirchhoff's determinant."""
     if wan.nodes > 64:
         return None
     laplacian = np.zeros((wan.nodes, wan.nodes))
@@ -344,21 +357,21 @@ class TreePool:
     Parameters
     ----------
     trees : array of int, shape (trees, sites - 1)
-        Links, without doubles.
+        Links of every tree, without duplicates.
     choices : tuple of array of int
-        For each K asked, the K fastest trees of one start, those of the best starts first.
+        For each requested K, the K fastest trees of one start, those of the best starts first.
     """
 
     trees: Ints
     choices: tuple[Ints, ...]
 
 
-def many_starts(
+def run_many_starts(
     wan: Wan, limit: HeightLimit, starts: int, floor: int, most_trees: int | None, budget: Budget
 ) -> TreePool:
-    """Run algorithm 1 from many random starts, in both readings of r*, with ties shuffled and with retries.
+    """Run algorithm 1 from many random starts, with both r*, random ties and retries.
 
-    Where K trees are asked, the smallest rate is drawn too, since trees of small rates take room from others.
+    If K trees are requested, the smallest rate is drawn too, since trees of small rates take room from others.
     """
     state = random_state(budget.seed)
     weighted = limit.unit != "hops"

@@ -1,12 +1,13 @@
-"""Low trees without a common link, each over links of its own rate: a search by labels and matchings (compiled).
+"""Low link-disjoint trees, each over links of its own rate: a compiled search by labels and matchings.
 
-Every site of a tree has a label, its root 0 and the others at most the height H. It may hang on a neighbour whose label
-is smaller by at least the length of the link: whatever hangs so is a tree that is low enough. So given labels ask for
-a matching only, a link for every site of every tree but the roots, which is found by shortest alternating paths.
+Every site of a tree has a label, its root 0 and the others at most the height H. Its parent may be any neighbour
+whose label is smaller by at least the length of the link: every such choice is a low enough tree. So given labels
+only require a matching, a link for every site of every tree but the roots, which is found by shortest alternating
+paths.
 
-Labels are distances from the roots at first. Where the matching leaves sites out, one is changed: of a site that the
-paths reach, such that one link more can be taken; of any site, within what its own link and those below it allow; or a
-root changes places with a site below it.
+Labels are distances from the roots at first. While the matching leaves sites out, a label is changed: of a site
+that the paths reach, such that another link can be used; of any site, within the limits of its own link and those
+below it; or a root changes places with a site below it.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _ATTEMPTS = 50
 
 
 class LowForests:
-    """Search for low trees of given rates.
+    """Search for low link-disjoint trees of given rates.
 
     Parameters
     ----------
     wan, limit
-        The network, and the height of the trees.
+        Network, and height limit of the trees.
     state : array of uint64
-        Of the random generator.
+        State of the random number generator.
     """
 
     def __init__(self, wan: Wan, limit: HeightLimit, state: np.ndarray) -> None:
@@ -58,24 +59,14 @@ class LowForests:
         self.reach: dict[int, Ints] = {}
 
     def roots(self, rate: int) -> Ints:
-        """The sites that are near enough to all others over links of a rate."""
+        """Return the sites near enough to all others over links of a rate."""
         if rate not in self.reach:
             self.reach[rate] = shortest_paths(self.wan, self.length, self.wan.capacity >= rate).reach
         reach = self.reach[rate]
         return np.flatnonzero((reach.min(axis=1) >= 0) & (reach.max(axis=1) <= self.limit.most))
 
     def find(self, rates: Sequence[int], changes: int, budget: Budget) -> Ints | None:
-        """Trees of these rates, from a random start; None if so many changes of labels find none.
-
-        Parameters
-        ----------
-        rates : sequence of int
-            In units.
-        changes : int
-            How many.
-        budget : Budget
-            Limits of the run.
-        """
+        """Search trees of these rates from a random start; None if the changes of labels find none."""
         wan = self.wan
         choices = [self.roots(rate) for rate in rates]
         if not all(len(one) for one in choices):
@@ -123,9 +114,9 @@ def change_labels(
     into: Any,
     owner: Any,
 ) -> int:
-    """Change labels until every site hangs on another one, ``into`` by its link, or there were enough changes.
+    """Change labels until every site has a parent, by link ``into``, or the changes are used up.
 
-    Returns how many sites are left out. ``owner`` is the site that has a link, ``i * sites + v`` in tree i.
+    Return the number of sites left out. ``owner`` is the site that has a link, ``i * sites + v`` in tree i.
     """
     count, nodes = label.shape
     seen, came = np.zeros(count * nodes, np.int64), np.empty(count * nodes, np.int64)
@@ -138,7 +129,7 @@ def change_labels(
         kind = draw(state, 100)
         if kind < _REACHED:
             stamp += 1
-            q = nth_left_out(draw(state, least), roots, into)
+            q = missing_site(draw(state, least), roots, into)
             size = hang(q, stamp, tail, head, length, allowed, begin, near, label, into, owner, seen, queue, came)
             admit(
                 queue[:size],
@@ -175,8 +166,8 @@ def change_labels(
 
 
 @kernel
-def nth_left_out(n: int, roots: Any, into: Any) -> int:
-    """The site that is left out after so many others."""
+def missing_site(n: int, roots: Any, into: Any) -> int:
+    """Return the n-th site without a parent, counted from 0; -1 if there is none."""
     count, nodes = into.shape
     for q in range(count * nodes):
         i, v = q // nodes, q % nodes
@@ -204,7 +195,7 @@ def hang_all(
     queue: Any,
     came: Any,
 ) -> Any:
-    """Hang every site that is left out; how many remain, and the last stamp."""
+    """Match every site left out; return the number that remain, and the last stamp."""
     count, nodes = label.shape
     left_out = 0
     for q in range(count * nodes):
@@ -233,7 +224,7 @@ def hang(
     queue: Any,
     came: Any,
 ) -> int:
-    """Give a site a link by a shortest alternating path: 0 if there is one, else how many sites the queue has reached."""
+    """Match a site by a shortest alternating path; return 0, or without one the number of sites reached."""
     nodes = label.shape[1]
     queue[0], size, at = start, 1, 0
     came[start], seen[start] = -1, stamp
@@ -278,7 +269,7 @@ def admit(
     owner: Any,
     seen: Any,
 ) -> None:
-    """Change a label such that a site that was reached may take a link that none of them has."""
+    """Change a label so that a reached site may use a link that no reached site has."""
     nodes = label.shape[1]
     for _ in range(_ATTEMPTS):
         q = reached[draw(state, len(reached))]
@@ -304,7 +295,7 @@ def admit(
 def drop_below(
     i: int, v: int, tail: Any, head: Any, length: Any, begin: Any, near: Any, label: Any, into: Any, owner: Any
 ) -> None:
-    """Leave out the sites that hang on a site whose label is too large for them."""
+    """Unmatch the children of a site whose label has become too large for them."""
     for e in near[begin[v] : begin[v + 1]]:
         below = tail[e] + head[e] - v
         if into[i, below] == e and label[i, v] + length[e] > label[i, below]:
@@ -326,7 +317,7 @@ def shift(
     label: Any,
     into: Any,
 ) -> None:
-    """Change the label of a site within what its own link and those below it allow."""
+    """Change the label of a site within the limits of its own link and those below it."""
     if v == roots[i]:
         return
     low, high = 1, most
@@ -355,7 +346,7 @@ def exchange_root(
     into: Any,
     owner: Any,
 ) -> None:
-    """Make a site that hangs on the root the root, and hang the old one on it."""
+    """Make a child of the root the new root, and the old root its child."""
     root, nodes = roots[i], label.shape[1]
     e = near[begin[root] + draw(state, begin[root + 1] - begin[root])]
     v = tail[e] + head[e] - root

@@ -1,4 +1,4 @@
-"""Large neighbourhood search for K trees (compiled): some are taken out and grown again, again and again."""
+"""Compiled large neighbourhood search for K trees: some are removed and regrown, again and again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.kernel import kernel
 from ...core.schedule import Ints
-from .gbst import grow_tree
+from .gbst import grow_tree, take
 from .network import HeightLimit, Wan
 from .trees import draw
 
@@ -27,29 +27,10 @@ def large_neighbourhood_search(
     state: np.ndarray,
     budget: Budget,
 ) -> Ints:
-    """Improve trees with whole rates, moves at a time, until there have been enough or the budget ends.
+    """Improve trees with integer rates by a number of moves, or until the budget ends.
 
-    Parameters
-    ----------
-    wan, limit
-        The network, and the height of the trees.
-    start : array of int, shape (trees, sites - 1)
-        Trees to start from, at most K.
-    most_trees : int
-        K.
-    floor : int
-        Smallest rate of a tree, in units.
-    moves : int
-        How often some trees are taken out.
-    state : array of uint64
-        Of the random generator.
-    budget : Budget
-        Limits of the run.
-
-    Returns
-    -------
-    array of int, shape (trees, sites - 1)
-        The trees of the largest sum of rates.
+    Start from at most K trees of shape (trees, sites - 1), with rates of at least ``floor`` units, and return those
+    of the largest sum of rates. Each move removes some trees.
     """
     trees = np.zeros((most_trees, wan.nodes - 1), dtype=np.int64)
     trees[: len(start)] = start
@@ -62,7 +43,9 @@ def large_neighbourhood_search(
         make_moves(
             wan.tail,
             wan.head,
-            wan.capacity,
+            wan.first,
+            wan.second,
+            wan.room,
             limit.length,
             limit.most,
             wan.nodes,
@@ -83,6 +66,8 @@ def large_neighbourhood_search(
 def make_moves(
     tail: Any,
     head: Any,
+    first: Any,
+    second: Any,
     capacity: Any,
     length: Any,
     most: int,
@@ -97,37 +82,53 @@ def make_moves(
     best: Any,
     best_rates: Any,
 ) -> None:
-    """Make moves; worse ones are taken as long as they lose little against the present ones."""
+    """Make moves; slightly worse results are accepted."""
     K, m = len(trees), len(tail)
-    room = capacity.copy()
+    left, room = capacity.copy(), np.minimum(capacity[first], capacity[second])
     for i in range(K):
         if i < given or rates[i] > 0:
-            for e in trees[i]:
-                room[e] -= rates[i]
-    top_up(trees, rates, room, floor, given)
+            take(rates[i], trees[i], first, second, left, room)
+    top_up(trees, rates, first, second, left, room, floor, given)
     keep_best(trees, rates, best, best_rates)
-    old_trees, old_rates, old_room = trees.copy(), rates.copy(), room.copy()
+    old_trees, old_rates, old_left = trees.copy(), rates.copy(), left.copy()
     score, D = np.empty(m, np.int64), np.empty(nodes, np.int64)
     for _ in range(moves):
         out = 1 + draw(state, min(3, K))
         mean = max(1, rates.sum() // K)
         for _again in range(out):
             i = draw(state, K)
-            for e in trees[i]:
-                room[e] += rates[i]
+            take(-rates[i], trees[i], first, second, left, room)
             rates[i] = 0
         for i in range(K):
             if rates[i] == 0:
                 target = max(floor, mean * (50 + draw(state, 150)) // 100)
                 regrow(
-                    i, target, tail, head, length, most, nodes, floor, by_radius, state, trees, rates, room, score, D
+                    i,
+                    target,
+                    tail,
+                    head,
+                    first,
+                    second,
+                    length,
+                    most,
+                    nodes,
+                    floor,
+                    by_radius,
+                    state,
+                    trees,
+                    rates,
+                    left,
+                    room,
+                    score,
+                    D,
                 )
-        top_up(trees, rates, room, floor, 0)
+        top_up(trees, rates, first, second, left, room, floor, 0)
         keep_best(trees, rates, best, best_rates)
         if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
-            old_trees[:], old_rates[:], old_room[:] = trees, rates, room
+            old_trees[:], old_rates[:], old_left[:] = trees, rates, left
         else:
-            trees[:], rates[:], room[:] = old_trees, old_rates, old_room
+            trees[:], rates[:], left[:] = old_trees, old_rates, old_left
+            room[:] = np.minimum(left[first], left[second])
 
 
 @kernel
@@ -136,6 +137,8 @@ def regrow(
     target: int,
     tail: Any,
     head: Any,
+    first: Any,
+    second: Any,
     length: Any,
     most: int,
     nodes: int,
@@ -144,11 +147,12 @@ def regrow(
     state: Any,
     trees: Any,
     rates: Any,
+    left: Any,
     room: Any,
     score: Any,
     D: Any,
 ) -> None:
-    """Grow a tree of the target's rate, or less if there is none: over links with the most room, the least, or any."""
+    """Grow a tree of at most the target rate, over links of most room, of least, or random."""
     style = draw(state, 3)
     for e in range(len(tail)):
         score[e] = room[e] if style == 0 else (-room[e] if style == 1 else draw(state, 1000))
@@ -157,27 +161,25 @@ def regrow(
         order = order[room[order] >= target]
         if grow_tree(draw(state, nodes), order, tail, head, length, most, nodes, by_radius, True, score, trees[i], D):
             rates[i] = room[trees[i]].min()
-            for e in trees[i]:
-                room[e] -= rates[i]
+            take(rates[i], trees[i], first, second, left, room)
             return
         target = target * 3 // 4 if target > floor else 0
 
 
 @kernel
-def top_up(trees: Any, rates: Any, room: Any, floor: int, given: int) -> None:
+def top_up(trees: Any, rates: Any, first: Any, second: Any, left: Any, room: Any, floor: int, given: int) -> None:
     """Raise the rate of every tree as far as its links allow."""
     for i in range(len(trees)):
         more = 0
         if rates[i] > 0 or i < given:
             more = room[trees[i]].min()
         if rates[i] + more >= floor:
-            for e in trees[i]:
-                room[e] -= more
+            take(more, trees[i], first, second, left, room)
             rates[i] += more
 
 
 @kernel
 def keep_best(trees: Any, rates: Any, best: Any, best_rates: Any) -> None:
-    """Remember trees that carry more than any before."""
+    """Store the trees if their total rate is the largest so far."""
     if rates.sum() > best_rates.sum():
         best[:], best_rates[:] = trees, rates

@@ -1,17 +1,21 @@
-"""What the methods are asked: links that carry trees, with exact integer capacities, and what a tree's height is."""
+"""Network model of the tree methods: links with exact integer capacities, and limits on tree heights."""
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
-from ...core.errors import InputError, Unsupported
+from ...core.collective import Collective, Demand
+from ...core.errors import InputError, Refusal, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
@@ -27,81 +31,123 @@ _EXACT = 2**53
 _NS = 10**9
 
 
-def supports(instance: Instance) -> str | None:
-    """Why trees for all-reduce over a wide-area network do not fit an instance, if so (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Return why trees for wide-area all-reduce do not support an instance, None if they do (``Method.supports``)."""
     topology, demand = instance.network, instance.demand
     if not isinstance(topology, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as gscale()"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as gscale()")
     if demand is None or instance.also:
-        return "the instance has no collective, or several; expected one"
+        return Refusal("collective", "the instance has no collective, or several; expected one")
     return _fault_of_demand(demand, instance.npus) or _fault_of_network(topology)
 
 
-def _fault_of_demand(demand: Demand, npus: int) -> str | None:
-    """Return what is wrong with the collective."""
-    if demand.collective is not CollectiveKind.ALL_REDUCE:
-        return f"its trees do not make {demand.collective.value}, but all_reduce"
+def _fault_of_demand(demand: Demand, npus: int) -> Refusal | None:
+    """Return why the collective is not supported, None if it is."""
+    if demand.collective is not Collective.ALL_REDUCE:
+        return Refusal("collective", f"its trees do not support {demand.collective.name}; expected all_reduce")
     if npus < 2:
-        return "a collective needs at least two ranks"
+        return Refusal("ranks", "a collective needs at least two ranks")
     if demand.ranks is not None and len(demand.ranks) < npus:
-        return "every site must take part, not a process group"
-    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+        return Refusal("ranks", "every site must take part, not a process group")
+    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
 
-def _fault_of_network(topology: Topology) -> str | None:
-    """Return what is wrong with the network."""
+def _fault_of_network(topology: Topology) -> Refusal | None:
+    """Return why the network is not supported, None if it is."""
     if topology.switches:
-        return f"{topology.switches[0]!r} is a switch; every site must take part"
+        return Refusal("network", f"{topology.switches[0]!r} is a switch; every site must take part")
     if len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS:
-        return f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links"
+        return Refusal("size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links")
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class Wan:
-    """A network of sites; a link is a pair of directed links, one back and one forth.
+    """Network of sites whose links are pairs of directed links, one in each direction.
 
-    A tree of rate r that reduces and broadcasts at once loads both directions of each of its links by r, whatever its
-    root: the capacity of a link is the smaller one of its two directions.
+    A tree of rate r that reduces and broadcasts simultaneously loads both directions of each of its links by r,
+    whatever its root. Any of parallel links forth makes a pair with any link back. Capacities belong to carriers: a
+    carrier is a directed link that several pairs share, or a pair that shares none of its directed links.
 
     Parameters
     ----------
-    nodes : int
-        Number of sites n.
+    topology : Topology
+        The network of the instance.
     tail, head : array of int, shape (links,)
         The two sites of every link.
-    capacity : array of int, shape (links,)
-        Capacity b_e in multiples of ``unit_Bps``.
     latency_ns : array of int, shape (links,)
         The larger latency of the two directions, rounded up to nanoseconds.
     forth, back : array of int, shape (links,)
         The directed link from tail to head, and the one from head to tail.
+    first, second : array of int, shape (links,)
+        Carriers of every link: forth, and back; equal if the pair itself is the carrier.
+    room : array of int, shape (carriers,)
+        Capacity of every carrier in multiples of ``unit_Bps``; a pair has the smaller one of its two directions.
     unit_Bps : Fraction
-        The largest bandwidth that all capacities are multiples of.
-    names : tuple of str
-        Names of the sites.
+        Greatest common divisor of all capacities, in B/s.
     balanced : bool
-        Whether every link has one back that is as fast, so that trees see the whole network.
+        True if every link has an equally fast one back, in no other pair, so that trees see the whole network.
     """
 
-    nodes: int
+    topology: Topology
     tail: Ints
     head: Ints
-    capacity: Ints
     latency_ns: Ints
     forth: Ints
     back: Ints
+    first: Ints
+    second: Ints
+    room: Ints
     unit_Bps: Fraction
-    names: tuple[str, ...]
     balanced: bool
 
     def __len__(self) -> int:
         return len(self.tail)
 
+    @property
+    def nodes(self) -> int:
+        """Number of sites n."""
+        return len(self.topology.nodes)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sites."""
+        return tuple(node.name for node in self.topology.nodes)
+
+    @cached_property
+    def capacity(self) -> Ints:
+        """Capacity b_e of every link, the smaller one of its directions."""
+        return np.minimum(self.room[self.first], self.room[self.second])
+
+    @cached_property
+    def has_shared_links(self) -> bool:
+        """True if some links share a directed link."""
+        return bool((self.first != self.second).any())
+
+    def carriers(self, links: Iterable[int]) -> list[int]:
+        """List the carriers of links, link by link."""
+        return [c for e in links for c in dict.fromkeys((int(self.first[e]), int(self.second[e])))]
+
+    def per_link(self, carrier: Any) -> Any:
+        """Sum, for every link, an array's values at its carriers."""
+        return np.where(self.first == self.second, carrier[self.first], carrier[self.first] + carrier[self.second])
+
+    def bundles(self) -> tuple[list[int], list[int], list[int]]:
+        """Merge links that share carriers; return tails, heads and capacities of the merged links."""
+        groups: dict[tuple[int, int, int], tuple[set[int], set[int]]] = {}
+        for e, (a, b, c, d) in enumerate(
+            zip(self.tail.tolist(), self.head.tolist(), self.first.tolist(), self.second.tolist(), strict=True)
+        ):
+            there, back = groups.setdefault((a, b, e if c == d else -1), (set(), set()))
+            there.add(c)
+            back.add(d)
+        capacity = [min(int(self.room[list(side)].sum()) for side in sides) for sides in groups.values()]
+        return [a for a, _, _ in groups], [b for _, b, _ in groups], capacity
+
     @cached_property
     def normaliser(self) -> Fraction:
         """``N = sum b_e / (n - 1)``, the rate at which trees would fill every link (paper, section IV-A.3)."""
-        return Fraction(int(self.capacity.sum()), self.nodes - 1)
+        return Fraction(sum(self.bundles()[2]), self.nodes - 1)
 
     def hops(self, most: int | None) -> HeightLimit:
         """Measure heights in hops."""
@@ -116,7 +162,7 @@ class Wan:
 
 @dataclass(frozen=True, eq=False)
 class HeightLimit:
-    """The height that trees may have.
+    """Limit on the height of trees.
 
     Parameters
     ----------
@@ -125,7 +171,7 @@ class HeightLimit:
     most : int
         Largest sum of lengths from the root to a leaf.
     unit : str
-        ``hops`` or ``ns``.
+        Unit of lengths, ``hops`` or ``ns``.
     """
 
     length: Ints
@@ -133,67 +179,111 @@ class HeightLimit:
     unit: str
 
     def shown(self, height: int) -> str:
-        """Write a height with its unit."""
+        """Format a height with its unit."""
         if self.unit == "hops":
             return f"{height} hop{'s' if height != 1 else ''}"
         return f"{height // 10**6}.{height % 10**6:06d}".rstrip("0").rstrip(".") + " ms"
 
 
-def pose(instance: Instance) -> Wan:
-    """Read the network of an instance.
+def pose(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
+    """Create the network of sites of an instance.
+
+    ``kept`` are pairs of directed links, in either order, that must be links of the result.
 
     Raises
     ------
     Unsupported
-        If :func:`supports` has something against it, or its capacities have no common unit of a sensible size.
+        If :func:`supports` rejects the instance, or its capacities have no common unit of a sensible size.
     InputError
         If the network is not connected by links in both directions.
     """
     if (reason := supports(instance)) is not None:
         raise Unsupported(reason)
     topology = instance.topology
-    pairs = _pairs(topology)
     links = topology.links
-    rates = [min(links[a].bandwidth_Bps, links[b].bandwidth_Bps) for a, b in pairs]
+    alone, crossed = _pairs(topology, {tuple(sorted(pair)) for pair in kept})
+    pairs = sorted(alone | crossed, key=sorted)
+    owners = sorted({(pair if pair in alone else (one,)) for pair in pairs for one in pair}, key=min)
+    carrier = {one: index for index, owner in enumerate(owners) for one in owner}
+    rates = [min(links[one].bandwidth_Bps for one in owner) for owner in owners]
     scale = lcm(*(rate.denominator for rate in rates)) if rates else 1
     unit = Fraction(gcd(*(int(rate * scale) for rate in rates)) or 1, scale)
-    capacity = [int(rate / unit) for rate in rates]
+    room = [int(rate / unit) for rate in rates]
     latency = [-int(-max(links[a].latency_s, links[b].latency_s) * _NS // 1) for a, b in pairs]
-    if sum(capacity) >= _EXACT or sum(latency) >= _EXACT:
+    if sum(room) >= _EXACT or sum(latency) >= _EXACT:
         raise Unsupported("bandwidths have no common unit, or latencies are so long, that sums are exact in 64 bits")
+    if len(pairs) > MAX_LINKS:
+        raise Unsupported(f"{len(pairs):,} pairs of opposite links; expected at most {MAX_LINKS:,}")
     ends = np.array([topology.link_ends[a] for a, _ in pairs], dtype=np.int64).reshape(-1, 2)
+    forth, back = np.array(pairs, dtype=np.int64).reshape(-1, 2).T.copy()
     wan = Wan(
-        len(topology.nodes),
+        topology,
         ends[:, 0].copy(),
         ends[:, 1].copy(),
-        np.array(capacity, dtype=np.int64),
         np.array(latency, dtype=np.int64),
-        np.array([a for a, _ in pairs], dtype=np.int64),
-        np.array([b for _, b in pairs], dtype=np.int64),
+        forth,
+        back,
+        np.array([carrier[a] for a, _ in pairs], dtype=np.int64),
+        np.array([carrier[b] for _, b in pairs], dtype=np.int64),
+        np.array(room, dtype=np.int64),
         unit,
-        tuple(node.name for node in topology.nodes),
-        2 * len(pairs) == len(links) and all(links[a].bandwidth_Bps == links[b].bandwidth_Bps for a, b in pairs),
+        2 * len(alone) == len(links) and all(links[a].bandwidth_Bps == links[b].bandwidth_Bps for a, b in alone),
     )
     _check_connected(wan)
     return wan
 
 
-def _pairs(topology: Topology) -> list[tuple[int, int]]:
-    """Pair each link with one back, the fastest parallel ones together; what has none back is in no tree."""
+def _pairs(topology: Topology, kept: Collection[tuple[int, ...]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Pair links with reverse links: pairs that share no directed link, and all pairs of the other links.
+
+    A link without a reverse is in no pair.
+    """
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, ends in enumerate(topology.link_ends):
         between[ends].append(index)
-    for found in between.values():
-        found.sort(key=lambda index: topology.links[index].bandwidth_Bps, reverse=True)
-    pairs: list[tuple[int, int]] = []
-    for (one, other), found in between.items():
-        if one < other:
-            pairs += zip(found, between.get((other, one), []), strict=False)
-    return sorted(pairs, key=min)
+    alone: set[tuple[int, int]] = set()
+    crossed: set[tuple[int, int]] = set()
+    for (one, other), forth in between.items():
+        back = between.get((other, one), [])
+        if one > other or not back:
+            continue
+        best = _partners(topology, forth, back) or {(a, b) for b, a in _partners(topology, back, forth)}
+        wanted = {pair for pair in kept if topology.link_ends[pair[0]] in ((one, other), (other, one))}
+        if len(forth) == len(back) == 1:
+            alone.add((forth[0], back[0]))
+        elif best and wanted <= {tuple(sorted(pair)) for pair in best}:
+            alone |= best
+        elif len(forth) * len(back) > MAX_LINKS:
+            raise Unsupported(f"two sites have more than {MAX_LINKS:,} pairs of opposite links")
+        else:
+            crossed |= set(product(forth, back))
+    return alone, crossed
+
+
+def _partners(topology: Topology, some: Sequence[int], others: Sequence[int]) -> set[tuple[int, int]]:
+    """Match each link with a reverse one, no slower and of no larger latency; empty if impossible.
+
+    Trees that fit on the links with any reverse links then fit with these.
+    """
+    links = topology.links
+
+    def order(e: int) -> tuple[Fraction, Fraction]:
+        return -links[e].bandwidth_Bps, links[e].latency_s
+
+    waiting = sorted(others, key=order, reverse=True)
+    near: list[tuple[Fraction, int]] = []  # (latency, -number) of links back at least as fast, the longest last
+    found: set[tuple[int, int]] = set()
+    for one in sorted(some, key=order):
+        while waiting and links[waiting[-1]].bandwidth_Bps >= links[one].bandwidth_Bps:
+            insort(near, (links[waiting[-1]].latency_s, -waiting.pop()))
+        at = bisect_right(near, (links[one].latency_s, 1)) - 1
+        if at < 0:
+            return set()
+        found.add((one, -near.pop(at)[1]))  # of those short enough the longest: shorter ones remain for the next links
+    return found
 
 
 def _check_connected(wan: Wan) -> None:
-    """Reject a network in which no tree spans all sites."""
     label = components(wan.nodes, wan.tail, wan.head)
     if label.any():
         alone = int(np.flatnonzero(label)[0])

@@ -1,6 +1,6 @@
-"""One tree, exactly: shortest paths, the widest tree of a height, the lowest tree, and the minimum spanning tree.
+"""Exact single trees: shortest paths, widest tree of a height, lowest tree, minimum spanning tree.
 
-The widest tree has the largest capacity c such that the links of at least c hold a spanning tree that is low enough.
+The widest tree has the largest capacity c such that the links of at least c contain a low enough spanning tree.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .network import HeightLimit, Wan
 
 @dataclass(frozen=True, eq=False)
 class ShortestPaths:
-    """Shortest paths between sites over some links; of paths of the same length one with the fewest links.
+    """Shortest paths between sites over some links, with the fewest links among equals.
 
     Parameters
     ----------
     reach : array of int, shape (sites, sites)
-        Length of the path from one site to another, -1 where there is none.
+        Length of the path from one site to another, -1 without a path.
     before : array of int, shape (sites, sites)
         The last site before the second one on the path from the first.
     links : dict of (int, int) to int
@@ -34,11 +34,11 @@ class ShortestPaths:
     links: dict[tuple[int, int], int]
 
     def link(self, one: int, other: int) -> int:
-        """The link between neighbours."""
+        """Return the shortest link between two neighbours."""
         return self.links[one, other] if (one, other) in self.links else self.links[other, one]
 
     def sites(self, start: int, end: int) -> list[int]:
-        """The sites on the path from one to another."""
+        """List the sites on the path from one to another."""
         back = [end]
         while back[-1] != start:
             back.append(int(self.before[start, back[-1]]))
@@ -46,17 +46,7 @@ class ShortestPaths:
 
 
 def shortest_paths(wan: Wan, length: Ints, usable: Bools | None = None) -> ShortestPaths:
-    """Shortest paths between all sites, by Dijkstra's algorithm from each of them.
-
-    Parameters
-    ----------
-    wan : Wan
-        The network.
-    length : array of int, shape (links,)
-        Length of every link, at least 0.
-    usable : array of bool, shape (links,), optional
-        Links that may be taken; by default all.
-    """
+    """Compute shortest paths between all sites over usable links, by default all, by Dijkstra's algorithm."""
     order = [e for e in np.argsort(-length, kind="stable").tolist() if usable is None or usable[e]]
     # Of parallel links the last one in this order, the shortest.
     links = {(int(wan.tail[e]), int(wan.head[e])): e for e in order}
@@ -66,10 +56,10 @@ def shortest_paths(wan: Wan, length: Ints, usable: Bools | None = None) -> Short
 
 
 def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
-    """The largest bottleneck of a tree of at most the height H, and such a tree; None if no tree is low enough.
+    """Return the largest bottleneck of a tree within the height H, and such a tree.
 
-    Shortest paths from a root make the lowest tree, so a threshold will do if some site is near enough to all others:
-    tried by bisection.
+    None if no tree is low enough. Shortest paths from a root form the lowest tree, so a threshold is feasible if
+    some site is near enough to all others; thresholds are tried by bisection.
     """
     values = np.unique(wan.capacity)
     best: Ints | None = None
@@ -85,13 +75,13 @@ def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
 
 
 def low_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> Ints | None:
-    """The lowest spanning tree of some links, if it is low enough."""
+    """Return the lowest spanning tree of some links if it is low enough, else None."""
     height, tree = lowest_tree(wan, limit, usable)
     return tree if tree is not None and height <= limit.most else None
 
 
 def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints | None]:
-    """The radius of the network of some links, and a tree of shortest paths of this height; None if sites are apart."""
+    """Return the radius over some links, and a shortest-path tree of this height; None if disconnected."""
     paths = shortest_paths(wan, limit.length, usable)
     if (paths.reach < 0).any():
         return 0, None
@@ -102,7 +92,7 @@ def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints 
 
 
 def spanning_tree(wan: Wan, order: Sequence[int]) -> list[int] | None:
-    """The spanning tree that takes links in this order (Kruskal); None if they do not join all sites."""
+    """Return the first spanning tree in this order of links (Kruskal); None if there is none."""
     group = list(range(wan.nodes))
     tail, head = wan.tail.tolist(), wan.head.tolist()
     tree: list[int] = []

@@ -1,10 +1,10 @@
-"""The pricing problem of column generation: cheapest trees, lower bounds on their cost, and what prices prove.
+"""Pricing problem of column generation: cheapest trees, lower bounds on their cost, and bounds from prices.
 
-Trees of any height are priced exactly by Kruskal's algorithm, low ones by a compiled heuristic. What low trees cost
-at least: in a tree whose root r is at most H away from every site, an arc (u, v) ends at most H away:
-``d_r(u) + L_uv <= H``, where d_r is the shortest distance over all links. So no such tree is cheaper than the
-cheapest arborescence from r over these arcs (Chu and Liu, 1965; Edmonds, 1967), which is found exactly. The
-arborescence may be too high; where it is not cheaper than the trees that are known, these are proved the cheapest.
+Trees of any height are priced exactly by Kruskal's algorithm, low ones by a compiled heuristic. Lower bound for low
+trees: in a tree whose root r is at most H away from every site, an arc (u, v) ends at most H away: ``d_r(u) + L_uv
+<= H``, where d_r is the shortest distance over all links. So no such tree is cheaper than the cheapest arborescence
+from r over these arcs (Chu and Liu, 1965; Edmonds, 1967), which is found exactly. The arborescence may be too high;
+if it is not cheaper than the known trees, these are proved the cheapest.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,59 +29,71 @@ _SCALE = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Exact prices: of links, and of a tree times its bottleneck.
+    """Exact prices of carriers, and of a tree times its bottleneck.
 
     Parameters
     ----------
-    link : array of int, shape (links,)
-        w_e.
+    wan : Wan
+        The network that is priced.
+    carrier : array of int, shape (carriers,)
+        Prices of carriers; w_e of link e is the sum over its carriers.
     tree : int
-        p.
+        Price p of a tree times its bottleneck.
     """
 
-    link: Ints
+    wan: Wan
+    carrier: Ints
     tree: int
 
     @classmethod
-    def of(cls, link: Floats, tree: float) -> Prices:
-        """Round prices of a solver; any prices at least 0 prove something."""
-        scale = _SCALE / max(float(link.max(initial=0.0)), tree, 1e-300)
-        return cls(np.floor(link * scale).astype(np.int64), int(tree * scale))
+    def of(cls, wan: Wan, carrier: Floats, tree: float) -> Prices:
+        """Round prices of a solver to integers; any nonnegative prices give valid bounds."""
+        scale = _SCALE / max(float(carrier.max(initial=0.0)), tree, 1e-300)
+        return cls(wan, np.floor(carrier * scale).astype(np.int64), int(tree * scale))
 
-    def bound(self, wan: Wan, most_trees: int | None, cheapest: Fraction) -> Fraction | None:
-        """``(b.w + K p) / min_T (w(T) + p / c_T)``, which no trees exceed; None if some tree costs nothing."""
-        total = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
-        return (total + (most_trees or 0) * self.tree) / cheapest if cheapest > 0 else None
+    @cached_property
+    def link(self) -> Ints:
+        """Price w_e of every link."""
+        found: Ints = self.wan.per_link(self.carrier)
+        return found
 
-    def proves(self, wan: Wan, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
-        """The rate that at most K trees do not exceed, or as many as the smallest rate lets fit; None if unbounded."""
+    @cached_property
+    def total(self) -> int:
+        """Cost of all carriers, ``b.w``."""
+        return sum(b * w for b, w in zip(self.wan.room.tolist(), self.carrier.tolist(), strict=True))
+
+    def bound(self, most_trees: int | None, cheapest: Fraction) -> Fraction | None:
+        """Return the rate bound ``(b.w + K p) / min_T (w(T) + p / c_T)``, None if unbounded."""
+        return (self.total + (most_trees or 0) * self.tree) / cheapest if cheapest > 0 else None
+
+    def proves(self, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
+        """Return the rate bound for at most K trees, of at least the smallest rate; None if unbounded."""
         if cheapest <= 0:
             return None
-        total: int = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
         limits = [] if most_trees is None else [most_trees]
         if floor and floor * cheapest > self.tree:
-            limits.append(int(total / (floor * cheapest - self.tree)))
+            limits.append(int(self.total / (floor * cheapest - self.tree)))
         if self.tree and not limits:
             return None
-        return (total + min(limits, default=0) * self.tree) / cheapest
+        return (self.total + min(limits, default=0) * self.tree) / cheapest
 
     def cost(self, tree: Ints, threshold: int) -> Fraction:
-        """``w(T) + p / c_T``."""
+        """Compute the cost ``w(T) + p / c_T`` of a tree."""
         return int(self.link[tree].sum()) + Fraction(self.tree, threshold)
 
 
 @dataclass(frozen=True, eq=False)
 class PricedTree:
-    """A tree with the threshold at which it is used, and its cost.
+    """Tree with the threshold at which it is used, and its cost.
 
     Parameters
     ----------
     tree : array of int
-        Links.
+        Numbers of the tree's links.
     threshold : int
-        No link of the tree has a smaller capacity.
+        Lower bound on the capacities of the tree's links.
     cost : Fraction
-        ``w(T) + p / c_T``.
+        Cost of the tree, ``w(T) + p / c_T``.
     """
 
     tree: Ints
@@ -89,13 +102,13 @@ class PricedTree:
 
 
 def thresholds(wan: Wan, prices: Prices, floor: int) -> list[int]:
-    """The bottlenecks to try: every capacity if trees have a price, else the smallest alone."""
+    """List the bottlenecks to try: every capacity if trees have a price, else only the smallest."""
     values = sorted({int(c) for c in wan.capacity if c >= floor})
     return values if prices.tree else values[:1]
 
 
 def cheapest_trees(wan: Wan, prices: Prices, floor: int) -> Iterator[PricedTree]:
-    """The cheapest tree of every bottleneck: the cheapest of these is the cheapest of all."""
+    """Yield the cheapest tree of every bottleneck; the cheapest of these is the cheapest of all."""
     order = np.argsort(prices.link, kind="stable")
     for threshold in thresholds(wan, prices, floor):
         found = spanning_tree(wan, order[wan.capacity[order] >= threshold].tolist())
@@ -106,14 +119,14 @@ def cheapest_trees(wan: Wan, prices: Prices, floor: int) -> Iterator[PricedTree]
 
 
 def cheapest_of(wan: Wan, prices: Prices, trees: Ints, bottleneck: Ints) -> Fraction:
-    """The least cost of these trees."""
+    """Return the least cost of these trees."""
     cost = prices.link[trees].sum(axis=1)
     least = {int(c): int(cost[bottleneck == c].min()) for c in np.unique(bottleneck)}
     return min(w + Fraction(prices.tree, c) for c, w in least.items())
 
 
 def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Iterator[PricedTree]:
-    """Cheap trees of at most the height H for every root and bottleneck; the cheapest may not be among them."""
+    """Yield cheap trees within the height H for every root and bottleneck, not necessarily the cheapest."""
     rows = np.empty((wan.nodes, wan.nodes - 1), dtype=np.int64)
     for threshold in thresholds(wan, prices, floor):
         usable = np.flatnonzero(wan.capacity >= threshold)
@@ -126,11 +139,11 @@ def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Itera
 
 @kernel
 def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, nodes: int, rows: Any) -> int:
-    """Write a cheap low tree for every root that has one: Prim's algorithm, else shortest paths, then other parents."""
+    """Write a cheap low tree per root: Prim's, else of shortest paths, then improved; return their number."""
     into, depth = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     count = 0
     for root in range(nodes):
-        if not grown(root, tail, head, price, usable, length, most, into, depth, True) and not grown(
+        if not grow_tree(root, tail, head, price, usable, length, most, into, depth, True) and not grow_tree(
             root, tail, head, price, usable, length, most, into, depth, False
         ):
             continue
@@ -145,10 +158,10 @@ def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most
 
 
 @kernel
-def grown(
+def grow_tree(
     root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any, cheap: bool
 ) -> bool:
-    """Grow a tree from its root by the cheapest link not too far out, or by the nearest site; whether it spans."""
+    """Grow a tree within the height by the cheapest link or nearest site; return True if it spans."""
     depth[:] = -1
     into[:] = -1
     depth[root] = 0
@@ -173,7 +186,7 @@ def grown(
 def improve(
     root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any
 ) -> None:
-    """Hang subtrees to cheaper parents as long as the height allows."""
+    """Move subtrees to cheaper parents as long as the height allows."""
     n = len(into)
     below = np.empty(n, np.int64)
     for _ in range(4 * n):
@@ -192,7 +205,7 @@ def improve(
 
 @kernel
 def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
-    """Whether u is not in the subtree of v."""
+    """Check that u is not in the subtree of v."""
     while u not in (root, v):
         u = tail[into[u]] + head[into[u]] - u
     return u != v
@@ -200,7 +213,7 @@ def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
 
 @kernel
 def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any, below: Any) -> None:
-    """Write the length from every site to its farthest leaf; links without length need several rounds."""
+    """Compute the distance from every site to its farthest leaf; links of length 0 need several rounds."""
     below[:] = 0
     changed = True
     while changed:
@@ -215,7 +228,7 @@ def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: 
 
 @kernel
 def depths(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any) -> None:
-    """Write the length from the root to every site."""
+    """Compute the distance from the root to every site."""
     depth[:] = -1
     depth[root] = 0
     left = True
@@ -231,28 +244,14 @@ def depths(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any) 
 
 
 class Arborescences:
-    """Bounds on the cost of low trees.
-
-    Parameters
-    ----------
-    wan, limit
-        The network, and the height of the trees.
-    floor : int
-        Smallest capacity of a link that is used, in units.
-    """
+    """Lower bounds on the cost of low trees over links of capacity at least ``floor``."""
 
     def __init__(self, wan: Wan, limit: HeightLimit, floor: int) -> None:
         self.wan, self.limit, self.floor = wan, limit, floor
         self.reach: dict[int, Any] = {}
 
     def least(self, prices: Prices) -> Fraction:
-        """A number that no low tree costs less than: of every bottleneck that counts, its cheapest arborescence.
-
-        Parameters
-        ----------
-        prices : Prices
-            Of links, and of trees.
-        """
+        """Return a lower bound on the cost of low trees over all bottlenecks, 0 if there are none."""
         wan, limit = self.wan, self.limit
         least: Fraction | None = None
         for threshold in thresholds(wan, prices, self.floor):
@@ -277,7 +276,7 @@ class Arborescences:
 
 @kernel
 def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
-    """The cost of the cheapest arborescence over all roots that are near enough to every site; -1 if there is none."""
+    """Return the cost of the cheapest arborescence over roots near enough to every site, or -1."""
     nodes, m = len(reach), len(tail)
     start, end, cost = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64), np.empty(2 * m, np.int64)
     best = -1
@@ -299,10 +298,10 @@ def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: in
 
 @kernel
 def arborescence(root: int, nodes: int, start: Any, end: Any, cost: Any) -> int:
-    """The cost of the cheapest arborescence from a root that reaches all; arcs are overwritten.
+    """Return the cost of the cheapest spanning arborescence from a root; arcs are overwritten.
 
-    Every site takes its cheapest arc; a cycle of these becomes one site, into which an arc costs what it costs more
-    than the one it replaces.
+    Every site takes its cheapest arc; a cycle of these is contracted to one site, and an arc into it costs the
+    difference to the arc that it replaces.
     """
     total = 0
     while True:

@@ -1,6 +1,6 @@
-"""Trees as rows of links: heights and roots, exact rates, the packing that is the answer, and its measures.
+"""Trees as rows of links: heights and roots, exact rates, the resulting packing, and its measures.
 
-A tree is its n - 1 links; a link is ``tail[e]``, ``head[e]``. Heights are found by compiled loops.
+A tree is its n - 1 links; link e joins ``tail[e]`` and ``head[e]``. Heights are computed by compiled loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAR = np.int64(2**62)
 
 @kernel
 def draw(state: Any, limit: int) -> int:
-    """Draw a number below a limit (SplitMix64)."""
+    """Draw a number from 0 to ``limit - 1`` (SplitMix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -35,7 +35,7 @@ def draw(state: Any, limit: int) -> int:
 
 @kernel
 def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, far: Any, hop: Any) -> None:
-    """Write lengths and hops from a site to all others along a tree; ``links`` are in any order."""
+    """Compute lengths and hops from a site to all others along a tree; ``links`` are in any order."""
     far[:] = -1
     far[start], hop[start] = 0, 0
     found = True
@@ -51,7 +51,7 @@ def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, fa
 
 @kernel
 def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
-    """The root of a tree that makes it lowest, the first of several, and the height from there."""
+    """Return the root that makes a tree lowest, the first of several, and the height."""
     far, hop = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     best, height = np.int64(0), FAR
     for start in range(nodes):
@@ -63,7 +63,7 @@ def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
 
 @kernel
 def centres(trees: Any, tail: Any, head: Any, length: Any, nodes: int, roots: Any, heights: Any) -> None:
-    """Write the best root and the height of every tree."""
+    """Compute the best root and the height of every tree."""
     for i in range(len(trees)):
         roots[i], heights[i] = centre(trees[i], tail, head, length, nodes)
 
@@ -82,7 +82,7 @@ class RatedTrees:
     Parameters
     ----------
     trees : array of int, shape (trees, sites - 1)
-        Links of every tree.
+        Links of every tree, in any order.
     rates : tuple of Fraction
         Rate of every tree, greater than 0, in units of capacity.
     """
@@ -97,33 +97,33 @@ class RatedTrees:
 
 
 def distinct(trees: Ints) -> Ints:
-    """Sort the links of every tree, and leave out doubles; the first of them stays in its place."""
+    """Sort the links of every tree, and drop duplicates, keeping the first of each."""
     rows = np.sort(trees, axis=1)
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]
 
 
 def bottlenecks(wan: Wan, trees: Ints) -> Ints:
-    """``c_i``, the smallest capacity of each tree's links."""
+    """Return ``c_i``, the smallest capacity of each tree's links."""
     found: Ints = wan.capacity[trees].min(axis=1, initial=np.iinfo(np.int64).max)
     return found
 
 
 def within_reach(wan: Wan, trees: Ints) -> Wan:
-    """Leave links no more capacity than all trees together could use, so that numbers are as large as their rates."""
+    """Reduce capacities to what all trees together could use, which keeps numbers small."""
     most = sum(bottlenecks(wan, trees).tolist())
-    return wan if most >= wan.capacity.max(initial=0) else replace(wan, capacity=np.minimum(wan.capacity, most))
+    return wan if most >= wan.room.max(initial=0) else replace(wan, room=np.minimum(wan.room, most))
 
 
 def heights_of(wan: Wan, limit: HeightLimit, trees: Ints) -> tuple[Ints, Ints]:
-    """The best root of every tree, and its height from there."""
+    """Return the best root of every tree, and its height from there."""
     roots, heights = (np.zeros(len(trees), dtype=np.int64) for _ in range(2))
     centres(trees, wan.tail, wan.head, limit.length, wan.nodes, roots, heights)
     return roots, heights
 
 
 def heights_from(wan: Wan, length: Ints, trees: Ints, roots: Sequence[int]) -> tuple[Ints, Ints]:
-    """Height of every tree from its root, as a sum of lengths and in hops."""
+    """Return the height of every tree from its root, as a sum of lengths and in hops."""
     far, hop = (np.empty(wan.nodes, np.int64) for _ in range(2))
     lengths, hops = (np.empty(len(trees), np.int64) for _ in range(2))
     for i, (tree, root) in enumerate(zip(trees, roots, strict=True)):
@@ -138,20 +138,16 @@ def low_enough(wan: Wan, limit: HeightLimit, trees: Ints) -> Ints:
 
 
 def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: Fraction | int = 0) -> RatedTrees:
-    """Make rates of a solver exact: simple fractions where these fit, else cut down until no link is overloaded.
+    """Convert rates of a solver to exact ones: simple fractions if these fit, else reduced until they do.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
-    trees : array of int
-        The trees.
     rates : sequence of float
-        Rates in units of capacity that are right but for rounding.
+        Rates in units of capacity, correct up to rounding.
     floor : Fraction or int
-        Smallest rate of a tree; trees below it are left out, as are those without any.
+        Smallest rate of a tree; trees below it are dropped, as are those of rate 0.
     """
-    largest = float(within_reach(wan, trees).capacity.max(initial=1))
+    largest = float(within_reach(wan, trees).room.max(initial=1))
     kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
     trees = trees[kept]
     simple = [max(Fraction(floor), Fraction(float(rates[i])).limit_denominator(_SIMPLE)) for i in kept]
@@ -172,33 +168,33 @@ def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: F
     return RatedTrees(trees, tuple(cut))
 
 
-def filled(wan: Wan, rated: RatedTrees) -> RatedTrees:
-    """Raise all rates by the same factor until a link is full."""
+def fill_bottleneck(wan: Wan, rated: RatedTrees) -> RatedTrees:
+    """Scale all rates by a common factor until a link is full."""
     share = excess(wan, rated.trees, rated.rates)
     return rated if share in (0, 1) else RatedTrees(rated.trees, tuple(rate / share for rate in rated.rates))
 
 
 def excess(wan: Wan, trees: Ints, rates: Sequence[Fraction]) -> Fraction:
-    """The largest load of a link over its capacity."""
-    load = [Fraction(0)] * len(wan)
+    """Return the largest ratio of a carrier's load to its capacity."""
+    load = [Fraction(0)] * len(wan.room)
     for tree, rate in zip(trees.tolist(), rates, strict=True):
-        for e in tree:
-            load[e] += rate
-    return max((a / b for a, b in zip(load, wan.capacity.tolist(), strict=True)), default=Fraction(0))
+        for c in wan.carriers(tree):
+            load[c] += rate
+    return max((a / b for a, b in zip(load, wan.room.tolist(), strict=True)), default=Fraction(0))
 
 
 def in_order(rated: RatedTrees) -> RatedTrees:
-    """Put the fastest trees first."""
+    """Sort trees by decreasing rate."""
     order = sorted(range(len(rated.rates)), key=lambda i: (-rated.rates[i], rated.trees[i].tolist()))
     return RatedTrees(rated.trees[order], tuple(rated.rates[i] for i in order))
 
 
 def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> TreePacking:
-    """The packing that reduces to roots and broadcasts back; data in proportion to the rates (section III-B)."""
+    """Build the packing that reduces to roots and broadcasts back, with data proportional to rates (section III-B)."""
     scale = lcm(*(rate.denominator for rate in rated.rates))
     units = [int(rate * scale) for rate in rated.rates]
     size = instance.demand.size_bytes if instance.demand is not None else Fraction(0)
-    edges = [rooted(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
+    edges = [links_from_root(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
     parent, child, out, back = (
         np.array([edge for tree in edges for edge in tree], dtype=np.int64).reshape(-1, 4).T.copy()
     )
@@ -217,8 +213,8 @@ def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> Tre
     return replace(forth, kind=TreeKind.BOTH, reduction=replace(forth, kind=TreeKind.IN, path_links=back))
 
 
-def rooted(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int, int, int, int]]:
-    """The links of a tree from the root on: parent, child, the directed link there and the one back."""
+def links_from_root(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int, int, int, int]]:
+    """List the links of a tree from the root on: parent, child, directed link there and back."""
     near: dict[int, list[tuple[int, int, int]]] = {site: [] for site in range(wan.nodes)}
     for e in tree:
         a, b, forth, back = int(wan.tail[e]), int(wan.head[e]), int(wan.forth[e]), int(wan.back[e])
@@ -237,13 +233,13 @@ def rooted(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int, int, int
 
 
 def fanout(wan: Wan, tree: Sequence[int], root: int) -> int:
-    """The largest number of children of a site."""
-    parents = [parent for parent, *_ in rooted(wan, tree, root)]
+    """Return the largest number of children of a site."""
+    parents = [parent for parent, *_ in links_from_root(wan, tree, root)]
     return max(parents.count(site) for site in set(parents))
 
 
 def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, Any]:
-    """A rate in the units of reports: in bytes per second, over ``N`` and over what no schedule exceeds."""
+    """Return a rate in B/s, over ``N``, and over the ceiling of any schedule."""
     return {
         "allreduce_rate_Bps": float(rate * wan.unit_Bps),
         "normalized_throughput": float(rate / wan.normaliser),
@@ -253,7 +249,7 @@ def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, An
 
 
 def measures_of_trees(wan: Wan, rated: RatedTrees, roots: Sequence[int]) -> dict[str, Any]:
-    """Heights in hops and in latency, and the most children of a site; every tree counts once."""
+    """Measure heights in hops and latency, and the most children of a site; every tree counts once."""
     lengths, hops = heights_from(wan, wan.latency_ns, rated.trees, roots)
     heights: list[int] = hops.tolist()
     fanouts = [fanout(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots, strict=True)]

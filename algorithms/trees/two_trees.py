@@ -1,12 +1,12 @@
-"""Two trees of any height, exactly and in polynomial time.
+"""Two best trees of any height, exactly and in polynomial time.
 
 For rates r1 >= r2 a link may be in both trees if ``b_e >= r1 + r2``, in either if ``b_e >= r1``, and only in the
-second if ``b_e >= r2``. Two spanning trees like that are two disjoint bases of the union of two graphic matroids in
-which links of the first kind stand twice.
+second if ``b_e >= r2``. Two such spanning trees are two disjoint bases of the union of two graphic matroids in
+which links of the first kind occur twice.
 
-At an optimum two of ``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the smallest rate allowed). Larger rates
-never help two trees to exist, so that for each rate that is a capacity the other one is found by bisection over its
-candidates.
+At an optimum two of ``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the smallest allowed rate). Larger
+rates never help two trees to exist, so that for each rate that is a capacity the other one is found by bisection
+over its candidates.
 """
 
 from __future__ import annotations
@@ -24,23 +24,10 @@ from .trees import RatedTrees
 
 
 def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) -> RatedTrees | None:
-    """The two trees with the largest sum of rates.
+    """Return the two trees with the largest sum of rates; None if none exist or the budget ended.
 
-    Parameters
-    ----------
-    wan : Wan
-        The network.
-    widest : int
-        The largest rate of one tree, as of :func:`.one_tree.widest_tree`.
-    budget : Budget
-        If it ends, there is no answer.
-    floor : Fraction or int
-        Smallest rate that a tree may have, in units.
-
-    Returns
-    -------
-    RatedTrees or None
-        The two trees; None if there are none of such rates, or the budget ended.
+    ``widest`` is the largest rate of one tree, from :func:`.one_tree.widest_tree`; ``floor`` the smallest of any,
+    in units.
     """
     capacities = sorted({int(c) for c in wan.capacity} | ({floor} if floor else set()))
     least = floor or 1
@@ -69,7 +56,7 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) 
 def two_trees(
     wan: Wan, first: Fraction | int, second: Fraction | int, budget: Budget
 ) -> tuple[list[int], list[int]] | None:
-    """Two spanning trees of these rates, the first one at least the second; None if there are none, or no time."""
+    """Find spanning trees of rates ``first >= second``; None if there are none, or the budget ended."""
     # What stands twice can be in either forest only once, since its copies are parallel.
     link = np.concatenate([np.arange(len(wan)), np.flatnonzero(wan.capacity >= ceil(first + second))])
     allowed = np.array([wan.capacity[link] >= ceil(rate) for rate in (first, second)])

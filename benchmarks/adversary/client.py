@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import cwb
-from cwb.benchmarks.adversary.fault import Fault
+from cwb.benchmarks.adversary.fault import Fault, compared
 from cwb.core.errors import CwbError
 from cwb.harness import Request, run
 from cwb.schedules import verdict_of
@@ -87,7 +87,7 @@ class Answered:
         return self.record is not None and self.record.objective is not None and self.record.verified is not False
 
     @property
-    def told(self) -> str:
+    def outcome_text(self) -> str:
         """Status, objective and bound in a line."""
         if self.record is None:
             return self.crash or self.refused or "nothing"
@@ -135,7 +135,7 @@ def conduct(solved: Answered, defect: int | None = None) -> list[Fault]:
     found: list[Fault] = []
 
     def add(kind: str, known: str) -> None:
-        found.append(Fault(kind, solved.question, solved.told, known, defect))
+        found.append(Fault(kind, solved.question, solved.outcome_text, known, defect))
 
     if solved.crash:
         add("internal error", "an answer or a reason")
@@ -156,24 +156,30 @@ def claims(solved: Answered, best: Fraction | float | None, what: str, defect: i
     record = solved.record
     if record is None or record.status in ("unsupported", "error"):
         return []
+    compared()
     known = f"{what}: {best if best is None else float(best)!r}"
     if best is None:
-        return [Fault("answer to what has none", solved.question, solved.told, known, defect)] if solved.found else []
+        return (
+            [Fault("answer to what has none", solved.question, solved.outcome_text, known, defect)]
+            if solved.found
+            else []
+        )
     if record.status == "infeasible":
-        return [Fault("feasible called infeasible", solved.question, solved.told, known, defect)]
+        return [Fault("feasible called infeasible", solved.question, solved.outcome_text, known, defect)]
     found: list[Fault] = []
     top = float(best) * (1 + ROUNDING)
     if record.status == "optimal" and record.objective is not None and record.objective > top:
-        found.append(Fault("better than optimal", solved.question, solved.told, known, defect))
+        found.append(Fault("better than optimal", solved.question, solved.outcome_text, known, defect))
     elif record.bound is not None and record.bound > top and record.verified is not False:
-        found.append(Fault("bound above an answer", solved.question, solved.told, known, defect))
+        found.append(Fault("bound above an answer", solved.question, solved.outcome_text, known, defect))
     return found
 
 
 def impossible(solved: Answered, least: Fraction | float, what: str, defect: int | None = None) -> list[Fault]:
     """Hold an objective against a lower bound that is known."""
+    compared(solved.found)
     if solved.found and solved.record.objective < float(least) * (1 - ROUNDING):
-        return [Fault("below a bound", solved.question, solved.told, f"{what}: {float(least)!r}", defect)]
+        return [Fault("below a bound", solved.question, solved.outcome_text, f"{what}: {float(least)!r}", defect)]
     return []
 
 

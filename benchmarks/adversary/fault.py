@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+#: Comparisons of the case that runs, in the process that it runs in.
+_NUMBERS: Counter[str] = Counter()
+
+
+def compared(number: int = 1) -> None:
+    """Count comparisons of an answer with an oracle."""
+    _NUMBERS["comparisons"] += number
+
+
+def counted() -> int:
+    """Give the comparisons since the last call."""
+    return _NUMBERS.pop("comparisons", 0)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from cwb.benchmarks.adversary.networks import connected_pairs
 from cwb.benchmarks.adversary.replay import ReplayGrid, Send, grid_of
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
 from cwb.core.timing import BandwidthChange, Semantics, Timing
@@ -35,7 +35,7 @@ class MadeSchedule:
         """Epochs until the last arrival."""
         return max((send.end for send in self.sends), default=0)
 
-    def timed(self) -> Schedule:
+    def to_schedule(self) -> Schedule:
         """It on the grid of the instance."""
         start, end = (np.array([float(getattr(s, at) * self.unit_s) for s in self.sends]) for at in ("start", "end"))
         return Schedule(self.instance.sha256, self.chunks, self._sends(), start, end)
@@ -90,7 +90,7 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> MadeSchedule:
         for x, y in ((a, b), (b, a)):
             links.append(Link(nodes[x].name, nodes[y].name, both, late * epoch))
     parts = 1 if kind in ("broadcast", "reduce") else count
-    demand = Demand(CollectiveKind(kind), Fraction(parts * chunks_each), chunks_each)
+    demand = Demand(collective_named(kind), Fraction(parts * chunks_each), chunks_each)
     timing = Timing(Semantics.STORE_AND_FORWARD, epoch, fluid)
     if not fluid and random.random() < 0.2:
         first = random.randrange(4)
@@ -105,7 +105,7 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> MadeSchedule:
     grid = grid_of(instance, Fraction(1))
     if fluid:
         grid = replace(grid, window=(1,) * len(links), delay=tuple(1 + ceil(late) for _ in links))
-    groups, rows = _chunks(kind, count, chunks_each)
+    groups, rows = chunks_of(kind, count, chunks_each)
     chunks = Chunks(
         np.ones(len(rows), dtype=np.int64),
         Fraction(1),
@@ -116,7 +116,7 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> MadeSchedule:
     return MadeSchedule(instance, chunks, _flood(random, instance, grid, groups, rows, count), epoch)
 
 
-def _chunks(kind: str, count: int, each: int) -> tuple[tuple[tuple[int, ...], ...], list[tuple[int, int, bool]]]:
+def chunks_of(kind: str, count: int, each: int) -> tuple[tuple[tuple[int, ...], ...], list[tuple[int, int, bool]]]:
     """Groups, and (holders, needers, whether summed) of all chunks."""
     everyone = count
     groups = (*((i,) for i in range(count)), tuple(range(count)))
@@ -161,7 +161,7 @@ def _flood(
         Send(s.chunk, s.target, s.source, True, tuple(back[e] for e in reversed(s.links)), last - s.end, last - s.start)
         for s in forward
     ]
-    if instance.demand is None or instance.demand.collective is not CollectiveKind.ALL_REDUCE:
+    if instance.demand is None or instance.demand.collective is not Collective.ALL_REDUCE:
         return reduced
     return reduced + [replace(s, start=s.start + last, end=s.end + last) for s in forward]
 
@@ -234,7 +234,7 @@ def in_switch(random: Random) -> MadeSchedule:
     limit = random.choice((None, Fraction(0), Fraction(0)))
     nodes = (*(Node(str(i)) for i in range(count)), Node("s", NodeKind.SWITCH, True, limit))
     links = tuple(Link(a, b, Fraction(1)) for i in range(count) for a, b in ((str(i), "s"), ("s", str(i))))
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(count * each), each)
+    demand = Demand(Collective.ALL_REDUCE, Fraction(count * each), each)
     instance = Instance("made", Topology(nodes, links), demand, timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1)))
     total = count * each
     one, zero = np.ones(total, dtype=np.int64), np.zeros(total, dtype=np.int64)

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.fault import Campaign, Fault, counted
 
 #: Seconds on the wall after which a case that uses no processor is given up.
 PATIENCE_S = 900
@@ -23,12 +23,13 @@ MEMORY_BYTES = 16 * 2**30
 
 
 class Done(NamedTuple):
-    """A case that has been run, and its processor seconds."""
+    """A case that has been run, its processor seconds, and how often it compared."""
 
     campaign: str
     seed: int
     faults: list[Fault]
     seconds: float
+    comparisons: int = 0
 
 
 def run(
@@ -138,9 +139,10 @@ def _serve(pipe: Connection) -> None:
         for seed in seeds:
             began = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, campaign.cpu_s)
+            counted()  # what a case before it left
             faults = _case(campaign, seed)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.send(Done(name, seed, faults, time.process_time() - began))
+            pipe.send(Done(name, seed, faults, time.process_time() - began, counted()))
 
 
 def _case(campaign: Campaign, seed: int) -> list[Fault]:

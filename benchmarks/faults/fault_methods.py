@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 from cwb.core.budget import Incumbent
-from cwb.core.method import Method, Outcome
+from cwb.core.method import Method
+from cwb.core.outcome import Outcome
 from cwb.harness import registry
 from cwb.heuristics.textbook.rings import RING
 

@@ -31,7 +31,7 @@ import cwb
 import numpy as np
 from cwb.core.answers import Answer, Placement
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Topology
 from cwb.core.trees import TreeKind, TreePacking
@@ -93,7 +93,7 @@ class Row:
         if self.program == "eplb":
             return instance
         size = instance.npus * CHUNK if self.program == "tacos" else self.size
-        return instance.with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(size)))
+        return instance.with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(size)))
 
 
 #: An all-gather of 25 KB a GPU in epochs of 1 µs, the slowest link's, of which 5 are the most that the licence allows.

@@ -8,24 +8,24 @@ from pathlib import Path
 BOXES = [
     ("cli", "commands: arguments and printing", 0, 900, 0, 0, "#e8edf3"),
     ("api", "what import cwb offers: verbs, graphs and tables, plots of answers", 0, 900, 1, 1, "#e8edf3"),
-    ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 2, 2, "#e8edf3"),
-    ("reports", "records to tables|and plots", 730, 900, 2, 5, "#f3ecdf"),
-    ("heuristics", "methods without a proof of their own", 0, 350, 3, 3, "#dfeee5"),
-    ("models", "exact methods and|their Pyomo models", 0, 205, 4, 4, "#dfeee5"),
-    ("finder", "which network|to build", 215, 350, 4, 4, "#dfeee5"),
-    ("algorithms", "combinatorial engines: arrays in, arrays out", 0, 350, 5, 5, "#dfeee5"),
-    ("solvers", "adapters: HiGHS,|Gurobi, SCIP", 360, 490, 3, 5, "#ece4f1"),
-    ("exchange", "files of other programs", 500, 720, 3, 3, "#ece4f1"),
-    ("instances", "loader,|generators", 500, 605, 4, 5, "#ece4f1"),
-    ("schedules", "verifier,|simulators,|bounds", 615, 720, 4, 5, "#ece4f1"),
-    ("core", "vocabulary: instance, schedule, bound, method, solver, record", 0, 900, 6, 6, "#e8edf3"),
+    ("studies", "questions that take many solves: advice, repair, failures, topologies", 0, 900, 2, 2, "#e8edf3"),
+    ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 3, 3, "#e8edf3"),
+    ("reports", "records to tables|and plots", 730, 900, 3, 6, "#f3ecdf"),
+    ("heuristics", "methods without a proof of their own", 0, 350, 4, 4, "#dfeee5"),
+    ("models", "exact methods and their Pyomo models", 0, 350, 5, 5, "#dfeee5"),
+    ("algorithms", "combinatorial engines: arrays in, arrays out", 0, 350, 6, 6, "#dfeee5"),
+    ("solvers", "adapters: HiGHS,|Gurobi, SCIP", 360, 490, 4, 6, "#ece4f1"),
+    ("exchange", "files of other programs", 500, 720, 4, 4, "#ece4f1"),
+    ("instances", "loader,|generators", 500, 605, 5, 6, "#ece4f1"),
+    ("schedules", "verifier,|simulators,|bounds", 615, 720, 5, 6, "#ece4f1"),
+    ("core", "vocabulary: instance, schedule, bound, method, solver, record", 0, 900, 7, 7, "#e8edf3"),
 ]
 ROW, GAP, EDGE = 74, 10, 8
 
 
 def svg() -> str:
     """The figure."""
-    height = 7 * ROW + 6 * GAP + 2 * EDGE
+    height = 8 * ROW + 7 * GAP + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {900 + 2 * EDGE} {height}" role="img"'
         ' font-family="Helvetica, Arial, sans-serif" text-anchor="middle" fill="#1b2430">',

@@ -25,7 +25,7 @@ def supports(instance):
     demand = instance.demand
     if not isinstance(instance.network, Topology):
         return "the network has no links; expected an explicit network such as torus(3,3)"
-    if demand is None or demand.collective.value != "all_gather" or demand.ranks is not None or instance.also:
+    if demand is None or demand.collective.name != "all_gather" or demand.ranks is not None or instance.also:
         return "expected one all_gather of all ranks"
     if not {*instance.network.rank_nodes} <= linked(instance.network):
         return "a rank has no links; expected a connected network"

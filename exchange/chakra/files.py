@@ -7,8 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError, located
-from .schema import COLL, INTEGERS, LAST_TYPE, RECV, SEND, VERSION, decoded, framed, messages, unframed
+from ...core.errors import InputError, locate_errors
+from .schema import (
+    COLL,
+    INTEGERS,
+    LAST_TYPE,
+    RECV,
+    SEND,
+    VERSION,
+    decode_message,
+    frame_message,
+    messages,
+    split_messages,
+)
 from .trace import ADDED, KEPT, PASSED, Node, Trace
 
 #: Bytes of all files, and nodes with what they wait for: an all-gather of 1,024 ranks around a ring has 2,095,104.
@@ -21,9 +32,9 @@ _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
 
 def file_of(trace: Trace, rank: int) -> bytes:
-    """The file of a rank."""
+    """Encode the file of a rank."""
     kinds = messages()
-    parts = [framed(kinds.metadata(version=VERSION))]
+    parts = [frame_message(kinds.metadata(version=VERSION))]
     for node in trace.ranks[rank]:
         message = kinds.node(id=node.id, name=node.name, type=node.type, data_deps=node.after)
         if node.type in (SEND, RECV):
@@ -39,18 +50,18 @@ def file_of(trace: Trace, rank: int) -> bytes:
             )
             for name, value in known.items():
                 _attribute(message, name, value)
-        parts.append(framed(message))
+        parts.append(frame_message(message))
     return b"".join(parts)
 
 
 def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
-    """The file of a rank whose only work is one collective of all ranks, by its number in the schema."""
+    """Encode the file of a rank whose only work is one collective, by its number in the schema."""
     kinds = messages()
     message = kinds.node(id=0, name=name, type=COLL)
     message.attr.add(name="is_cpu_op", bool_val=False)
     _attribute(message, "comm_type", collective)
     _attribute(message, "comm_size", size_bytes)
-    return framed(kinds.metadata(version=VERSION)) + framed(message)
+    return frame_message(kinds.metadata(version=VERSION)) + frame_message(message)
 
 
 def _attribute(message: Any, name: str, value: int) -> None:
@@ -63,15 +74,15 @@ def read_trace(folder: Path) -> Trace:
     Raises
     ------
     InputError
-        If the folder has not exactly one file for every rank from 0, they are larger than :data:`MAX_BYTES`, or one is no
-        file of Chakra, or has a node that is no send, receive or work of its own rank.
+        If the folder has not exactly one file for every rank from 0, the files are larger than :data:`MAX_BYTES`, or
+        one is no file of Chakra, or has a node that is no send, receive or work of its own rank.
     """
     paths = _paths(folder)
     left = MAX_BYTES
     nodes: list[tuple[Node, ...]] = []
     room = [MAX_NODES, MAX_DEPENDENCES]
     for rank, path in enumerate(paths):
-        with located(source=str(path)):
+        with locate_errors(source=str(path)):
             raw = _read(path, left)
             left -= len(raw)
             nodes.append(tuple(_nodes(raw, rank, len(paths), room)))
@@ -79,7 +90,7 @@ def read_trace(folder: Path) -> Trace:
 
 
 def _paths(folder: Path) -> list[Path]:
-    """The file of every rank."""
+    """Return the file of every rank."""
     found: dict[int, Path] = {}
     prefixes: set[str] = set()
     for path in sorted(folder.glob("*.et")):
@@ -88,9 +99,9 @@ def _paths(folder: Path) -> list[Path]:
             raise InputError("expected a name such as PREFIX.0.et, with the rank", source=str(path))
         prefixes.add(match[1])
         found[int(match[2])] = path
-    with located(source=str(folder)):
+    with locate_errors(source=str(folder)):
         if not found:
-            raise InputError("has no file that ends in .et")
+            raise InputError("has no .et file")
         if len(prefixes) > 1:
             first, second, *_ = sorted(prefixes)
             raise InputError(f"has files of {first!r} and of {second!r}; expected those of one trace")
@@ -115,18 +126,18 @@ def _read(path: Path, most: int) -> bytes:
 
 
 def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]:
-    """Nodes of a file; ``room`` is what is left of nodes and dependences."""
+    """Yield the nodes of a file; ``room`` holds the remaining numbers of nodes and dependences."""
     kinds = messages()
     known: dict[int, int] = {}  # numbers, each of which is kept once
     number = -1
-    for number, content in enumerate(unframed(raw)):
-        with located(place=f"message {number}"):
+    for number, content in enumerate(split_messages(raw)):
+        with locate_errors(place=f"message {number}"):
             if number == 0:
-                decoded(kinds.metadata, content)
+                decode_message(kinds.metadata, content)
                 continue
-            node = _node(decoded(kinds.node, content), rank, ranks)
+            node = _node(decode_message(kinds.node, content), rank, ranks)
             if node.id in known:
-                raise InputError(f"node {node.id} is there twice")
+                raise InputError(f"node {node.id} is defined twice")
             known[node.id] = node.id
             node = node._replace(after=tuple([known.get(before, before) for before in node.after]))
             room[0] -= 1
@@ -139,18 +150,18 @@ def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]
 
 
 def _node(message: Any, rank: int, ranks: int) -> Node:
-    """A node of a message."""
+    """Convert a message to a node."""
     name = f"node {message.id}"
     if not 0 < message.type <= LAST_TYPE:
         raise InputError(f"{name} has type {message.type}; expected 1 to {LAST_TYPE}")
     if message.type == COLL:
-        raise InputError(f"{name} is a whole collective; expected the sends and receives that it consists of")
+        raise InputError(f"{name} is a whole collective; expected its sends and receives")
     after = tuple({*message.data_deps, *message.ctrl_deps})
     if message.type not in (SEND, RECV):
         return Node(message.id, message.type, after)
     values = {one.name: _integer(one) for one in message.attr}
     own, other = ("comm_src", "comm_dst") if message.type == SEND else ("comm_dst", "comm_src")
-    peer, tag, size = (_required(values, key, name) for key in (other, "comm_tag", "comm_size"))
+    peer, tag, size = (_require_value(values, key, name) for key in (other, "comm_tag", "comm_size"))
     if not 0 <= peer < ranks:
         raise InputError(f"{name} has {other} {peer}; expected a rank from 0 to {ranks - 1}")
     if values.get(own, rank) != rank:
@@ -164,14 +175,14 @@ def _node(message: Any, rank: int, ranks: int) -> Node:
 
 
 def _integer(attribute: Any) -> int | None:
-    """Value of an attribute, if it is an integer of any kind."""
+    """Return the value of an attribute, if it is an integer of any kind."""
     kind = attribute.WhichOneof("value")
     if kind is None or kind.removesuffix("_val") not in INTEGERS:
         return None
     return int(getattr(attribute, kind))
 
 
-def _required(values: dict[str, int | None], key: str, name: str) -> int:
+def _require_value(values: dict[str, int | None], key: str, name: str) -> int:
     value = values.get(key)
     if value is None:
         raise InputError(f"{name} has no integer {key}")

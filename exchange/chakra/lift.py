@@ -1,10 +1,10 @@
 """Traces as schedules in steps, so that they are verified, timed, drawn and compared like any other.
 
-Traces that cwb has written say of which chunk a message is and what becomes of it. Others say how large their messages are
-and what each waits for, and nothing of their data. With the collective that a trace is said to be, the data follows: what a
-rank sends on after a receive is what it has received, so that messages that wait for one another in this way are of one
-chunk, and sends that wait for no receive are of the rank's own data. In a sum, a rank adds what it has no part of yet, and
-takes what has all of its own. Whether the result is the collective is for the verifier to say.
+Traces written by cwb name the chunk of each message and its use. Others only have the sizes of messages and their
+dependences. With the declared collective the data follows: a rank forwards after a receive what it has received, so
+that dependent messages are of one chunk, and sends that wait for no receive are of the rank's own data. In a sum, a
+rank adds data that it has no part of yet, and replaces its own by data that include all of it. The verifier decides
+whether the result is the collective.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from math import ceil, gcd
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule
 from ...core.topology import Topology
 from ...schedules.verify import verify
-from ..msccl.lift import SUMS, Message, scheduled, steps_of_copies, steps_of_sums
+from ..msccl.lift import SUMS, Message, schedule_messages, steps_of_copies, steps_of_sums
 from ..msccl.meaning import ROOTED
 from .replay import Replay, run_of
 from .schema import RECV, SEND
 from .trace import ADDED, PASSED, Node, Trace
 
 #: Collectives of which a chunk is for all ranks, so that several sends of the same data may wait for nothing.
-_FOR_ALL = frozenset({CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST})
+_FOR_ALL = frozenset({Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.BROADCAST})
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Way:
 
 @dataclass
 class _Part:
-    """Ways of one data: who it came from, who has received it, and in a sum what each rank has in the end.
+    """Transfers of the same data: its origin, its receivers, and the final sum of each rank.
 
     Contributions of ranks are bits.
     """
@@ -62,48 +62,48 @@ class _Part:
 
 
 def lift_trace(
-    trace: Trace, topology: Topology, kind: CollectiveKind, size_bytes: Fraction | None, name: str
+    trace: Trace, topology: Topology, kind: Collective, size_bytes: Fraction | None, name: str
 ) -> tuple[Instance, StepSchedule]:
-    """Make a schedule of a trace, and verify it.
+    """Convert a trace to a schedule, and verify it.
 
     Parameters
     ----------
     trace : Trace
         Sends and receives of every rank.
     topology : Topology
-        The network, with as many ranks. A message takes a shortest way over links and switches.
-    kind : CollectiveKind
-        What the trace is said to do; with ``point_to_point`` every message is data of its own.
+        The network, with as many ranks. A message takes a shortest path over links and switches.
+    kind : Collective
+        Collective that the trace implements; with ``point_to_point`` every message is data of its own.
     size_bytes : Fraction or None
-        Full buffer; by default what the sizes of the messages add up to.
+        Full buffer; by default the sum of the messages' sizes.
     name : str
-        Name of the instance.
+        Name of the new instance.
 
     Raises
     ------
     InputError
-        If the trace goes wrong, does not fit the network or the size, or does not do the collective in any way in which it
-        can be read.
+        If the trace is faulty, does not fit the network or the size, or does not implement the collective in any
+        reading.
     """
     if len(topology.ranks) != trace.ngpus:
         raise InputError(f"is of {trace.ngpus} ranks, but the network has {len(topology.ranks)}")
     replay = run_of(trace)
     if replay.problems:
-        raise InputError(f"goes wrong: {replay.problems[0]}; see cwb check")
+        raise InputError(f"fails: {replay.problems[0]}; see cwb check")
     if not replay.messages:
         raise InputError("has no message")
     why: InputError | None = None
     known = all(node.data >= 0 for nodes in trace.ranks for node in nodes if node.type in (SEND, RECV))
-    for rule in (_known,) if known else (_chained, _sent_on):
+    for rule in (_stated_ways,) if known else (_ways_by_dependence, _ways_by_forwarding):
         try:
-            return _Reading(trace, replay, topology, kind, size_bytes, name).schedule(rule)
+            return _TraceReader(trace, replay, topology, kind, size_bytes, name).schedule(rule)
         except InputError as error:
             why = why or error
     assert why is not None  # noqa: S101 (both have failed)
     raise why
 
 
-class _Reading:
+class _TraceReader:
     """A trace that is read as a collective."""
 
     def __init__(
@@ -111,7 +111,7 @@ class _Reading:
         trace: Trace,
         replay: Replay,
         topology: Topology,
-        kind: CollectiveKind,
+        kind: Collective,
         size_bytes: Fraction | None,
         name: str,
     ) -> None:
@@ -128,16 +128,20 @@ class _Reading:
         self.ways = list(self._ways())
         self.way_of = {node: number for number, way in enumerate(self.ways) for node in (way.send, way.receive)}
 
-    def schedule(self, rule: Callable[[_Reading], list[list[int]]]) -> tuple[Instance, StepSchedule]:
-        """The schedule, verified; the rule tells which ways are of one data."""
+    def schedule(self, rule: Callable[[_TraceReader], list[list[int]]]) -> tuple[Instance, StepSchedule]:
+        """Return the verified schedule; the rule groups transfers of the same data."""
         empty = next((self.nodes[way.send] for way in self.ways if not self.nodes[way.send].size_bytes), None)
         if empty is not None:
             raise InputError(f"node {empty.id} sends 0 B; expected messages with data")
-        if self.kind is CollectiveKind.POINT_TO_POINT:
+        if self.kind is Collective.POINT_TO_POINT:
             chunks = [[self._part([number])] for number in range(len(self.ways))]
         else:
             parts = [self._part(numbers) for numbers in rule(self)]
-            chunks = self._joined(parts) if rule is not _known and self.kind in _FOR_ALL else [[part] for part in parts]
+            chunks = (
+                self._merge_parts(parts)
+                if rule is not _stated_ways and self.kind in _FOR_ALL
+                else [[part] for part in parts]
+            )
         ends = [self._ends(chunk) for chunk in chunks]
         instance, unit = self._instance([chunk[0].units for chunk in chunks], ends)
         columns = self._columns(chunks, ends, unit)
@@ -146,14 +150,14 @@ class _Reading:
             Message(chunk_of[number], way.ranks, number in self.adds, self.at[way.send], self.at[way.receive], 0)
             for number, way in enumerate(self.ways)
         ]
-        if self.kind is CollectiveKind.POINT_TO_POINT:
+        if self.kind is Collective.POINT_TO_POINT:
             step = self._levels()
         else:
             step = steps_of_sums(messages) if self.kind in SUMS else steps_of_copies(messages, columns)
-        schedule = scheduled(instance, columns, messages, step)
+        schedule = schedule_messages(instance, columns, messages, step)
         report = verify(instance, schedule)
         if not report.ok:
-            raise InputError(f"does no {self.kind.value}: {report.violations[0]}")
+            raise InputError(f"does no {self.kind.name}: {report.violations[0]}")
         return instance, schedule
 
     def _ways(self) -> Iterator[_Way]:
@@ -178,7 +182,7 @@ class _Reading:
             yield _Way(tuple(ranks), first, last, units, node.data, self.nodes[last].use)
 
     def before(self, node: int) -> Iterator[int]:
-        """Sends and receives that a node waits for, with nothing but other work between."""
+        """Yield the sends and receives that a node waits for, directly or through other work."""
         start, place = self.replay.starts[self.rank[node]], self.places[self.rank[node]]
         stack, seen = list(self.nodes[node].after), set[int]()
         while stack:
@@ -193,15 +197,15 @@ class _Reading:
 
     @cached_property
     def places(self) -> list[dict[int, int]]:
-        """Where each rank's nodes are, by their numbers."""
+        """Position of each rank's nodes, by their numbers."""
         return [{node.id: place for place, node in enumerate(nodes)} for nodes in self.trace.ranks]
 
     def _part(self, numbers: list[int]) -> _Part:
-        """What ways of one data do, in order."""
+        """Replay transfers of the same data in order."""
         part = _Part(self.ways[numbers[0]].units, numbers)
         for number in numbers:
             if self.ways[number].units != part.units:
-                here, there = (self._told(self.ways[one].send) for one in (numbers[0], number))
+                here, there = (self._node_text(self.ways[one].send) for one in (numbers[0], number))
                 text = f"{there} seems to send the data of {here}, but its size is another"
                 raise InputError(f"{text}; expected messages that carry whole chunks")
         carried: dict[int, int] = {}
@@ -220,19 +224,19 @@ class _Reading:
         return part
 
     def _sum(self, part: _Part, number: int, own: int, came: int) -> None:
-        """What a rank has after a part of a sum has come."""
+        """Update the sum of a rank by a received part."""
         way = self.ways[number]
         adds = way.use == ADDED if way.data >= 0 else not came & own
         if adds:
             self.adds.add(number)
         elif way.data < 0 and came | own != came:
-            raise InputError(f"{self._told(way.receive)} takes a sum that has a part of its own sum")
+            raise InputError(f"{self._node_text(way.receive)} takes a sum that has a part of its own sum")
         part.sums[way.ranks[-1]] = came | own if adds else came
 
-    def _told(self, node: int) -> str:
+    def _node_text(self, node: int) -> str:
         return f"rank {self.rank[node]}, node {self.nodes[node].id}"
 
-    def _joined(self, parts: list[_Part]) -> list[list[_Part]]:
+    def _merge_parts(self, parts: list[_Part]) -> list[list[_Part]]:
         """Parts that together are one chunk: of one size and origin, each for ranks of its own."""
         found: list[list[_Part]] = []
         open_: dict[object, list[int]] = defaultdict(list)
@@ -251,18 +255,18 @@ class _Reading:
         return found
 
     def _ends(self, chunk: list[_Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Who holds a chunk at first, and who needs it."""
+        """Return the ranks that hold a chunk at first, and those that need it."""
         everyone = tuple(range(self.ranks))
         if self.kind in SUMS:
             full = sorted(rank for part in chunk for rank, value in part.sums.items() if value == self.all)
-            if self.kind is CollectiveKind.ALL_REDUCE:
+            if self.kind is Collective.ALL_REDUCE:
                 return everyone, everyone
             return everyone, tuple(full[:1]) or (0,)
         origins = {rank for part in chunk for rank in part.origins}
         if len(origins) != 1:
             names = " and ".join(f"rank {rank}" for rank in sorted(origins)[:2])
             raise InputError(f"one message seems to carry data of {names}; only sums are of several ranks")
-        if self.kind in (CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST):
+        if self.kind in (Collective.ALL_GATHER, Collective.BROADCAST):
             return (min(origins),), everyone
         last = sorted({rank for part in chunk for rank in part.receivers - part.passing})
         if len(last) != 1:
@@ -272,9 +276,9 @@ class _Reading:
     def _instance(
         self, units: list[int], ends: list[tuple[tuple[int, ...], tuple[int, ...]]]
     ) -> tuple[Instance, Fraction]:
-        """The problem, and the size of a unit."""
+        """Return the problem, and the size of a unit."""
         unit = self._unit(sum(units))
-        if self.kind is CollectiveKind.POINT_TO_POINT:
+        if self.kind is Collective.POINT_TO_POINT:
             sizes: dict[tuple[int, ...], int] = defaultdict(int)
             for count, (held, needed) in zip(units, ends, strict=True):
                 sizes[held + needed] += count
@@ -282,10 +286,10 @@ class _Reading:
             return Instance(self.name, self.topology, demands[0], also=tuple(demands[1:])), unit
         ranks = None
         if self.kind in ROOTED:
-            side = 0 if self.kind in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER) else 1
+            side = 0 if self.kind in (Collective.BROADCAST, Collective.SCATTER) else 1
             roots = {end[side] for end in ends}
             if len(roots) != 1:
-                raise InputError(f"{len(roots)} ranks seem to be the root of a {self.kind.value}")
+                raise InputError(f"{len(roots)} ranks seem to be the root of a {self.kind.name}")
             ((root,),) = roots
             ranks = None if root == 0 else (root, *(rank for rank in range(self.ranks) if rank != root))
         return Instance(self.name, self.topology, Demand(self.kind, sum(units) * unit * self._whole, 1, ranks)), unit
@@ -294,19 +298,19 @@ class _Reading:
     def _whole(self) -> Fraction:
         """The full buffer over the data that is sent."""
         n = self.ranks
-        if self.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER):
+        if self.kind in (Collective.GATHER, Collective.SCATTER):
             return Fraction(n, n - 1)
-        return Fraction(1, n - 1) if self.kind is CollectiveKind.ALL_TO_ALL else Fraction(1)
+        return Fraction(1, n - 1) if self.kind is Collective.ALL_TO_ALL else Fraction(1)
 
     def _unit(self, total: int) -> Fraction:
-        """Bytes of a unit: such that every message has the size that it says."""
+        """Return the bytes of a unit for which every message has its declared size."""
         sizes = {(way.units, self.nodes[way.send].size_bytes) for way in self.ways}
         if self.size_bytes is not None:
             unit = self.size_bytes / (total * self._whole)
             wrong = next((size for count, size in sorted(sizes) if max(1, ceil(count * unit)) != size), None)
             if wrong is not None:
                 text = f"a message has {wrong:,} B, which is no part of {float(self.size_bytes):,.15g} B"
-                raise InputError(f"{text}; expected the size that the trace was made for", source="--size")
+                raise InputError(f"{text}; expected the size of the trace's collective", source="--size")
             return unit
         ratios = {Fraction(size, count) for count, size in sizes}
         if len(ratios) > 1:
@@ -316,7 +320,7 @@ class _Reading:
     def _columns(
         self, chunks: list[list[_Part]], ends: list[tuple[tuple[int, ...], tuple[int, ...]]], unit: Fraction
     ) -> Chunks:
-        """The chunks."""
+        """Return the chunks."""
         units = [chunk[0].units for chunk in chunks]
         common = gcd(*units)
         groups = list(dict.fromkeys(group for pair in ends for group in pair))
@@ -331,7 +335,7 @@ class _Reading:
         )
 
     def _levels(self) -> list[int]:
-        """Steps of messages: after all that they wait for."""
+        """Return the step of each message, after all messages that it waits for."""
         level = [0] * len(self.nodes)
         sent = {receive: send for send, receive in self.replay.messages}
         for node in self.replay.order:
@@ -343,25 +347,25 @@ class _Reading:
         return [level[way.send] for way in self.ways]
 
 
-def _known(reading: _Reading) -> list[list[int]]:
-    """Ways of one data, as the trace says."""
+def _stated_ways(reading: _TraceReader) -> list[list[int]]:
+    """Group transfers by the chunks that the trace names."""
     found: dict[int, list[int]] = defaultdict(list)
     for number, way in enumerate(reading.ways):
         found[way.data].append(number)
     return list(found.values())
 
 
-def _chained(reading: _Reading) -> list[list[int]]:
-    """Ways of one data, where what waits for a receive sends on what came, or adds to it."""
+def _ways_by_dependence(reading: _TraceReader) -> list[list[int]]:
+    """Group transfers so that every dependent send forwards, or adds to, the received data."""
     return _alike(reading, (SEND, RECV))
 
 
-def _sent_on(reading: _Reading) -> list[list[int]]:
-    """Ways of one data, where a send that waits for a receive sends on what came, and a receive only waits."""
+def _ways_by_forwarding(reading: _TraceReader) -> list[list[int]]:
+    """Group transfers so that dependent sends forward received data, and receives only wait."""
     return _alike(reading, (SEND,))
 
 
-def _alike(reading: _Reading, types: tuple[int, ...]) -> list[list[int]]:
+def _alike(reading: _TraceReader, types: tuple[int, ...]) -> list[list[int]]:
     """Ways that are joined by nodes of some types that wait for receives."""
     parent = list(range(len(reading.ways)))
 

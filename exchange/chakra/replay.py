@@ -17,10 +17,10 @@ TOLD = 5
 
 
 def problems_of(trace: Trace) -> list[str]:
-    """What is wrong with a trace; nothing if it can be run to its end.
+    """Return the faults of a trace; empty if it can be run to its end.
 
-    A send needs no receive to begin or to end, as in ASTRA-sim. A receive ends when the message is there: the k-th send
-    and the k-th receive of a pair of ranks and a tag, in the order of the files, are one message.
+    A send needs no receive to begin or to end, as in ASTRA-sim. A receive ends when the message has arrived: the k-th
+    send and the k-th receive of a pair of ranks and a tag, in the order of the files, are one message.
     """
     return run_of(trace).problems
 
@@ -53,24 +53,24 @@ def run_of(trace: Trace) -> Replay:
     idle = (f"rank {rank} has no node, and never ends" for rank, nodes in enumerate(trace.ranks) if not nodes)
     pairs = array("q")  # nodes, each before the one that waits for it
     found = _few(idle)
-    found += _few(_matched(trace, starts.tolist(), pairs))
+    found += _few(_match_sends(trace, starts.tolist(), pairs))
     matched = list(zip(pairs[::2], pairs[1::2], strict=True))
-    found += _few(_ordered(trace, starts.tolist(), pairs))
+    found += _few(_check_order(trace, starts.tolist(), pairs))
     if found:
         return Replay(found, starts.tolist(), matched, [])
     order, waits = _order(int(starts[-1]), np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
-    found = _few(_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
+    found = _few(_find_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
     return Replay(found, starts.tolist(), matched, [] if found else order)
 
 
 def _few(problems: Iterator[str]) -> list[str]:
-    """The first problems of a kind, and how many more there are."""
+    """Return the first problems of a kind, and the number of the others."""
     found = [text for _, text in zip(range(TOLD), problems, strict=False)]
     more = sum(1 for _ in problems)
     return found + ([f"{more:,} more of the kind"] if more else [])
 
 
-def _matched(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
+def _match_sends(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
     """Pair sends with receives."""
     ends: dict[int, dict[tuple[int, int, int], list[tuple[Node, int]]]] = {
         SEND: defaultdict(list),
@@ -94,7 +94,7 @@ def _matched(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str
             yield f"{what}: {len(sends):,} sends, {len(receives):,} receives"
 
 
-def _ordered(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
+def _check_order(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
     """Find the nodes that others wait for."""
     for rank, nodes in enumerate(trace.ranks):
         index = {node.id: starts[rank] + i for i, node in enumerate(nodes)}
@@ -107,7 +107,7 @@ def _ordered(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str
 
 
 def _order(count: int, pairs: np.ndarray) -> tuple[list[int], memoryview[int]]:
-    """The nodes that do not wait for ever, in order, and how many nodes each of the others waits for."""
+    """Return the executable nodes in order, and the number of unfinished dependences of the others."""
     order = np.argsort(pairs[:, 0], kind="stable")
     first = np.searchsorted(pairs[order, 0], np.arange(count + 1)).data
     following = pairs[order, 1].data
@@ -121,8 +121,8 @@ def _order(count: int, pairs: np.ndarray) -> tuple[list[int], memoryview[int]]:
     return ready, waits
 
 
-def _stuck(trace: Trace, starts: np.ndarray, waits: memoryview[int]) -> Iterator[str]:
-    """Nodes that wait for one another in a circle, and those behind them."""
+def _find_stuck(trace: Trace, starts: np.ndarray, waits: memoryview[int]) -> Iterator[str]:
+    """Yield nodes in a cycle of dependences, and those behind them."""
     for index in (index for index, number in enumerate(waits) if number):
         rank = int(np.searchsorted(starts, index, side="right")) - 1
         node_id = trace.ranks[rank][index - int(starts[rank])].id

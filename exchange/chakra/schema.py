@@ -87,7 +87,7 @@ def messages() -> Messages:
 
 
 def _add(file: Any, name: str, fields: tuple[tuple[str, int, str, bool], ...]) -> Any:
-    """Declare a message."""
+    """Declare a message type."""
     message = file.message_type.add(name=name)
     for field in fields:
         _add_field(message, field)
@@ -106,8 +106,8 @@ def _add_field(message: Any, field: tuple[str, int, str, bool]) -> Any:
     return added
 
 
-def framed(message: Any) -> bytes:
-    """A message with its length before it."""
+def frame_message(message: Any) -> bytes:
+    """Prefix a message with its length."""
     content: bytes = message.SerializeToString(deterministic=True)
     length, head = len(content), bytearray()
     while length > 127:
@@ -117,8 +117,8 @@ def framed(message: Any) -> bytes:
     return bytes(head) + content
 
 
-def unframed(raw: bytes) -> Iterator[bytes]:
-    """The messages of a file.
+def split_messages(raw: bytes) -> Iterator[bytes]:
+    """Yield the messages of a file.
 
     Raises
     ------
@@ -144,13 +144,13 @@ def unframed(raw: bytes) -> Iterator[bytes]:
         at, number = at + length, number + 1
 
 
-def decoded(kind: Any, content: bytes) -> Any:
-    """A message of a file.
+def decode_message(kind: Any, content: bytes) -> Any:
+    """Decode a message of a file.
 
     Raises
     ------
     InputError
-        If the bytes are none of this kind.
+        If the bytes are no message of this type.
     """
     from google.protobuf.message import DecodeError
 

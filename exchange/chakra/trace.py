@@ -16,26 +16,26 @@ KEPT, ADDED, PASSED = range(3)
 
 
 class Node(NamedTuple):
-    """What a rank does.
+    """An operation of a rank.
 
     Parameters
     ----------
     id : int
-        Number, which no other node of the rank has.
+        Number, unique within the rank.
     type : int
-        Type of the schema.
+        Node type of the schema.
     after : tuple of int
         Nodes of the rank that have to end before.
     peer, tag, size_bytes : int
-        Of a send and a receive: the other rank, what tells messages between two ranks apart, and the size.
+        Other rank, tag and size of a send or receive; the tag distinguishes messages between two ranks.
     grains : int
-        Size in the grains of a schedule; 0 where it is not known.
+        Size in the grains of a schedule; 0 if it is not known.
     name : str
-        What it is called.
+        Name of the node in traces.
     data : int
-        Which chunk of the schedule; -1 where it is not known.
+        Chunk of the schedule; -1 if it is not known.
     use : int
-        Of a receive of such a chunk: :data:`KEPT`, :data:`ADDED` to what the rank has, or only :data:`PASSED` on.
+        Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
     """
 
     id: int
@@ -56,10 +56,8 @@ class Trace:
 
     Parameters
     ----------
-    ranks : tuple of tuple of Node
-        By rank.
     grains : int
-        Grains of the full buffer; 0 where it is not known.
+        Grains of the full buffer; 0 if they are not known.
     """
 
     ranks: tuple[tuple[Node, ...], ...]
@@ -82,11 +80,11 @@ class Trace:
 
 
 def trace_of(flow: Flow) -> Trace:
-    """Make a trace of a schedule.
+    """Convert a schedule to a trace.
 
-    Every chunk that goes from rank to rank is a send, a receive, and a tag that no other message between the two has.
-    What a node waits for is what its rank does before with the same memory. Sizes are whole bytes, rounded up. Copies
-    within a rank come last, take no time and are left out; a rank that has nothing to do has one node that does nothing.
+    Every chunk that goes from rank to rank is a send, a receive, and a tag unique between the two. A node waits for the
+    preceding operations of its rank on the same memory. Sizes are whole bytes, rounded up. Copies within a rank come
+    last, take no time and are left out; a rank without operations has one node that does nothing.
     """
     tags: Counter[tuple[int, int]] = Counter()
     sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
@@ -103,7 +101,7 @@ def trace_of(flow: Flow) -> Trace:
 def _nodes(
     flow: Flow, rank: int, some: list[Operation], sent: dict[tuple[int, int, int], deque[int]]
 ) -> tuple[Node, ...]:
-    """Nodes of a rank; a connection is in order, so that its receives have the tags of its sends."""
+    """Return the nodes of a rank; connections are in order, so that receives have the tags of their sends."""
     numbers: dict[Operation, int] = {}
     nodes: list[Node] = []
     tags: Counter[int] = Counter()

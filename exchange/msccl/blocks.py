@@ -1,8 +1,8 @@
-"""Operations of a GPU as thread blocks: which does what, what is fused, and which waits for which.
+"""Thread blocks of a GPU: assignment of operations, fusion, and waits.
 
-A thread block has one connection in and one out, of one channel. Those whose data goes straight on are put together, and
-what is received and sent on at once becomes one step. Every thread block keeps the order of the schedule. Of all that a
-step has to wait for, what an earlier wait has made certain is left out; several waits are ``nop`` steps before it.
+A thread block has one connection in and one out, of one channel. Connections whose data is forwarded are put together,
+and a receive followed by a send of the same data becomes one step. Every thread block keeps the order of the schedule.
+Waits implied by earlier waits are left out; several waits are ``nop`` steps before a step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .program import Block, Gpu, Step
 Key = tuple[tuple[int, int] | None, tuple[int, int] | None]
 
 
-class Draft:
+class DraftBlock:
     """A thread block in the making."""
 
     def __init__(self, key: Key, steps: list[Operation]) -> None:
@@ -33,20 +33,20 @@ class Draft:
         return end[1] if end else 0
 
 
-def drafted(operations: list[Operation], most: int, steps: int, *, joined: bool) -> list[Draft]:
+def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: bool) -> list[DraftBlock]:
     """Distribute the operations of a GPU over thread blocks.
 
     Parameters
     ----------
     operations : list of Operation
-        In order.
+        Operations in the order of the schedule.
     most, steps : int
-        Thread blocks that there may be, and steps of one: beyond, blocks that receive and blocks that send are put
-        together, and copies are spread.
+        Limits of thread blocks, and of steps of one: beyond, blocks that receive and blocks that send are put together,
+        and copies are spread.
     joined : bool
         Whether steps may receive and send at once.
     """
-    pairs = _matched(operations) if joined else {}
+    pairs = _match_connections(operations) if joined else {}
     ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])
     loose_in = [end for side, end in ends if side == "in" and end not in pairs]
     loose_out = [end for side, end in ends if side == "out" and end not in pairs.values()]
@@ -58,16 +58,16 @@ def drafted(operations: list[Operation], most: int, steps: int, *, joined: bool)
                 pairs[end] = other
                 loose_in.remove(end)
                 loose_out.remove(other)
-    drafts: dict[tuple[str, object], Draft] = {}
+    drafts: dict[tuple[str, object], DraftBlock] = {}
     for taken, given in [*pairs.items(), *((end, None) for end in loose_in), *((None, end) for end in loose_out)]:
-        draft = Draft((taken, given), [])
+        draft = DraftBlock((taken, given), [])
         drafts["in", taken] = drafts["out", given] = draft
     copies = 0
     for one in operations:
         if one.kind in ("cpy", "re") and one.home is None:
             key: tuple[str, object] = ("copy", copies // max(steps - 8, 1))
             copies += 1
-            drafts.setdefault(key, Draft((None, None), []))
+            drafts.setdefault(key, DraftBlock((None, None), []))
         else:
             key = ("out", one.given) if one.given else ("in", one.taken or one.home)
         drafts[key].steps.append(one)
@@ -78,8 +78,8 @@ def drafted(operations: list[Operation], most: int, steps: int, *, joined: bool)
     return found
 
 
-def _matched(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[int, int] | None]:
-    """Connections in and out that belong together: those over which most is passed on at once."""
+def _match_connections(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[int, int] | None]:
+    """Pair connections in and out by the amount of data forwarded between them."""
     count: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
     for one in operations:
         if one.given and len(one.after) == 1 and (end := one.after[0].taken) and end[1] == one.given[1]:
@@ -93,7 +93,7 @@ def _matched(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[
     return found
 
 
-def _fuse(draft: Draft) -> None:
+def _fuse(draft: DraftBlock) -> None:
     """Make one step of what is received and sent on, where that keeps the order of what is sent.
 
     What is sent apart is sent as soon as its data is there, so that it is in nobody's way.
@@ -119,8 +119,8 @@ def _fuse(draft: Draft) -> None:
     draft.steps = [one for _, _, one in sorted(order, key=lambda item: item[:2])]
 
 
-def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[Draft]) -> Gpu:
-    """The GPU with its thread blocks as they are written; those that others wait for come first."""
+def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[DraftBlock]) -> Gpu:
+    """Return the GPU with its thread blocks in file order: blocks that others wait for come first."""
     waited = find_waits(operations, drafts)
     for draft in drafts:
         total = -1
@@ -132,8 +132,11 @@ def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], dra
     return Gpu(number, *sizes, scratch.size, blocks or (Block(0, -1, -1, 0, ()),))  # a launch has a thread block
 
 
-def find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[int, bool]]:
-    """Find what every step has to wait for and is not certain of; give the steps that are waited for, of each block."""
+def find_waits(operations: list[Operation], drafts: list[DraftBlock]) -> list[dict[int, bool]]:
+    """Return, for every block, the steps that other blocks must wait for.
+
+    Waits implied by earlier ones are left out.
+    """
     for index, draft in enumerate(drafts):
         draft.certain = [0] * len(drafts)
         draft.waits = [[] for _ in draft.steps]
@@ -166,7 +169,7 @@ class Scratch:
         used: dict[int, int] = {}
         for one in operations:
             if one.into is one:
-                for buffer, offset in _used(one):
+                for buffer, offset in _accessed_places(one):
                     if buffer == "s":
                         used[offset] = max(one.count, used.get(offset, 0))
         self.place: dict[int, int] = {}
@@ -177,19 +180,19 @@ class Scratch:
             self.place[offset] = self.size - (end - offset)
 
     def of(self, place: tuple[str, int]) -> tuple[str, int]:
-        """The place with its final offset."""
+        """Return the place with its final offset."""
         return ("s", self.place.get(place[1], 0)) if place[0] == "s" else place
 
 
-def _used(one: Operation) -> list[tuple[str, int]]:
-    """Places that an operation reads or writes."""
+def _accessed_places(one: Operation) -> list[tuple[str, int]]:
+    """Return the places that an operation reads or writes."""
     if one.kind in ("s", "rrs"):
         return [one.source]
     return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]
 
 
 def _block(
-    number: int, drafts: list[Draft], index: int, name: dict[int, int], waited: dict[int, bool], scratch: Scratch
+    number: int, drafts: list[DraftBlock], index: int, name: dict[int, int], waited: dict[int, bool], scratch: Scratch
 ) -> Block:
     draft = drafts[index]
     steps: list[Step] = []
@@ -198,7 +201,7 @@ def _block(
         for block, step in waits[:-1]:
             steps.append(Step(len(steps), "nop", "i", -1, "i", -1, 0, block, step, 0))
         depid, deps = waits[-1] if waits else (-1, -1)
-        used = _used(one)
+        used = _accessed_places(one)
         source, target = scratch.of(used[0]), scratch.of(used[-1])
         steps.append(
             Step(len(steps), one.kind, *source, *target, one.count, depid, deps, int(waited.get(place, False)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import located
+from ...core.errors import locate_errors
 from ...core.files import read_whole
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
 from .findings import Finding, Findings
@@ -23,21 +23,17 @@ _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What is found in a file.
+class AlgorithmReport:
+    """Findings in a file.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    algorithm : Algorithm
-        What it says.
     text : Findings
-        What the runtimes' readers stumble over.
+        Faults that only the runtimes' own XML readers stumble over.
     rules : dict of str to Findings
-        By the rules of every dialect that was asked for.
+        Findings by the rules of every requested dialect.
     runs : dict of str to Findings
-        What goes wrong when it runs ``in`` and ``out`` of place; empty where it cannot be run.
+        Faults of a run ``in`` and ``out`` of place; empty if it cannot be run.
     root : int or None
         The root of a collective that has one.
     """
@@ -56,7 +52,7 @@ class Checked:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong in it, whatever the dialect, or for every dialect."""
+        """Faults for every dialect."""
         wrong = [*self.text.wrong, *(finding for run in self.runs.values() for finding in run.wrong)]
         found = list(dict.fromkeys(map(str, wrong)))
         if not self.runs_on:
@@ -67,7 +63,7 @@ class Checked:
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing: what a dialect rejects that others take, and what is not wrong."""
+        """Remarks: faults for some dialects only, and findings that are no faults."""
         found: list[str] = []
         for name, findings in self.rules.items():
             told: list[Finding] = findings.kept if self.runs_on else [one for one in findings.kept if not one.wrong]
@@ -75,7 +71,7 @@ class Checked:
         return list(dict.fromkeys(found))
 
 
-def check_file(path: Path, dialects: Sequence[Dialect]) -> Checked:
+def check_file(path: Path, dialects: Sequence[Dialect]) -> AlgorithmReport:
     """Check a file.
 
     Raises
@@ -83,7 +79,7 @@ def check_file(path: Path, dialects: Sequence[Dialect]) -> Checked:
     InputError
         If it cannot be read, see :func:`~.read.read_algorithm`.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         raw = read_whole(path, MAX_BYTES, "an XML file")
         algorithm = parse_algorithm(raw)
     return check_algorithm(algorithm, dialects, path, quirks(raw))
@@ -91,7 +87,7 @@ def check_file(path: Path, dialects: Sequence[Dialect]) -> Checked:
 
 def check_algorithm(
     algorithm: Algorithm, dialects: Sequence[Dialect], path: Path = Path(), text: Findings | None = None
-) -> Checked:
+) -> AlgorithmReport:
     """Check a program; see :func:`check_file`."""
     rules = {dialect.name: lint(algorithm, dialect) for dialect in dialects}
     runs: dict[str, Findings] = {}
@@ -102,7 +98,7 @@ def check_algorithm(
             if run.ended:
                 root = check_outcome(run)
             runs["in" if inplace else "out"] = run.findings
-    return Checked(path, algorithm, text or Findings(), rules, runs, root)
+    return AlgorithmReport(path, algorithm, text or Findings(), rules, runs, root)
 
 
 def obstacle(algorithm: Algorithm) -> Finding | None:
@@ -120,13 +116,13 @@ def obstacle(algorithm: Algorithm) -> Finding | None:
 
 
 def placements(algorithm: Algorithm) -> list[bool]:
-    """Whether the calls that a file is for are in place: both, if it is for both."""
+    """Return whether a file is for calls in place, out of place, or both."""
     inplace = bool(algorithm.inplace)
     outofplace = not inplace if algorithm.outofplace is None else bool(algorithm.outofplace)
     return [placed for placed, said in ((True, inplace), (False, outofplace)) if said]
 
 
-def ranges(files: Sequence[Checked], dialect: Dialect) -> list[str]:
+def ranges(files: Sequence[AlgorithmReport], dialect: Dialect) -> list[str]:
     """Holes and overlaps of the sizes that files of one collective, number of GPUs and placement are for."""
     groups: dict[tuple[str, int, bool], list[tuple[int, int | None, str]]] = defaultdict(list)
     for one in files:
@@ -142,7 +138,7 @@ def ranges(files: Sequence[Checked], dialect: Dialect) -> list[str]:
 
 
 def _span(algorithm: Algorithm, dialect: Dialect) -> tuple[int, int | None]:
-    """First size that a file is for, and the first that it is not for; None without end."""
+    """Return the first size of a file's range, and the first beyond; None without end."""
     low, high = algorithm.min_bytes or 0, algorithm.max_bytes
     if dialect.exclusive:
         return low, DEFAULT_MAX_BYTES if high is None else high

@@ -1,4 +1,4 @@
-"""What the three runtimes take.
+"""Limits and conventions of the three runtimes.
 
 Read from their sources: microsoft/msccl b23e9cd (``src/include/msccl.h``, ``src/graph/topo.cc``), ROCm/rccl 0cbce2a
 (``src/include/msccl/msccl_struct.h``, ``src/misc/msccl/msccl_parser.cc``, ``msccl_setup.cc``) and
@@ -54,13 +54,13 @@ class Dialect:
     collectives : mapping of str to str
         Name in files of every collective, by cwb's name of it.
     also : frozenset of str
-        Further names that it takes.
+        Further names of collectives that it accepts.
     placed : bool
-        Whether files say both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
+        Whether files have both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
     exclusive : bool
-        Whether ``maxBytes`` is the first size that a file is not for; otherwise the last that it is for, and 0 no limit.
+        Whether ``maxBytes`` is the first size beyond a file's range; otherwise the last within, and 0 is no limit.
     fused : bool
-        Whether the default build has the steps that do two things at once.
+        Whether the default build has fused steps.
     checked : bool
         Whether peers and the sizes of buffers are checked.
     residual_add : bool
@@ -138,12 +138,12 @@ DIALECTS = {
 
 
 def dialect_of(name: str) -> Dialect:
-    """A dialect by its name.
+    """Return a dialect by its name.
 
     Raises
     ------
     InputError
-        If there is none of this name.
+        If there is no dialect of this name.
     """
     if name not in DIALECTS:
         raise InputError(f"{name!r} is no dialect; expected {', '.join(DIALECTS)}", source="--dialect")

@@ -1,4 +1,4 @@
-"""What is found in a file: by which rule, where, and whether it is wrong."""
+"""Findings in a file: rule, place, and whether it is a fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finding:
     wrong: bool = True
 
     def __str__(self) -> str:
-        """One line."""
+        """Return it as one line."""
         told = self.rule if self.wrong else f"note ({self.rule})"
         return ": ".join(part for part in (told, self.place, self.text) if part)
 
@@ -55,11 +55,11 @@ class Findings:
         return [finding for finding in self.kept if finding.wrong]
 
     def lines(self) -> list[str]:
-        """All findings, and how many more there are of a rule."""
+        """Return all findings as lines, with the number of further ones of each rule."""
         more = [f"{rule}: {count - KEPT:,} more" for rule, count in self.counts.items() if count > KEPT]
         return [*map(str, self.kept), *more]
 
 
-def at(gpu: int, block: int, position: int | None = None) -> str:
-    """A place in a program."""
+def place_text(gpu: int, block: int, position: int | None = None) -> str:
+    """Format a place in a program."""
     return f"gpu {gpu}, tb {block}" + ("" if position is None else f", step {position}")

@@ -16,38 +16,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.orbits import TreeOrbits, written_out
-from ...core.schedule import Ints, Schedule, Sends, StepSchedule
+from ...core.schedule import Ints, Schedule, Sends
 from ...core.topology import NodeKind, Topology
-from ...core.translated import TranslatedTrees
 from ...core.trees import TreePacking
 from ...schedules.files import Written
 from ...schedules.simulate.trees import tree_sends
+from ...schedules.verify.answers import write_out
 from ...schedules.verify.order import time_order
-from ...schedules.verify.sizes import demanded
-from ...schedules.verify.translated import expand
+from ...schedules.verify.sizes import demanded_bytes
 
 #: What a chunk is: who has it, who needs it, whether it is a sum.
 Kind = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 class Transfer(NamedTuple):
-    """What is sent from GPU to GPU.
+    """Data sent from GPU to GPU.
 
     Parameters
     ----------
     chunk : int
-        Which data.
+        Number of the chunk in the flow.
     way : tuple of int
-        GPUs, from the first to the last; those between pass it on.
+        GPUs on the path, from the first to the last; those between forward.
     reduce : bool
-        Whether the last one adds it to what it has.
+        Whether the last one adds it to its own data.
     read, write : int
-        Order of the reading at the first and the writing at the last GPU. Where they are equal, which they are in steps,
-        all reading of the chunk comes before all writing of it.
+        Order of the reading at the first and the writing at the last GPU. If they are equal, as within a step, all
+        reading of the chunk comes before all writing of it.
     """
 
     chunk: int
@@ -72,23 +70,21 @@ class Flow:
 
     Parameters
     ----------
-    kind : CollectiveKind or None
-        The collective; None where every pair of ranks has a message of its own size.
-    ranks : int
-        Number of ranks.
+    kind : Collective or None
+        The collective; None if every pair of ranks has a message of its own size.
     grains : int
         Chunks of the data (``nchunksperloop``).
     grain_bytes : Fraction
-        Size of a grain.
+        Size of a grain in bytes.
     sizes : tuple of (int, int)
         Grains of each rank's input and output.
     chunks : tuple of Piece
-        The data.
+        Chunks of the data with their places.
     transfers : tuple of Transfer
-        In any order.
+        All transfers, in any order.
     """
 
-    kind: CollectiveKind | None
+    kind: Collective | None
     ranks: int
     grains: int
     grain_bytes: Fraction
@@ -98,13 +94,13 @@ class Flow:
 
 
 def flow_of(instance: Instance, answer: Written) -> Flow:
-    """Turn a schedule that is right into transfers.
+    """Convert a correct schedule to transfers.
 
     Raises
     ------
     InputError
-        If MSCCL has nothing for it: several collectives at once, data that switches copy or add, other GPUs than those of
-        the group in between.
+        If MSCCL cannot express it: several collectives at once, data that switches copy or add, GPUs outside of the
+        group on paths.
     """
     topology = instance.network
     if not isinstance(topology, Topology) or instance.demand is None:
@@ -116,72 +112,73 @@ def flow_of(instance: Instance, answer: Written) -> Flow:
     local = {
         some: (tuple(numbers[r] for r in some[0]), tuple(numbers[r] for r in some[1]), some[2]) for some in set(kinds)
     }
-    return _laid_out(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
+    return _lay_out_chunks(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
 
 
 def members_ranks(instance: Instance) -> tuple[int, ...]:
-    """Ranks of the communicator: those of the group, or all where every pair has a message of its own."""
+    """Return the ranks of the communicator: those of the group, or all if pairs have their own messages."""
     demand = instance.demand
-    if demand is None or demand.ranks is None or demand.collective is CollectiveKind.POINT_TO_POINT:
+    if demand is None or demand.ranks is None or demand.collective is Collective.POINT_TO_POINT:
         return tuple(range(instance.npus))
     return tuple(sorted(demand.ranks))
 
 
-def _collective(instance: Instance) -> tuple[CollectiveKind | None, list[int]]:
-    """The collective, and the nodes of its ranks."""
+def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
+    """Return the collective, and the nodes of its ranks."""
     topology = instance.topology
     kinds = {demand.collective for demand in instance.demands}
-    if kinds == {CollectiveKind.POINT_TO_POINT}:
+    if kinds == {Collective.POINT_TO_POINT}:
         return None, list(topology.rank_nodes)
     if len(instance.demands) > 1:
         text = f"{len(instance.demands)} collectives at once; a file is one collective of one communicator"
         raise InputError(text, place="instance.also")
     (kind,) = kinds
-    if kind is CollectiveKind.LATE_ALL_REDUCE:
-        raise InputError("late_all_reduce begins with sums of some ranks; no such file does", place="instance.demand")
+    if kind is Collective.LATE_ALL_REDUCE:
+        raise InputError(
+            "late_all_reduce begins with partial sums, which these files cannot express", place="instance.demand"
+        )
     return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
 
 
 def _columns(
     instance: Instance, topology: Topology, answer: Written
 ) -> tuple[Sends, list[Kind], list[int], Fraction, Ints, Ints]:
-    """Sends, what each chunk is, sizes in units, the unit, and the orders of reading and writing."""
-    if isinstance(answer, TranslatedTrees):
-        answer = expand(instance, answer)
-    if isinstance(answer, TreeOrbits):
-        answer = written_out(answer, topology)
-    if isinstance(answer, TreePacking):
-        sends, _, level = tree_sends(topology, answer, 1)
-        return sends, _kinds_of_trees(instance, answer), answer.units.tolist(), answer.unit_bytes, level, level
-    chunks = answer.chunks
+    """Return sends, kinds of chunks, sizes in units, the unit, and orders of reading and writing."""
+    whole = write_out(answer, instance)
+    if isinstance(whole, TreePacking):
+        sends, _, level = tree_sends(topology, whole, 1)
+        return sends, _kinds_of_trees(instance, whole), whole.units.tolist(), whole.unit_bytes, level, level
+    chunks = whole.chunks
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    kinds = [_normal(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
-    if isinstance(answer, Schedule):
-        read, write = time_order(answer.start_s, answer.end_s)
-        return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write
-    assert isinstance(answer, StepSchedule)  # noqa: S101 (there is no other)
-    return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, answer.step, answer.step
+    kinds = [
+        _normalize_condition(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows
+    ]
+    if isinstance(whole, Schedule):
+        read, write = time_order(whole.start_s, whole.end_s)
+    else:
+        read = write = whole.step
+    return whole.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write
 
 
-def _normal(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Kind:
-    """A chunk's kind; who has what is copied needs it no more."""
+def _normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Kind:
+    """Normalize a condition: drop holders from the receivers of copied data."""
     return (held, needed, True) if reduced else (held, tuple(sorted({*needed} - {*held})), False)
 
 
 def _kinds_of_trees(instance: Instance, packing: TreePacking) -> list[Kind]:
-    """What each tree carries: the data of its root, or of all."""
+    """Return the condition of each tree's data: that of its root, or of all."""
     by_root: dict[int | None, Kind] = {}
-    for condition in demanded(instance):
+    for condition in demanded_bytes(instance):
         held, needed, reduced = condition
         root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
-        by_root[root] = _normal(held, needed, reduced)
+        by_root[root] = _normalize_condition(held, needed, reduced)
     return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 
 def _transfers(
     topology: Topology, sends: Sends, kinds: list[Kind], read: Ints, write: Ints, rank: Mapping[int, int]
 ) -> list[Transfer]:
-    """Sends from rank to rank; what is stored in switches is put together."""
+    """Return sends from rank to rank; those through switches that store are joined."""
     compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
     ends = topology.link_ends
     links, offset = sends.path_links.tolist(), sends.path_offset.tolist()
@@ -216,7 +213,7 @@ def _transfers(
 def _out_of_switch(
     topology: Topology, kept: list[tuple[list[int], int, int]], switch: int, begin: int, way: list[int]
 ) -> tuple[list[int], int]:
-    """The way to a switch and on from there; every arrival goes on once."""
+    """Extend a path to a switch by the path onwards; every arrival leaves once."""
     arrived = [index for index, (_, _, end) in enumerate(kept) if end <= begin]
     if not arrived:
         text = f"switch {topology.nodes[switch].name} copies; programs of sends and receives send every copy from a GPU"
@@ -225,9 +222,9 @@ def _out_of_switch(
     return before + way, since
 
 
-def _laid_out(
+def _lay_out_chunks(
     instance: Instance,
-    kind: CollectiveKind | None,
+    kind: Collective | None,
     ranks: int,
     kinds: list[Kind],
     units: list[int],
@@ -256,27 +253,27 @@ def _laid_out(
     return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), kept)
 
 
-def _whole_sizes(kind: CollectiveKind | None, demand: Demand, ranks: int) -> list[Fraction]:
+def _whole_sizes(kind: Collective | None, demand: Demand, ranks: int) -> list[Fraction]:
     """Sizes that grains must divide; the last one is what ``nchunksperloop`` counts."""
     part = demand.size_bytes / ranks
     if kind is None:
         return []
-    if kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER):
+    if kind in (Collective.GATHER, Collective.SCATTER):
         return [demand.size_bytes, part]
-    if kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL):
+    if kind in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL):
         return [part, demand.size_bytes]
     return [demand.size_bytes]
 
 
 def _places(
-    kind: CollectiveKind | None,
+    kind: Collective | None,
     ranks: int,
     kinds: list[Kind],
     counts: list[int],
     whole: list[Fraction],
     grain: Fraction,
 ) -> tuple[list[Piece], list[tuple[int, int]]]:
-    """Where every chunk is in the buffers, and how large these are: the parts of NCCL's collectives in order."""
+    """Return the place of every chunk, and the buffer sizes: parts of NCCL's collectives in order."""
     part = int(min(whole) / grain) if whole else 0
     filled: dict[object, int] = defaultdict(int)
     pieces: list[Piece] = []
@@ -287,11 +284,11 @@ def _places(
         at, filled[key] = filled[key], filled[key] + count
         source, target = held[0], needed[0]
         match kind:
-            case CollectiveKind.ALL_GATHER | CollectiveKind.GATHER:
+            case Collective.ALL_GATHER | Collective.GATHER:
                 place = at, source * part + at
-            case CollectiveKind.REDUCE_SCATTER | CollectiveKind.SCATTER:
+            case Collective.REDUCE_SCATTER | Collective.SCATTER:
                 place = target * part + at, at
-            case CollectiveKind.ALL_TO_ALL:
+            case Collective.ALL_TO_ALL:
                 place = target * part + at, source * part + at
             case None:
                 place = sent[source], got[target]
@@ -304,9 +301,9 @@ def _places(
         return pieces, list(zip(sent, got, strict=True))
     total = int(max(whole) / grain)
     before, after = {
-        CollectiveKind.ALL_GATHER: (part, total),
-        CollectiveKind.GATHER: (part, total),
-        CollectiveKind.REDUCE_SCATTER: (total, part),
-        CollectiveKind.SCATTER: (total, part),
+        Collective.ALL_GATHER: (part, total),
+        Collective.GATHER: (part, total),
+        Collective.REDUCE_SCATTER: (total, part),
+        Collective.SCATTER: (total, part),
     }.get(kind, (total, total))
     return pieces, [(before, after)] * ranks

@@ -1,4 +1,4 @@
-"""Programs for ranges of sizes: the files of a folder, which a runtime chooses from, and the list that one of them reads."""
+"""Folders of programs for ranges of sizes, and the list that one of the runtimes reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .check import Checked, ranges
+from .check import AlgorithmReport, ranges
 from .dialects import Dialect
 from .program import Algorithm
 
@@ -15,21 +15,19 @@ LOADED = {"msccl": 4}
 
 
 def for_sizes(algorithm: Algorithm, name: str, first: int, last: int, dialect: Dialect) -> Algorithm:
-    """A program that is for the sizes of a range, both ends included, in a dialect's way to say it."""
+    """Return a program restricted to a range of sizes, in the dialect's convention."""
     return replace(algorithm, name=name, min_bytes=first, max_bytes=last + dialect.exclusive)
 
 
-def faults(files: Sequence[Checked], first: int, last: int, dialect: Dialect) -> list[str]:
-    """What is wrong with files that together are for a range of sizes: each, holes, overlaps, and the ends.
+def faults(files: Sequence[AlgorithmReport], first: int, last: int, dialect: Dialect) -> list[str]:
+    """Return the faults of files for a range of sizes: their own, holes, overlaps, ends.
 
     Parameters
     ----------
     files : sequence of Checked
-        In the order of their sizes, of one collective and placement.
+        Files in the order of their sizes, of one collective and placement.
     first, last : int
-        The range, both ends included.
-    dialect : Dialect
-        The runtime.
+        The range of sizes in bytes, both ends included.
     """
     found = [f"{one.path.name}: {problem}" for one in files for problem in one.problems] + ranges(files, dialect)
     ends = files[0].algorithm.min_bytes, files[-1].algorithm.max_bytes
@@ -39,10 +37,10 @@ def faults(files: Sequence[Checked], first: int, last: int, dialect: Dialect) ->
 
 
 def config_text(files: Sequence[tuple[Path, Algorithm]]) -> str:
-    """The file that ``MSCCL_CONFIG`` of microsoft/msccl names: where each program is, its sizes and its protocol.
+    """Write the file for ``MSCCL_CONFIG`` of microsoft/msccl: path, sizes and protocol of each program.
 
-    A size is in a range if it is ``minbytes`` or larger and smaller than ``maxbytes``. The runtime reads it with the reader
-    of programs: no declaration, an element on a line, double quotes.
+    A size is in a range if it is ``minbytes`` or larger and smaller than ``maxbytes``. The runtime reads it with the
+    reader of programs: no declaration, an element on a line, double quotes.
     """
     lines = [
         f'  <load path="{path}" minbytes="{one.min_bytes}" maxbytes="{one.max_bytes}" proto="{one.proto}"/>\n'

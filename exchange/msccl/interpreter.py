@@ -1,9 +1,9 @@
-"""A run of a program with symbolic data: what every GPU has in the end, and all that goes wrong on the way.
+"""Interpreter of programs with symbolic data: final memory of every GPU, and all faults.
 
-Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait is
-over when the other block's flag is as high or higher. Where no two accesses to the same memory are unordered, every run
-gives the same, so that one run is enough; those that are unordered are reported as races. The work is in proportion to
-the instructions and the chunks that they move.
+Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait
+is over when the other block's flag is as high or higher. Where no two accesses to the same memory are unordered, every
+run gives the same, so that one run is enough; unordered ones are reported as races. The work is proportional to the
+instructions and the chunks that they move.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
-from .findings import Findings, at
-from .machine import Connection, Running
+from .findings import Findings, place_text
+from .machine import Connection, RunningBlock
 from .meaning import Meaning, meaning_of
-from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, Step
+from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, Instruction, Step
 from .races import Races
-from .runtime import Instruction
 from .values import Values
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happens to one chunk, in the order of the run.
+    """An event of one chunk, in the order of the run.
 
     Parameters
     ----------
     kind : str
         ``send`` and ``take`` of a message, ``add`` and ``copy`` in the memory of a GPU.
     gpu : int
-        Where.
+        GPU on which it happens.
     message : int
-        Number of the message; -1 of the others.
+        Number of the message; -1 for other events.
     value : int
-        What is sent, taken or written; of a taken chunk that is reduced, what came.
+        Value that is sent, taken or written; of a taken chunk that is reduced, the received one.
     source, target : int or None
         Addresses that are read and written.
     peer, channel : int
@@ -54,24 +53,22 @@ class Event:
 
 @dataclass(eq=False)
 class Run:
-    """A program that has been run.
+    """A program after its run.
 
     Parameters
     ----------
-    algorithm : Algorithm
-        The program.
     inplace : bool
         Whether input and output are the same memory.
     meaning : Meaning
-        What it is meant to do.
+        Specification of the program's collective.
     values : Values
-        The data.
+        Symbolic values of the run.
     memory : list of dict
         Value at every address of every GPU that has been used.
     bases : list of dict
-        Address at which each buffer of every GPU begins.
+        First address of each buffer of every GPU.
     findings : Findings
-        What went wrong: rules ``hang``, ``unmatched``, ``count``, ``bounds``, ``undefined`` and ``race``.
+        Faults, by the rules ``hang``, ``unmatched``, ``count``, ``bounds``, ``undefined`` and ``race``.
     ended : bool
         Whether all thread blocks have come to their end.
     """
@@ -110,7 +107,7 @@ def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None
 
 
 def chunks_at_once(algorithm: Algorithm) -> int:
-    """How many chunks of a step take one slot of a connection, at the largest size that the file is for."""
+    """Return the chunks of a step that fit one slot of a connection, at the largest size."""
     largest = DEFAULT_MAX_BYTES if algorithm.max_bytes is None else algorithm.max_bytes
     if largest <= 0 or algorithm.nchunksperloop <= 0:
         return 1
@@ -128,10 +125,10 @@ class _Machine:
         self.tell, self.slots, self.at_once = tell, SLOTS.get(algorithm.proto, 2), chunks_at_once(algorithm)
         self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in range(count)]
         self.connections: dict[tuple[int, int, int], Connection] = {}
-        self.blocks: list[dict[int, Running]] = [{} for _ in range(count)]
+        self.blocks: list[dict[int, RunningBlock]] = [{} for _ in range(count)]
         self.races = Races(count)
         self.messages = 0
-        self.ready: deque[Running] = deque()
+        self.ready: deque[RunningBlock] = deque()
         for gpu in algorithm.gpus:
             self._add(gpu)
 
@@ -141,7 +138,7 @@ class _Machine:
         if self.run.meaning.kind is None:
             sizes["i"], sizes["o"] = gpu.i_chunks, gpu.o_chunks
         for number, block in enumerate(gpu.blocks):
-            running = Running(gpu.id, number, block, [0] * len(gpu.blocks))
+            running = RunningBlock(gpu.id, number, block, [0] * len(gpu.blocks))
             self.blocks[gpu.id][block.id] = running
             if block.send >= 0 and running.sends:
                 running.fifo_out = self._connection(gpu.id, block.send, block.chan)
@@ -149,10 +146,10 @@ class _Machine:
             if block.recv >= 0 and running.receives:
                 running.fifo_in = self._connection(block.recv, gpu.id, block.chan)
                 running.fifo_in.takers.append(running)
-            self._look_for_shifts(running)
+            self._report_overlaps(running)
             self.ready.append(running)
 
-    def _look_for_shifts(self, block: Running) -> None:
+    def _report_overlaps(self, block: RunningBlock) -> None:
         """Report steps that write some of their chunks where they read others: their threads are in no order."""
         bases = self.run.bases[block.gpu]
         for instruction in block.instructions:
@@ -162,7 +159,7 @@ class _Machine:
             target = bases[step.dstbuf] + step.dstoff
             if any(0 < abs(bases[step.srcbuf] + offset - target) < step.cnt for offset in instruction.sources):
                 text = "writes chunks where it reads others, and its threads are in no order"
-                self.run.findings.add("race", text, at(block.gpu, block.name, instruction.position))
+                self.run.findings.add("race", text, place_text(block.gpu, block.name, instruction.position))
 
     def _connection(self, source: int, target: int, channel: int) -> Connection:
         key = (source, target, channel)
@@ -177,13 +174,13 @@ class _Machine:
             while block.done < len(block.instructions) and self._instruction(block):
                 self.ready.extend(block.finish())
 
-    def _instruction(self, block: Running) -> bool:
+    def _instruction(self, block: RunningBlock) -> bool:
         """Go on with an instruction; whether it has come to its end."""
         instruction = block.instructions[block.done]
         if block.unit == 0:
             for name, count in instruction.waits:
                 other = self.blocks[block.gpu].get(name)
-                needed = None if other is None else other.reaching(count)
+                needed = None if other is None else other.instruction_reaching(count)
                 if other is None or needed is None or block.waits_for(other, needed):
                     return False
         step = instruction.step
@@ -194,8 +191,8 @@ class _Machine:
             block.unit += done
         return True
 
-    def _chunks(self, block: Running, instruction: Instruction, step: Step) -> int:
-        """Do what the instruction does with its next chunks, as many as go at once; how many, 0 if it has to wait."""
+    def _chunks(self, block: RunningBlock, instruction: Instruction, step: Step) -> int:
+        """Execute an instruction for its next chunks, and return their number, 0 if it must wait."""
         kind, count = step.type, min(self.at_once, step.cnt - block.unit)
         if kind in _LOCAL:
             for unit in range(block.unit, block.unit + count):
@@ -211,12 +208,12 @@ class _Machine:
                 out.sender = block
             return 0
         came = self._take(block, into, step, count) if into is not None and kind in RECEIVES else (-1,) * count
-        given = tuple(self._one(block, step, unit, value) for unit, value in enumerate(came, block.unit))
+        given = tuple(self._run_chunk(block, step, unit, value) for unit, value in enumerate(came, block.unit))
         if out is not None and kind in SENDS:
             self._give(block, out, (given, step.cnt, block.unit))
         return count
 
-    def _one(self, block: Running, step: Step, unit: int, came: int) -> int:
+    def _run_chunk(self, block: RunningBlock, step: Step, unit: int, came: int) -> int:
         """Read, add and write one chunk; the value that is sent on."""
         kind, value, source, target = step.type, came, None, None
         if kind == "s" or kind in REDUCES:
@@ -235,14 +232,14 @@ class _Machine:
                 self.tell(Event("send", block.gpu, number, value, source, target, block.peers[0], block.channel))
         return value
 
-    def _take(self, block: Running, into: Connection, step: Step, count: int) -> tuple[int, ...]:
+    def _take(self, block: RunningBlock, into: Connection, step: Step, count: int) -> tuple[int, ...]:
         """Take chunks out of a connection, which makes room."""
         values, other, unit = into.items.popleft()
         block.come.setdefault(block.done, into.taken)
         into.taken += len(values)
         if (other, unit) != (step.cnt, block.unit):
             text = f"receives {step.cnt} chunks where a step of {other} sends: they do not match in size"
-            place = at(block.gpu, block.name, block.instructions[block.done].position)
+            place = place_text(block.gpu, block.name, block.instructions[block.done].position)
             self.run.findings.add("count", text, place)
             values = (values + (self.run.values.contribution(block.gpu, -1),) * count)[:count]
         if into.sender is not None:
@@ -250,7 +247,7 @@ class _Machine:
             into.sender = None
         return values
 
-    def _give(self, block: Running, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
+    def _give(self, block: RunningBlock, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
         """Put chunks into a connection."""
         out.items.append(item)
         out.sent_by.extend((block, block.place(unit) + 1) for unit in range(block.unit, block.unit + len(item[0])))
@@ -258,7 +255,7 @@ class _Machine:
             self.ready.append(out.receiver)
             out.receiver = None
 
-    def _local(self, block: Running, instruction: Instruction, step: Step, unit: int) -> None:
+    def _local(self, block: RunningBlock, instruction: Instruction, step: Step, unit: int) -> None:
         """Copy or add in the memory of a GPU."""
         target = self._address(block, step.dstbuf, step.dstoff + unit)
         if step.type == "cpy":
@@ -278,16 +275,16 @@ class _Machine:
                 self.tell(Event("add", block.gpu, -1, total, source, target))
         self._store(block, unit, target, total)
 
-    def _address(self, block: Running, buffer: str, offset: int) -> int | None:
-        """Where a chunk is; None outside of the buffer."""
+    def _address(self, block: RunningBlock, buffer: str, offset: int) -> int | None:
+        """Return the address of a chunk; None outside of the buffer."""
         if 0 <= offset < self.sizes[block.gpu].get(buffer, 0):
             return self.run.bases[block.gpu][buffer] + offset
         size = self.sizes[block.gpu].get(buffer, 0)
-        place = at(block.gpu, block.name, block.instructions[block.done].position)
+        place = place_text(block.gpu, block.name, block.instructions[block.done].position)
         self.run.findings.add("bounds", f"uses chunk {offset} of buffer {buffer}, which has {size}", place)
         return None
 
-    def _load(self, block: Running, unit: int, address: int | None) -> int:
+    def _load(self, block: RunningBlock, unit: int, address: int | None) -> int:
         """Read memory."""
         values, gpu = self.run.values, block.gpu
         if address is None:
@@ -297,13 +294,13 @@ class _Machine:
         if found is None:
             grain = address - self.run.bases[gpu]["i"]
             if not 0 <= grain < self.sizes[gpu]["i"]:
-                place = at(gpu, block.name, block.instructions[block.done].position)
+                place = place_text(gpu, block.name, block.instructions[block.done].position)
                 self.run.findings.add("undefined", "reads memory that nothing has been written to", place)
                 grain = -1
             found = self.run.memory[gpu][address] = values.contribution(gpu, grain)
         return found
 
-    def _store(self, block: Running, unit: int, address: int | None, value: int) -> None:
+    def _store(self, block: RunningBlock, unit: int, address: int | None, value: int) -> None:
         """Write memory."""
         if address is not None:
             self.races.writes(block, unit, address)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
@@ -28,7 +28,7 @@ from .outcome import check_outcome
 from .program import Algorithm
 
 #: Collectives that add.
-SUMS = frozenset({CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.REDUCE_SCATTER})
+SUMS = frozenset({Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER})
 
 #: Rounds in which steps are found; each settles at least one more send of a chain.
 ROUNDS = 10_000
@@ -52,23 +52,23 @@ class Message:
 
 
 def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: str) -> tuple[Instance, StepSchedule]:
-    """Make a schedule of a program.
+    """Convert a program to a schedule.
 
     Parameters
     ----------
     algorithm : Algorithm
-        A program that is right (:func:`~.check.check_algorithm`).
+        A program without faults (:func:`~.check.check_algorithm`).
     topology : Topology
-        The network; GPU i is rank i. A transfer takes a shortest way over links and switches.
+        The network; GPU i is rank i. A transfer takes a shortest path over links and switches.
     size_bytes : Fraction
         Full buffer of the collective.
     name : str
-        Name of the instance.
+        Name of the new instance.
 
     Raises
     ------
     InputError
-        If the program goes wrong, does not fit the network, or does what a schedule cannot tell.
+        If the program is faulty, does not fit the network, or has no equivalent schedule.
     """
     if len(topology.ranks) != algorithm.ngpus:
         text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"
@@ -79,24 +79,24 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
     root = check_outcome(run) if run.ended else None
     if run.findings.wrong:
-        raise InputError(f"goes wrong: {run.findings.wrong[0]}; see cwb check")
+        raise InputError(f"fails: {run.findings.wrong[0]}; see cwb check")
     kind = run.meaning.kind
     if kind is None:
-        raise InputError(f"coll {algorithm.coll!r} does not say what the data is for", place="algo.coll")
+        raise InputError(f"coll {algorithm.coll!r} does not define the collective", place="algo.coll")
     instance = Instance(name, topology, _demand(kind, algorithm, size_bytes, root))
     messages = _messages(run, events)
     chunks = _chunks(run, size_bytes, root or 0)
     step = steps_of_sums(messages) if kind in SUMS else steps_of_copies(messages, chunks)
-    return instance, scheduled(instance, chunks, messages, step)
+    return instance, schedule_messages(instance, chunks, messages, step)
 
 
-def scheduled(instance: Instance, chunks: Chunks, messages: list[Message], step: list[int]) -> StepSchedule:
-    """A schedule of messages, over shortest ways of links and switches.
+def schedule_messages(instance: Instance, chunks: Chunks, messages: list[Message], step: list[int]) -> StepSchedule:
+    """Return a schedule of messages over shortest paths of links and switches.
 
     Raises
     ------
     InputError
-        If there is no way between two ranks.
+        If there is no path between two ranks.
     """
     topology = instance.topology
     ways = routes(topology, {pair for message in messages for pair in pairwise(message.way)})
@@ -113,7 +113,7 @@ def scheduled(instance: Instance, chunks: Chunks, messages: list[Message], step:
 def _path(
     message: Message, ways: Mapping[tuple[int, int], list[tuple[int, ...]]], topology: Topology
 ) -> tuple[int, ...]:
-    """Links of a send; equally short ways are taken in turn by channels."""
+    """Return the links of a send; channels alternate between equally short paths."""
     path: tuple[int, ...] = ()
     for pair in pairwise(message.way):
         some = ways.get(pair)
@@ -124,8 +124,8 @@ def _path(
     return path
 
 
-def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
-    """The collective; the root is the first of the group."""
+def _demand(kind: Collective, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
+    """Return the collective; the root is the first of the group."""
     ranks = None
     if kind in ROOTED and root:
         ranks = (root, *(rank for rank in range(algorithm.ngpus) if rank != root))
@@ -133,10 +133,10 @@ def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, ro
 
 
 def _messages(run: Run, events: list[Event]) -> list[Message]:
-    """Every chunk that is sent, with where it counts at the target.
+    """Return every chunk that is sent, with the time at which it counts at the target.
 
-    What lies in scratch memory as it came, is sent on and never added, is one send over the GPU that passes it on, where
-    the GPU has a sum of its own.
+    Data forwarded unchanged through scratch memory is one send over the forwarding GPU, if that GPU has a sum of its
+    own.
     """
     sent: dict[tuple[int, int, int, int], tuple[int, int, Message | None]] = {}
     found: list[Message] = []
@@ -162,10 +162,10 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
         elif moved := apart.pop((event.gpu, event.source), None):
             apart[event.gpu, event.target] = moved
             moved.passing = False
-    return _without_passing(found)
+    return _join_passed_on(found)
 
 
-def _without_passing(messages: list[Message]) -> list[Message]:
+def _join_passed_on(messages: list[Message]) -> list[Message]:
     """Put together what is only passed on."""
     passed: set[int] = set()
     for message in messages:
@@ -177,7 +177,7 @@ def _without_passing(messages: list[Message]) -> list[Message]:
 
 
 def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterable[int | None], order: int) -> None:
-    """What came apart is added now, to what the GPU has or the other way round."""
+    """Let separately received data count now, added to the GPU's own or the other way round."""
     for address in places:
         message = apart.pop((gpu, address), None)
         if message is not None:
@@ -185,21 +185,21 @@ def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterabl
 
 
 def _chunk_of(run: Run, value: int) -> int:
-    """The collective's chunk that a value is part of: the grain of a sum, or the one contribution of a copy."""
+    """Return the chunk of a value: the grain of a sum, or the one contribution of a copy."""
     rank, grain = run.values.any_contribution(value)
     match run.meaning.kind:
-        case CollectiveKind.ALL_REDUCE | CollectiveKind.REDUCE | CollectiveKind.REDUCE_SCATTER:
+        case Collective.ALL_REDUCE | Collective.REDUCE | Collective.REDUCE_SCATTER:
             return grain
-        case CollectiveKind.BROADCAST | CollectiveKind.SCATTER:
+        case Collective.BROADCAST | Collective.SCATTER:
             return grain
-        case CollectiveKind.ALL_TO_ALL:
+        case Collective.ALL_TO_ALL:
             return rank * run.meaning.grains + grain
         case _:
             return rank * run.meaning.part + grain
 
 
 def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
-    """The chunks of the collective in the order of :func:`_chunk_of`."""
+    """Return the chunks of the collective in the order of :func:`_chunk_of`."""
     meaning, ranks = run.meaning, run.algorithm.ngpus
     everyone = tuple(range(ranks))
     groups = (*((rank,) for rank in everyone), everyone)
@@ -207,27 +207,25 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     own, whole = np.repeat(np.arange(ranks), part), meaning.grains
     columns: tuple[np.ndarray, np.ndarray]
     match meaning.kind:
-        case CollectiveKind.ALL_REDUCE:
+        case Collective.ALL_REDUCE:
             columns = np.full(whole, all_ranks), np.full(whole, all_ranks)
-        case CollectiveKind.REDUCE:
+        case Collective.REDUCE:
             columns = np.full(whole, all_ranks), np.full(whole, root)
-        case CollectiveKind.REDUCE_SCATTER:
+        case Collective.REDUCE_SCATTER:
             columns = np.full(whole, all_ranks), own
-        case CollectiveKind.BROADCAST:
+        case Collective.BROADCAST:
             columns = np.full(whole, root), np.full(whole, all_ranks)
-        case CollectiveKind.SCATTER:
+        case Collective.SCATTER:
             columns = np.full(len(own), root), own
-        case CollectiveKind.GATHER:
+        case Collective.GATHER:
             columns = own, np.full(len(own), root)
-        case CollectiveKind.ALL_TO_ALL:
+        case Collective.ALL_TO_ALL:
             columns = np.repeat(np.arange(ranks), whole), np.tile(own, ranks)
         case _:
             columns = own, np.full(len(own), all_ranks)
     held, needed = columns
     count = len(held)
-    parts = (
-        ranks * meaning.grains if meaning.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER) else meaning.grains
-    )
+    parts = ranks * meaning.grains if meaning.kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
     reduced = meaning.kind in SUMS
     return Chunks(
         np.ones(count, dtype=np.int64),
@@ -240,7 +238,7 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
 
 
 def steps_of_sums(messages: list[Message]) -> list[int]:
-    """Steps in which every read of a chunk at a GPU sees the writes before it, and no write comes too early."""
+    """Return steps in which every read of a chunk sees the writes before it, and no later ones."""
     events: dict[tuple[int, int], list[tuple[int, bool, int]]] = defaultdict(list)
     for index, message in enumerate(messages):
         events[message.chunk, message.way[0]].append((message.read, False, index))
@@ -249,14 +247,14 @@ def steps_of_sums(messages: list[Message]) -> list[int]:
         found.sort()
     step = [0] * len(messages)
     for _ in range(ROUNDS):
-        rose = [_settle(found, messages, step) for found in events.values()]
+        rose = [_raise_steps(found, messages, step) for found in events.values()]
         if not any(rose):
             return step
-    raise InputError("the order of its steps is none that a schedule in steps can have")
+    raise InputError("no schedule in steps has the order of its steps")
 
 
 def steps_of_copies(messages: list[Message], chunks: Chunks) -> list[int]:
-    """Steps in which every rank has what it sends; where nothing is added, all copies of a chunk are the same."""
+    """Return steps in which every rank has what it sends; copies of a chunk are interchangeable."""
     since = {(chunk, rank): 0 for chunk, group in enumerate(chunks.held_by.tolist()) for rank in chunks.groups[group]}
     events = [(message.read, False, index) for index, message in enumerate(messages)]
     events += [(message.write, True, index) for index, message in enumerate(messages)]
@@ -271,8 +269,8 @@ def steps_of_copies(messages: list[Message], chunks: Chunks) -> list[int]:
     return step
 
 
-def _settle(events: list[tuple[int, bool, int]], messages: list[Message], step: list[int]) -> bool:
-    """Raise the steps of what reads and writes a chunk at a GPU as far as their order asks for; whether any rose."""
+def _raise_steps(events: list[tuple[int, bool, int]], messages: list[Message], step: list[int]) -> bool:
+    """Raise steps of a chunk's accesses at a GPU to respect their order; return whether any rose."""
     read = written = -1
     copied = False
     rose = False

@@ -1,4 +1,4 @@
-"""What a program puts on the links of a network."""
+"""Loads of a program on the links of a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Hop = tuple[int, int]
 
 
 class Program(Protocol):
-    """What GPUs do, whatever its format."""
+    """A program of GPUs in any format."""
 
     @property
     def ngpus(self) -> int:
@@ -45,7 +45,7 @@ class Loads:
     missing: tuple[tuple[int, int], ...]
 
     def busiest(self, topology: Topology) -> tuple[int, Fraction] | None:
-        """The link that takes longest, and how many of its bytes per second one chunk is per second."""
+        """Return the slowest link, and its load per chunk relative to its rate."""
         if not any(self.chunks.values()):
             return None
         link = max(self.chunks, key=lambda one: self.chunks[one] / topology.links[one].bandwidth_Bps)
@@ -86,7 +86,7 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
 
 
 def _widest(topology: Topology, ways: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Ways whose narrowest link is fastest: GPUs of a box use its NVLinks and not a switch of NICs that all are on."""
+    """Return the paths with the widest bottleneck: NVLinks of a box rather than a switch of NICs."""
     if len(ways) == 1:
         return ways
     widths = [min(topology.links[link].bandwidth_Bps for link in way) for way in ways]

@@ -1,6 +1,6 @@
-"""The static rules of a runtime: what it rejects, and what it takes and breaks on, each with the runtime's reason.
+"""Static rules of a runtime: inputs that it rejects, or accepts and fails on.
 
-A rule is a function that yields findings for a program and a dialect. Findings that are not wrong are worth knowing.
+A rule is a function that yields findings for a program and a dialect. Findings that are no faults are notes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .dialects import (
     PROTOCOLS,
     Dialect,
 )
-from .findings import Findings, at
+from .findings import Findings, place_text
 from .lint_steps import STEP_RULES
 from .meaning import ROOTED, meaning_of
 from .program import FUSED, RECEIVES, SENDS, Algorithm
@@ -37,14 +37,14 @@ def lint(algorithm: Algorithm, dialect: Dialect) -> Findings:
 
 
 def proto(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The protocol is known."""
+    """Check that the protocol is known."""
     del dialect
     if algorithm.proto not in PROTOCOLS:
         yield f"proto {algorithm.proto!r} is rejected; expected {', '.join(PROTOCOLS)}", "", True
 
 
 def coll(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The collective is known."""
+    """Check that the collective is known."""
     known = {*dialect.collectives.values(), *dialect.also}
     if algorithm.coll not in known:
         yield f"coll {algorithm.coll!r} is rejected; expected one of {', '.join(sorted(known))}", "", True
@@ -67,13 +67,13 @@ def required(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def placement(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Some call is served."""
+    """Check that the file is for some call."""
     if dialect.placed and algorithm.inplace == 0 and algorithm.outofplace == 0:
         yield "inplace and outofplace are 0: it is never selected", "", True
 
 
 def sizes(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The range of sizes has sizes in it."""
+    """Check that the range of sizes is not empty."""
     low, high = algorithm.min_bytes or 0, algorithm.max_bytes
     if dialect.checked:
         high = DEFAULT_MAX_BYTES if high is None else high
@@ -92,7 +92,7 @@ def threads(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def loop(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The data is cut into chunks."""
+    """Check that the data is cut into chunks."""
     del dialect
     if algorithm.nchunksperloop < 1:
         yield f"nchunksperloop {algorithm.nchunksperloop} divides the data into nothing", "", True
@@ -107,7 +107,7 @@ _PARTED = frozenset({"allgather", "reduce_scatter", "reducescatter", "alltoall"}
 
 
 def gpus(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Every GPU is there once."""
+    """Check that every GPU occurs once."""
     del dialect
     count = Counter(gpu.id for gpu in algorithm.gpus)
     for number, times in count.items():
@@ -121,7 +121,7 @@ def gpus(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def launch(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Every GPU has a thread block to launch."""
+    """Check that every GPU has a thread block to launch."""
     del dialect
     for gpu in algorithm.gpus:
         if not gpu.blocks:
@@ -137,10 +137,10 @@ def channels(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def channel(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Every thread block is on a channel that is connected."""
+    """Check that every thread block is on a connected channel."""
     for gpu in algorithm.gpus:
         for block in gpu.blocks:
-            place = at(gpu.id, block.id)
+            place = place_text(gpu.id, block.id)
             if not 0 <= block.chan <= dialect.channels:
                 yield f"chan {block.chan} is rejected; expected 0 to {dialect.channels - 1}", place, True
             elif block.chan == dialect.channels:
@@ -156,15 +156,15 @@ def blocks(algorithm: Algorithm, dialect: Dialect) -> Found:
         ids = Counter(block.id for block in gpu.blocks)
         for number, times in ids.items():
             if number < 0:
-                yield "a thread block's id is negative: rejected", at(gpu.id, number), True
+                yield "a thread block's id is negative: rejected", place_text(gpu.id, number), True
             elif number >= dialect.blocks:
                 text = f"too many thread blocks: {dialect.name} takes ids below {dialect.blocks}"
-                yield text, at(gpu.id, number), True
+                yield text, place_text(gpu.id, number), True
             elif times > 1:
-                yield "two thread blocks have this id: rejected", at(gpu.id, number), True
+                yield "two thread blocks have this id: rejected", place_text(gpu.id, number), True
         gap = next((number for number in sorted(ids) if number > 0 and number - 1 not in ids), None)
         if gap is not None:
-            yield f"thread block {gap - 1} is missing: rejected", at(gpu.id, gap), True
+            yield f"thread block {gap - 1} is missing: rejected", place_text(gpu.id, gap), True
 
 
 def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -172,7 +172,7 @@ def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu in algorithm.gpus:
         for block in gpu.blocks:
             for name, peer in (("send", block.send), ("recv", block.recv)):
-                place = at(gpu.id, block.id)
+                place = place_text(gpu.id, block.id)
                 if peer == gpu.id:
                     yield f"{name} is the GPU itself: rejected", place, True
                 elif peer < -1:
@@ -183,7 +183,7 @@ def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """No two thread blocks share an end of a connection, and a channel has room for all."""
+    """Check that thread blocks share no end of a connection, and that channels have room for all."""
     del dialect
     for gpu in algorithm.gpus:
         ends: dict[tuple[str, int, int], int] = {}
@@ -199,7 +199,7 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
                 other = ends.setdefault((name, peer, block.chan), block.id)
                 if other != block.id:
                     text = f"has the same {name} {peer} and chan {block.chan} as tb {other}: not checked, and they"
-                    yield f"{text} overwrite one another's place in the connection", at(gpu.id, block.id), True
+                    yield f"{text} overwrite one another's place in the connection", place_text(gpu.id, block.id), True
         for (name, chan), count in per.items():
             if count > BLOCKS_PER_CHANNEL:
                 text = f"{count} thread blocks {name} over channel {chan}; more than {BLOCKS_PER_CHANNEL} are rejected"
@@ -217,7 +217,7 @@ def waited(algorithm: Algorithm, dialect: Dialect) -> Found:
                     text = (
                         f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else"
                     )
-                    yield text, at(gpu.id, block.id, position), True
+                    yield text, place_text(gpu.id, block.id, position), True
 
 
 def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -253,7 +253,7 @@ _MOST_MEMORY = 2**42
 
 
 def elements(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The runtime's reader has room for the file."""
+    """Check that the runtime's reader has room for the file."""
     del dialect
     if len(algorithm.gpus) > MAX_CHILDREN:
         yield f"{len(algorithm.gpus):,} GPUs; the reader writes past {MAX_CHILDREN:,} children", "", True
@@ -263,11 +263,15 @@ def elements(algorithm: Algorithm, dialect: Dialect) -> Found:
             yield f"{total:,} elements for its reader, which takes {MAX_ELEMENTS:,}", f"gpu {gpu.id}", True
         for block in gpu.blocks:
             if len(block.steps) > MAX_CHILDREN:
-                yield f"{len(block.steps):,} steps; the reader writes past {MAX_CHILDREN:,}", at(gpu.id, block.id), True
+                yield (
+                    f"{len(block.steps):,} steps; the reader writes past {MAX_CHILDREN:,}",
+                    place_text(gpu.id, block.id),
+                    True,
+                )
 
 
 def fused(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """The build has the types of steps that are used."""
+    """Check that the build has all used types of steps."""
     if dialect.fused:
         return
     used = {step.type for gpu in algorithm.gpus for block in gpu.blocks for step in block.steps} & FUSED

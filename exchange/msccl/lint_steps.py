@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from .dialects import MAX_COUNT, MAX_FUSION, MAX_OFFSET, Dialect
-from .findings import at
+from .findings import place_text
 from .meaning import meaning_of
 from .program import READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
 
@@ -35,23 +35,23 @@ def _steps(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block, int, Step]]:
 
 
 def steps(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Steps have numbers below the limit."""
+    """Check that steps have numbers below the limit."""
     for gpu, block, position, step in _steps(algorithm):
         if step.s < 0:
-            yield f"s is {step.s}: rejected", at(gpu.id, block.id, position), True
+            yield f"s is {step.s}: rejected", place_text(gpu.id, block.id, position), True
         elif step.s >= dialect.steps or position >= dialect.steps:
             text = f"too many steps: {dialect.name} takes {dialect.steps} in a thread block"
-            yield text, at(gpu.id, block.id, position), True
+            yield text, place_text(gpu.id, block.id, position), True
             return
 
 
 def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Steps are numbered in the order of the file."""
+    """Check that steps are numbered in the order of the file."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
         if step.s != position and step.s >= 0:
             text = f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it"
-            yield text, at(gpu.id, block.id, position), True
+            yield text, place_text(gpu.id, block.id, position), True
 
 
 def types(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -59,7 +59,7 @@ def types(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu, block, position, step in _steps(algorithm):
         if step.type in _TYPES:
             continue
-        place = at(gpu.id, block.id, position)
+        place = place_text(gpu.id, block.id, position)
         if step.type == "ra" and dialect.residual_add:
             yield "ra is taken but not executed: the thread block ends there", place, True
         else:
@@ -67,12 +67,12 @@ def types(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Steps move at least one chunk and at most as many as fit."""
+    """Check that steps move at least one chunk and at most as many as fit."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
         if step.type == "nop" or 0 < step.cnt < MAX_COUNT:
             continue
-        place = at(gpu.id, block.id, position)
+        place = place_text(gpu.id, block.id, position)
         if step.cnt:
             yield f"cnt {step.cnt} is rejected; expected 1 to {MAX_COUNT - 1}", place, True
         else:
@@ -80,12 +80,16 @@ def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 
 def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Who sends or receives has a peer."""
+    """Check that blocks that send or receive have a peer."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
         for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
             if step.type in kinds and peer == -1:
-                yield f"{step.type} in a thread block without {name}: rejected", at(gpu.id, block.id, position), True
+                yield (
+                    f"{step.type} in a thread block without {name}: rejected",
+                    place_text(gpu.id, block.id, position),
+                    True,
+                )
 
 
 def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -94,7 +98,7 @@ def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu, block, position, step in _steps(algorithm):
         for name in (step.srcbuf, step.dstbuf):
             if name not in ("i", "o", "s"):
-                yield f"buffer {name!r} is rejected; expected i, o or s", at(gpu.id, block.id, position), True
+                yield f"buffer {name!r} is rejected; expected i, o or s", place_text(gpu.id, block.id, position), True
 
 
 def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -107,11 +111,11 @@ def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
         for block in gpu.blocks:
             for position, step in enumerate(block.steps):
                 for problem in _offsets(step, said, real):
-                    yield problem, at(gpu.id, block.id, position), True
+                    yield problem, place_text(gpu.id, block.id, position), True
 
 
 def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong with the offsets of a step."""
+    """Yield the faults of a step's offsets."""
     for name, uses, buffer, offset in (
         ("src", READS, step.srcbuf, step.srcoff),
         ("dst", WRITES, step.dstbuf, step.dstoff),
@@ -136,7 +140,7 @@ def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu, block, position, step in _steps(algorithm):
         if step.hasdep == 0 or (step.hasdep == 1 and step.type != "nop"):
             continue
-        place = at(gpu.id, block.id, position)
+        place = place_text(gpu.id, block.id, position)
         if step.type == "nop":
             yield "a nop has hasdep, but is not executed and sets no flag", place, True
         else:
@@ -150,7 +154,7 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
         for block in gpu.blocks:
             pending = False
             for position, step in enumerate(block.steps):
-                place = at(gpu.id, block.id, position)
+                place = place_text(gpu.id, block.id, position)
                 if step.type == "nop" and step.depid < 0:
                     yield (
                         "a nop without depid is left out, which shifts every later step that is waited for",
@@ -164,11 +168,11 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
                         yield "a step after nops that wait has no depid itself: rejected", place, True
                     pending = False
             if pending:
-                yield "the last steps are nops: nothing waits", at(gpu.id, block.id, len(block.steps) - 1), True
+                yield "the last steps are nops: nothing waits", place_text(gpu.id, block.id, len(block.steps) - 1), True
 
 
 def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
-    """Who is waited for is there, and says so."""
+    """Check that dependences name existing steps that are flagged."""
     del dialect
     for gpu in algorithm.gpus:
         known = {block.id: {one.flag: one for one in block.instructions} for block in gpu.blocks}
@@ -176,7 +180,7 @@ def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
             for position, step in enumerate(block.steps):
                 if step.depid < 0:
                     continue
-                place = at(gpu.id, block.id, position)
+                place = place_text(gpu.id, block.id, position)
                 target = known.get(step.depid)
                 if target is None:
                     yield f"waits for tb {step.depid}, which there is not: never checked, and it hangs", place, True
@@ -202,7 +206,7 @@ def chains(algorithm: Algorithm, dialect: Dialect) -> Found:
             for one in block.instructions:
                 if len(one.sources) == 1:
                     continue
-                place = at(gpu.id, block.id, one.position)
+                place = place_text(gpu.id, block.id, one.position)
                 if len(one.sources) > MAX_FUSION:
                     text = f"a chain of {len(one.sources)} re is one step, which has room for {MAX_FUSION}"
                     yield text, place, True

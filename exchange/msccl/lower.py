@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...core.errors import InputError
-from .blocks import drafted, gpu_of
+from .blocks import draft_blocks, gpu_of
 from .dialects import BLOCKS_PER_CHANNEL, DIALECTS, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
 from .flow import Flow
 from .interpreter import execute
@@ -23,22 +23,20 @@ PLACEMENTS = ("out", "in", "both")
 
 @dataclass(frozen=True)
 class Target:
-    """What a program is for.
+    """Target of a program: runtime, name, sizes and options.
 
     Parameters
     ----------
-    dialect : Dialect
-        The runtime.
     name, proto : str
-        Name and protocol that the file says.
+        Name and protocol written to the file.
     instances : int
         Copies that each carry an equal part of the data, on channels of their own.
     placement : str
-        One of :data:`PLACEMENTS`.
+        Placement of buffers, one of :data:`PLACEMENTS`.
     min_bytes, max_bytes : int
         First and last size of the buffer that the file is for.
     fused : bool or None
-        Whether steps may do two things at once; by default if the runtime has them.
+        Whether steps may be fused; by default if the runtime has fused steps.
     """
 
     dialect: Dialect
@@ -52,22 +50,15 @@ class Target:
 
 
 def lower(flow: Flow, target: Target) -> Algorithm:
-    """Make a program that does what the schedule does, and run it.
+    """Compile a schedule to a program, and run it.
 
-    Channels are added until no thread block has more steps than the runtime takes. Steps that receive and send
-    are given up, and then steps of several chunks, if the program would hang with them.
-
-    Parameters
-    ----------
-    flow : Flow
-        The schedule.
-    target : Target
-        What the program is for.
+    Channels are added until no thread block has more steps than the runtime allows. If the program would hang, steps
+    that receive and send are given up, and then steps of several chunks.
 
     Raises
     ------
     InputError
-        If the runtime does not know the collective, or the schedule does not fit: which limit it is, and what would fit.
+        If the runtime does not know the collective, or the schedule does not fit: names the limit, and a remedy.
     """
     name = _collective(flow, target)
     if target.placement == "both" and not target.dialect.placed:
@@ -79,7 +70,7 @@ def lower(flow: Flow, target: Target) -> Algorithm:
     problem = ""
     for shape in (*tries, Shape(fused=fused, largest=1)):
         found = _within_limits(flow, target, name, shape)
-        problem = _fault(found, target)
+        problem = _find_fault(found, target)
         if not problem:
             return found
     raise InputError(f"no order of its steps runs on {target.dialect.name}: {problem}", place="sends")
@@ -87,7 +78,7 @@ def lower(flow: Flow, target: Target) -> Algorithm:
 
 def _collective(flow: Flow, target: Target) -> str:
     """Name of the collective in files."""
-    kind = flow.kind.value if flow.kind is not None else "point_to_point"
+    kind = flow.kind.name if flow.kind is not None else "point_to_point"
     name = target.dialect.collectives.get(kind)
     if name is None:
         known = ", ".join(sorted(target.dialect.collectives))
@@ -109,9 +100,9 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
         only_inplace=target.placement == "in",
     )
     while True:
-        found = _lowered(flow, target, name, replace(shape, groups=groups))
+        found = _build_algorithm(flow, target, name, replace(shape, groups=groups))
         longest = max((len(block.steps) for gpu in found.gpus for block in gpu.blocks), default=0)
-        if (problem := _exceeded(found, dialect)) is not None:
+        if (problem := _exceeded_limit(found, dialect)) is not None:
             raise InputError(f"does not fit: {problem}", source=f"--dialect {dialect.name}")
         if longest <= dialect.steps:
             return found
@@ -128,14 +119,14 @@ def _least_groups(flow: Flow, dialect: Dialect, shape: Shape) -> int:
     return -(-max(count.values(), default=1) // dialect.steps)
 
 
-def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
+def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
     dialect = target.dialect
     scale = shape.instances
     alike = flow.kind is None and dialect.checked  # its buffers are all as large as the largest
     buffers = [(flow.grains, flow.grains)] * flow.ranks if alike else flow.sizes
     gpus: list[Gpu] = []
     for rank, some in enumerate(operations(flow, shape)):
-        drafts = drafted(some, dialect.blocks, dialect.steps, joined=shape.joined)
+        drafts = draft_blocks(some, dialect.blocks, dialect.steps, joined=shape.joined)
         sizes = buffers[rank][0] * scale, buffers[rank][1] * scale
         gpus.append(gpu_of(rank, sizes, some, drafts))
     channels = max((block.chan for gpu in gpus for block in gpu.blocks), default=0) + 1
@@ -156,26 +147,31 @@ def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
     )
 
 
-def _exceeded(found: Algorithm, dialect: Dialect) -> str | None:
-    """The first limit that is exceeded, other than that of steps, and what would fit."""
+def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
+    """Return the first exceeded limit, other than that of steps, with a remedy."""
     if found.nchannels > dialect.channels:
         widest = max(DIALECTS.values(), key=lambda one: one.channels)
-        less = _others(found.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
+        less = _remedy_text(found.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
         return f"needs {found.nchannels} channels; there are {dialect.channels}. {less}"
     if len(found.gpus) > MAX_CHILDREN:
         return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}. Smaller groups would fit"
     for gpu in found.gpus:
-        for count, most, what, less in _needs(gpu, len(found.gpus), dialect):
+        for count, most, what, less in _limited_resources(gpu, len(found.gpus), dialect):
             if count > most:
                 return f"gpu {gpu.id} needs {count:,} {what}; there is room for {most:,}. {less}"
     return None
 
 
-def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str, str]]:
-    """What a GPU needs of what is limited: how much, the limit, of what, and what would need less."""
+def _limited_resources(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str, str]]:
+    """Yield (count, limit, resource, remedy) for every limited resource of a GPU."""
     larger = max(DIALECTS.values(), key=lambda one: one.blocks)
     count = len(gpu.blocks)
-    yield count, dialect.blocks, "thread blocks", _others(count > larger.blocks, larger, "fewer neighbours of a GPU")
+    yield (
+        count,
+        dialect.blocks,
+        "thread blocks",
+        _remedy_text(count > larger.blocks, larger, "fewer neighbours of a GPU"),
+    )
     waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
     yield waited, MAX_WAITED, "thread blocks that others wait for", "Fewer neighbours of a GPU would fit"
     chunks = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
@@ -190,18 +186,18 @@ def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, st
 
 
 def _fewer_chunks(chunks: int) -> str:
-    """What would fit instead of so many chunks."""
+    """Return the remedy for too many chunks."""
     part = -(-chunks // MAX_OFFSET)
     return f"About 1/{part:,} of the chunks or trees, or sizes with a larger common part, would fit"
 
 
-def _others(too_much: bool, larger: Dialect, less: str) -> str:
-    """What would fit: less of something, or another dialect."""
+def _remedy_text(too_much: bool, larger: Dialect, less: str) -> str:
+    """Return the remedy: less of a resource, or another dialect."""
     return f"{less[0].upper()}{less[1:]}{'' if too_much else f', or --dialect {larger.name},'} would fit"
 
 
-def _fault(found: Algorithm, target: Target) -> str:
-    """Which rule of the runtime the program breaks, or what goes wrong when it runs; empty if nothing."""
+def _find_fault(found: Algorithm, target: Target) -> str:
+    """Return the broken rule of the runtime, or the fault of the run; empty without any."""
     if broken := lint(found, target.dialect).wrong:
         return str(broken[0])
     for inplace in (False, True):

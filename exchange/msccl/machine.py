@@ -19,12 +19,12 @@ UNITS = MAX_COUNT
 
 
 class Connection:
-    """Chunks on their way from one GPU to another one over a channel, in order.
+    """Chunks in flight from one GPU to another over a channel, in order.
 
     Parameters
     ----------
     slots : int
-        How many fit in.
+        Number of chunks that fit in.
     """
 
     __slots__ = ("items", "receiver", "sender", "sent_by", "slots", "taken", "takers", "users")
@@ -32,15 +32,15 @@ class Connection:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.items: deque[tuple[tuple[int, ...], int, int]] = deque()  # values, count of the step, first
-        self.sender: Running | None = None  # waits for room
-        self.receiver: Running | None = None  # waits for a chunk
-        self.sent_by: list[tuple[Running, int]] = []  # of each chunk, the place that its sender has passed with it
+        self.sender: RunningBlock | None = None  # waits for room
+        self.receiver: RunningBlock | None = None  # waits for a chunk
+        self.sent_by: list[tuple[RunningBlock, int]] = []  # of each chunk, the place that its sender has passed with it
         self.taken = 0
-        self.users: list[Running] = []
-        self.takers: list[Running] = []
+        self.users: list[RunningBlock] = []
+        self.takers: list[RunningBlock] = []
 
 
-class Running:
+class RunningBlock:
     """A thread block while it runs."""
 
     __slots__ = (
@@ -59,33 +59,33 @@ class Running:
         self.done = self.unit = 0
         self.fifo_in: Connection | None = None
         self.fifo_out: Connection | None = None
-        self.waiting: list[tuple[int, int, Running]] = []
+        self.waiting: list[tuple[int, int, RunningBlock]] = []
 
     @property
     def finished(self) -> bool:
-        """Whether it has nothing more to do."""
+        """True if nothing is left to do."""
         return self.done == len(self.instructions)
 
     @property
     def sends(self) -> bool:
-        """Whether any step sends."""
+        """True if any step sends."""
         return any(instruction.step.type in SENDS for instruction in self.instructions)
 
     @property
     def receives(self) -> bool:
-        """Whether any step receives."""
+        """True if any step receives."""
         return any(instruction.step.type in RECEIVES for instruction in self.instructions)
 
     def place(self, unit: int) -> int:
-        """The present instruction and a chunk of it as one number, which never falls."""
+        """Return the current instruction and a chunk of it as one number, which never decreases."""
         return self.done * UNITS + unit
 
-    def reaching(self, count: int) -> int | None:
-        """The first instruction that sets the flag to so much or more; None if none does."""
+    def instruction_reaching(self, count: int) -> int | None:
+        """Return the first instruction that sets the flag to the count or more; None if none does."""
         place = bisect_left(self.counts, count)
         return self.flags[place] if place < len(self.flags) else None
 
-    def finish(self) -> list[Running]:
+    def finish(self) -> list[RunningBlock]:
         """End an instruction; give the blocks that waited for it."""
         ended = self.done
         self.done, self.unit = ended + 1, 0
@@ -96,8 +96,8 @@ class Running:
             woken.append(heappop(self.waiting)[2])
         return woken
 
-    def waits_for(self, other: Running, instruction: int) -> bool:
-        """Whether an instruction of another block has yet to end; then this one is woken at its end."""
+    def waits_for(self, other: RunningBlock, instruction: int) -> bool:
+        """Return whether another block's instruction has yet to end; then this one is woken at its end."""
         if other is self or self.clock[other.number] > instruction:
             return other.done <= instruction
         if other.done <= instruction:

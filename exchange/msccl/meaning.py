@@ -1,4 +1,4 @@
-"""What the collectives of MSCCL files mean: the sizes of the buffers, where they are one memory, what is expected.
+"""Specification of the collectives of MSCCL files: buffer sizes, aliasing, expected results.
 
 A *grain* is one chunk of a file. A contribution is a pair (rank, grain of its input).
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective, collective_named
 from .dialects import DIALECTS
 from .program import Algorithm
 
 #: Collective by its name in files, of any dialect.
-KINDS: dict[str, CollectiveKind | None] = {
-    name: CollectiveKind(kind)
+KINDS: dict[str, Collective | None] = {
+    name: collective_named(kind)
     for dialect in DIALECTS.values()
     for kind, name in dialect.collectives.items()
     if kind != "point_to_point"
@@ -22,7 +22,7 @@ KINDS: dict[str, CollectiveKind | None] = {
 
 #: Collectives with a root, which a file does not name.
 ROOTED = frozenset(
-    {CollectiveKind.BROADCAST, CollectiveKind.REDUCE, CollectiveKind.GATHER, CollectiveKind.SCATTER},
+    {Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER},
 )
 
 #: Where each buffer begins in a GPU's memory, when they are different memory.
@@ -35,20 +35,20 @@ class Meaning:
 
     Parameters
     ----------
-    kind : CollectiveKind or None
+    kind : Collective or None
         The collective; None where any movement of data is one.
     ranks, grains : int
         GPUs, and chunks that the data is cut into; of a gather and a scatter, one rank's part.
     """
 
-    kind: CollectiveKind | None
+    kind: Collective | None
     ranks: int
     grains: int
 
     @property
     def part(self) -> int:
         """Grains of one rank's part."""
-        if self.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER):
+        if self.kind in (Collective.GATHER, Collective.SCATTER):
             return self.grains
         return self.grains // self.ranks
 
@@ -56,13 +56,13 @@ class Meaning:
     def sizes(self) -> tuple[int, int]:
         """Grains of the input and of the output, of the ranks that have them."""
         match self.kind:
-            case CollectiveKind.ALL_GATHER:
+            case Collective.ALL_GATHER:
                 return self.part, self.grains
-            case CollectiveKind.REDUCE_SCATTER:
+            case Collective.REDUCE_SCATTER:
                 return self.grains, self.part
-            case CollectiveKind.GATHER:
+            case Collective.GATHER:
                 return self.part, self.part * self.ranks
-            case CollectiveKind.SCATTER:
+            case Collective.SCATTER:
                 return self.part * self.ranks, self.part
             case _:
                 return self.grains, self.grains
@@ -72,15 +72,15 @@ class Meaning:
         if not inplace:
             return INPUT, OUTPUT, SCRATCH
         shift = rank * self.part
-        if self.kind in (CollectiveKind.ALL_GATHER, CollectiveKind.GATHER):
+        if self.kind in (Collective.ALL_GATHER, Collective.GATHER):
             return shift, INPUT, SCRATCH
-        if self.kind in (CollectiveKind.REDUCE_SCATTER, CollectiveKind.SCATTER):
+        if self.kind in (Collective.REDUCE_SCATTER, Collective.SCATTER):
             return INPUT, shift, SCRATCH
         return INPUT, INPUT, SCRATCH
 
     def sent_by(self, rank: int, root: int) -> bool:
-        """Whether a rank has an input."""
-        return rank == root or self.kind not in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER)
+        """Return whether a rank has an input."""
+        return rank == root or self.kind not in (Collective.BROADCAST, Collective.SCATTER)
 
     def expected(self, rank: int, root: int) -> Iterator[tuple[int, tuple[int, int] | None]]:
         """Grains of the output that a rank needs.
@@ -90,28 +90,28 @@ class Meaning:
         """
         part, everyone = self.part, range(self.ranks)
         match self.kind:
-            case CollectiveKind.ALL_REDUCE:
+            case Collective.ALL_REDUCE:
                 yield from ((k, None) for k in range(self.grains))
-            case CollectiveKind.REDUCE if rank == root:
+            case Collective.REDUCE if rank == root:
                 yield from ((k, None) for k in range(self.grains))
-            case CollectiveKind.REDUCE_SCATTER:
+            case Collective.REDUCE_SCATTER:
                 yield from ((k, None) for k in range(part))
-            case CollectiveKind.ALL_GATHER:
+            case Collective.ALL_GATHER:
                 yield from ((r * part + k, (r, k)) for r in everyone for k in range(part))
-            case CollectiveKind.GATHER if rank == root:
+            case Collective.GATHER if rank == root:
                 yield from ((r * part + k, (r, k)) for r in everyone for k in range(part))
-            case CollectiveKind.ALL_TO_ALL:
+            case Collective.ALL_TO_ALL:
                 yield from ((r * part + k, (r, rank * part + k)) for r in everyone for k in range(part))
-            case CollectiveKind.SCATTER:
+            case Collective.SCATTER:
                 yield from ((k, (root, rank * part + k)) for k in range(part))
-            case CollectiveKind.BROADCAST:
+            case Collective.BROADCAST:
                 yield from ((k, (root, k)) for k in range(self.grains))
 
     def place(self, rank: int, grain: int) -> int:
         """Grain of every rank's input that a grain of the output is the sum of."""
-        return rank * self.part + grain if self.kind is CollectiveKind.REDUCE_SCATTER else grain
+        return rank * self.part + grain if self.kind is Collective.REDUCE_SCATTER else grain
 
 
 def meaning_of(algorithm: Algorithm) -> Meaning:
-    """What an algorithm is said to do; an unknown collective is any movement of data."""
+    """Return the specification of an algorithm's collective; an unknown one is any movement of data."""
     return Meaning(KINDS.get(algorithm.coll), algorithm.ngpus, algorithm.nchunksperloop)

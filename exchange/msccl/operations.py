@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError
 from .dialects import BLOCKS_PER_CHANNEL
 from .flow import Flow
@@ -26,32 +26,32 @@ Place = tuple[str, int]
 
 
 class Operation:
-    """What a GPU does with one piece.
+    """An operation of a GPU on one piece.
 
     Parameters
     ----------
     kind : str
         Type of the step that it becomes.
     gpu : int
-        Where.
+        GPU that executes the operation.
     source, target : (str, int)
         Place that is read and place that is written.
     count : int
-        Grains.
+        Number of grains of the piece.
     taken, given : (int, int) or None
-        GPU that is received from or sent to, and the channel.
+        GPU to receive from or send to, and the channel.
     home : (int, int) or None
-        Of a copy or addition, the connection whose thread block does it.
+        Of a copy or addition, the connection whose thread block executes it.
     after : list of Operation
-        What has to come before.
+        Operations that have to come before.
     readers : int
-        How many operations read what it writes.
+        Number of operations that read its result.
     kept : bool
-        Whether what it writes is part of the result.
+        Whether its result is part of the collective's.
     chunk : int
-        Of a sending and a receiving, the chunk of the schedule.
+        Of a send or receive, the chunk of the schedule.
     passed : bool
-        Whether it receives what is only passed on.
+        Whether it receives data that is only forwarded.
     """
 
     __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "into", "kept", "kind", "passed", "place", "readers",
@@ -83,7 +83,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a schedule is lowered.
+    """Options of lowering a schedule.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class Shape:
     groups : int
         Channels that the chunks of a copy are spread over.
     largest : int
-        Grains of a step.
+        Largest number of grains of a step.
     inplace : bool
         Whether input and output may be the same memory.
     only_inplace : bool
-        Whether they always are.
+        Whether input and output always are the same memory.
     fused : bool
         Whether steps may receive and reduce at once.
     joined : bool
@@ -113,11 +113,11 @@ class Shape:
 
 
 def operations(flow: Flow, shape: Shape) -> list[list[Operation]]:
-    """The operations of every GPU, in order."""
-    return _Maker(flow, shape).made()
+    """Return the operations of every GPU, in order."""
+    return _OperationBuilder(flow, shape).made()
 
 
-class _Maker:
+class _OperationBuilder:
     """Makes operations, and knows where every rank has which chunk."""
 
     def __init__(self, flow: Flow, shape: Shape) -> None:
@@ -132,7 +132,7 @@ class _Maker:
         self.changed: set[tuple[int, int]] = set()  # chunk and rank: no longer in the input
         self.held = [frozenset(piece.kind[0]) for piece in flow.chunks]
         self.needed = [frozenset(piece.kind[1]) for piece in flow.chunks]
-        self.staged = flow.kind is CollectiveKind.ALL_TO_ALL and shape.inplace
+        self.staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
         self.last_staged: list[Operation | None] = [None] * flow.ranks
         self.relays: dict[tuple[int, int], int] = {}
         self.lane: dict[tuple[int, int], int] = {}
@@ -158,7 +158,7 @@ class _Maker:
         return self.found
 
     def _pieces(self, chunk: int) -> Iterator[tuple[int, int, int]]:
-        """Parts of a chunk: offset, grains, group of channels."""
+        """Yield the parts of a chunk: offset, grains, group of channels."""
         grains, largest = self.flow.chunks[chunk].grains, self.shape.largest
         for instance in range(self.times):
             group = instance * self.shape.groups + chunk % self.shape.groups
@@ -166,7 +166,7 @@ class _Maker:
                 yield instance * grains + offset, min(largest, grains - offset), group
 
     def _events(self) -> Iterator[tuple[int, int, bool]]:
-        """Sendings and receivings of all hops in the order of the schedule: transfer, hop, whether it sends."""
+        """Yield sends and receives of all hops in order: transfer, hop, whether it sends."""
         rows: list[tuple[int, int, int, int, int, int]] = []
         for index, (chunk, way, _, read, write) in enumerate(self.flow.transfers):
             for hop in range(len(way) - 1):
@@ -211,8 +211,8 @@ class _Maker:
         gpu, target = transfer.way[hop : hop + 2]
         place = self._place(transfer.chunk, gpu) if hop == 0 else self._relay(index, hop)
         if place is None:
-            raise InputError(f"rank {gpu} sends what it does not have yet", place="sends")
-        place = _moved(place, offset)
+            raise InputError(f"rank {gpu} sends data that it does not have yet", place="sends")
+        place = _shift_place(place, offset)
         given = (target, channel)
         self._add(Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk), place, None)
 
@@ -221,19 +221,19 @@ class _Maker:
         source, gpu = transfer.way[hop : hop + 2]
         taken = (source, channel)
         if hop < len(transfer.way) - 2:
-            place = _moved(self._relay(index, hop + 1), offset)
+            place = _shift_place(self._relay(index, hop + 1), offset)
             operation = Operation("r", gpu, place, place, count, taken, chunk=transfer.chunk, passed=True)
             self._add(operation, None, place)
             return
-        target = _moved(self._collected(transfer.chunk, gpu), offset)
+        target = _shift_place(self._collection_place(transfer.chunk, gpu), offset)
         has = self._place(transfer.chunk, gpu)
         if not transfer.reduce or has is None:
             self._add(Operation("r", gpu, target, target, count, taken, chunk=transfer.chunk), None, target)
         elif self.shape.fused:
-            own = _moved(has, offset)
+            own = _shift_place(has, offset)
             self._add(Operation("rrc", gpu, own, target, count, taken, chunk=transfer.chunk), own, target)
         else:
-            self._receive_and_add(gpu, _moved(has, offset), target, count, taken)
+            self._receive_and_add(gpu, _shift_place(has, offset), target, count, taken)
 
     def _receive_and_add(self, gpu: int, own: Place, target: Place, count: int, taken: tuple[int, int]) -> None:
         """Reduce in two steps, for want of ``rrc``."""
@@ -252,21 +252,21 @@ class _Maker:
         root = next(iter(roots), 0)
         for rank in range(self.flow.ranks):
             match kind:
-                case CollectiveKind.ALL_GATHER:
+                case Collective.ALL_GATHER:
                     self._copy(rank, ("i", 0), ("o", rank * part), part)
-                case CollectiveKind.ALL_TO_ALL:
+                case Collective.ALL_TO_ALL:
                     start = ("s" if self.staged else "i", rank * part)
                     self._copy(rank, start, ("o", rank * part), part)
-                case CollectiveKind.BROADCAST if rank == root:
+                case Collective.BROADCAST if rank == root:
                     self._copy(rank, ("i", 0), ("o", 0), self.meaning.grains)
-                case CollectiveKind.SCATTER if rank == root:
+                case Collective.SCATTER if rank == root:
                     self._copy(rank, ("i", rank * part), ("o", 0), part)
-        if kind is CollectiveKind.GATHER:
+        if kind is Collective.GATHER:
             root = self.flow.chunks[0].kind[1][0] if self.flow.chunks else 0
             self._copy(root, ("i", 0), ("o", root * part), part)
 
     def _stage(self) -> None:
-        """Copy all inputs out of the way, where outputs overwrite them."""
+        """Copy inputs aside where outputs overwrite them."""
         for rank in range(self.flow.ranks):
             self.scratch[rank] = self.meaning.grains
             self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)
@@ -277,19 +277,19 @@ class _Maker:
             return
         for offset in range(0, count, self.shape.largest):
             some = min(self.shape.largest, count - offset)
-            here, there = _moved(source, offset), _moved(target, offset)
+            here, there = _shift_place(source, offset), _shift_place(target, offset)
             self._add(Operation("cpy", gpu, here, there, some), here, there)
 
     def _place(self, chunk: int, rank: int) -> Place | None:
-        """Where a rank has a chunk now."""
+        """Return the present place of a chunk at a rank."""
         if (chunk, rank) in self.changed:
-            return self._collected(chunk, rank)
+            return self._collection_place(chunk, rank)
         if rank in self.held[chunk]:
             return "s" if self.staged else "i", self.flow.chunks[chunk].input * self.times
         return None
 
-    def _collected(self, chunk: int, rank: int) -> Place:
-        """Where a rank collects a chunk: in its output if it needs it, otherwise in its scratch."""
+    def _collection_place(self, chunk: int, rank: int) -> Place:
+        """Return the place where a rank collects a chunk: output if it needs it, else scratch."""
         if rank in self.needed[chunk]:
             return "o", self.flow.chunks[chunk].output * self.times
         if (chunk, rank) not in self.stored:
@@ -297,7 +297,7 @@ class _Maker:
         return "s", self.stored[chunk, rank]
 
     def _relay(self, index: int, hop: int) -> Place:
-        """Where a rank keeps what it only passes on."""
+        """Return the place of data that a rank only forwards."""
         transfer = self.flow.transfers[index]
         if (index, hop) not in self.relays:
             grains = self.flow.chunks[transfer.chunk].grains * self.times
@@ -336,5 +336,5 @@ class _Maker:
         self.read[gpu].setdefault(address, []).append(operation)
 
 
-def _moved(place: Place, offset: int) -> Place:
+def _shift_place(place: Place, offset: int) -> Place:
     return place[0], place[1] + offset

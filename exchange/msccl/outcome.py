@@ -1,18 +1,18 @@
-"""Whether the data that a run leaves is what the collective asks for."""
+"""Comparison of a run's final data with the collective's result."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Protocol
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from .findings import KEPT, Findings
 from .meaning import ROOTED, Meaning
 from .values import Values
 
 
 class Run(Protocol):
-    """What is left of a run, of whatever format."""
+    """Final state of a run in any format."""
 
     @property
     def ngpus(self) -> int:
@@ -21,12 +21,12 @@ class Run(Protocol):
 
     @property
     def inplace(self) -> bool:
-        """Whether input and output are the same memory."""
+        """True if input and output are the same memory."""
         ...
 
     @property
     def meaning(self) -> Meaning:
-        """What it was meant to do."""
+        """Specification of its collective."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class Run(Protocol):
 
     @property
     def findings(self) -> Findings:
-        """Where what is wrong is added."""
+        """Findings to which faults are added."""
         ...
 
 
@@ -79,36 +79,38 @@ def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
             found = values.contribution(rank, base + grain - run.bases[rank]["i"])
         if origin is not None:
             if values.origin(found) != origin:
-                text = f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {_told(run, found)}"
+                text = (
+                    f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {_value_text(run, found)}"
+                )
                 run.findings.add("result", text, f"gpu {rank}")
             continue
         place = run.meaning.place(rank, grain)
         if sums[place] < 0:
             sums[place] = values.of_all(run.ngpus, place)
         if values.fingerprint[found] != sums[place]:
-            text = f"output chunk {grain} is not the sum of all chunks {place}: {_wrong_sum(run, found, place)}"
+            text = f"output chunk {grain} is not the sum of all chunks {place}: {_sum_error_text(run, found, place)}"
             run.findings.add("result", text, f"gpu {rank}")
 
 
-def _told(run: Run, value: int) -> str:
-    """A value in words."""
+def _value_text(run: Run, value: int) -> str:
+    """Describe a value in words."""
     origin = run.values.origin(value)
     if origin is None:
         return "a sum"
-    return "undefined" if origin[1] < 0 else _of(run, *origin)
+    return "undefined" if origin[1] < 0 else _contribution_text(run, *origin)
 
 
-def _of(run: Run, gpu: int, grain: int) -> str:
-    """A contribution in words."""
+def _contribution_text(run: Run, gpu: int, grain: int) -> str:
+    """Describe a contribution in words."""
     return f"chunk {grain} of gpu {gpu % run.ngpus}" + (" of an earlier call" if gpu >= run.ngpus else "")
 
 
-def _wrong_sum(run: Run, value: int, place: int) -> str:
-    """What is missing of a sum, there too often, or foreign."""
+def _sum_error_text(run: Run, value: int, place: int) -> str:
+    """Describe missing, repeated or foreign contributions of a sum."""
     found = run.values.contributions(value)
     for (gpu, grain), times in found.items():
         if grain != place or gpu >= run.ngpus:
-            return f"it has {'undefined memory' if grain < 0 else _of(run, gpu, grain)}"
+            return f"it has {'undefined memory' if grain < 0 else _contribution_text(run, gpu, grain)}"
         if times > 1:
             return f"it has that of gpu {gpu} {times} times"
     missing = [gpu for gpu in range(run.ngpus) if (gpu, place) not in found]
@@ -116,18 +118,18 @@ def _wrong_sum(run: Run, value: int, place: int) -> str:
 
 
 def _root(run: Run) -> int:
-    """The rank that is the root, as far as the data shows."""
+    """Return the root, as far as the data shows."""
     ranks = range(run.ngpus)
-    if run.meaning.kind in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER):
+    if run.meaning.kind in (Collective.BROADCAST, Collective.SCATTER):
         first = [run.memory[rank].get(run.bases[rank]["o"]) for rank in ranks]
         origins = Counter(origin[0] for value in first if value is not None and (origin := run.values.origin(value)))
         return origins.most_common(1)[0][0] if origins else 0
-    right = {rank: _right(run, rank) for rank in ranks}
+    right = {rank: _count_correct(run, rank) for rank in ranks}
     return max(right, key=lambda rank: right[rank])
 
 
-def _right(run: Run, rank: int) -> int:
-    """How many of the grains that a root needs are right at a rank, of the first few."""
+def _count_correct(run: Run, rank: int) -> int:
+    """Count the correct grains at a rank, of the first few that a root needs."""
     count = 0
     for (grain, origin), _ in zip(run.meaning.expected(rank, rank), range(64), strict=False):
         found = run.memory[rank].get(run.bases[rank]["o"] + grain)

@@ -5,12 +5,12 @@ Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from .runtime import Instruction
+from .dialects import MAX_FUSION
 
 #: Types of steps that send, that receive, and that reduce what they receive.
 SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
@@ -31,18 +31,18 @@ class Step(NamedTuple):
     Parameters
     ----------
     s : int
-        Its number, as the file says.
+        Its number in the file.
     type : str
         ``s`` send, ``r`` receive, ``cpy`` copy, ``re`` reduce, ``nop`` wait; ``rrc`` receives, reduces and stores,
         ``rrs`` receives, reduces and sends, ``rrcs`` does all of it, ``rcs`` receives, stores and sends.
     srcbuf, srcoff, dstbuf, dstoff : str, int
-        Buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of what is read and written.
+        Buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of the source and the destination.
     cnt : int
-        Number of chunks.
+        Number of chunks that it moves.
     depid, deps : int
         Thread block and step that it waits for; ``depid`` is -1 without.
     hasdep : int
-        1 where another thread block waits for it.
+        1 if another thread block waits for it.
     """
 
     s: int
@@ -57,9 +57,68 @@ class Step(NamedTuple):
     hasdep: int
 
 
+class Instruction(NamedTuple):
+    """An instruction of a thread block: one step, or a chain of reductions.
+
+    Parameters
+    ----------
+    step : Step
+        The step, of a chain of ``re`` the last one.
+    waits : tuple of (int, int)
+        Thread blocks and counts that it waits for first.
+    sources : tuple of int
+        Offsets of all that a chain of ``re`` adds.
+    flag : int
+        What it sets the thread block's flag to, if ``hasdep`` is 1.
+    position : int
+        Its place among the steps of the file.
+    """
+
+    step: Step
+    waits: tuple[tuple[int, int], ...]
+    sources: tuple[int, ...]
+    flag: int
+    position: int
+
+
+def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
+    """Return the instructions that a runtime makes of the steps of a thread block.
+
+    A runtime leaves out every ``nop`` and joins chains of ``re``; it counts steps again, which is what waits are
+    compared with, whatever numbers the file has. See ``mscclGetAlgoFromXMLAndSetAlgo`` and ``runInterpreter`` in
+    microsoft/msccl.
+    """
+    found: list[Instruction] = []
+    waits: list[tuple[int, int]] = []
+    count = reductions = 0
+    chain: tuple[str, int, str] | None = None
+    for position, step in enumerate(steps):
+        if step.depid >= 0:
+            waits.append((step.depid, step.deps))
+        if step.type == "nop":
+            continue
+        key = (step.dstbuf, step.dstoff, step.srcbuf)
+        if step.type == "re" and chain == key and step.depid == -1:
+            last = found.pop()
+            count = last.flag + 1
+            found.append(Instruction(step, last.waits, (*last.sources, step.srcoff), count, position))
+        else:
+            if waits:
+                count += len(waits) - 1
+            found.append(Instruction(step, tuple(waits), (step.srcoff,), count, position))
+            waits = []
+        count += 1
+        reductions += step.type == "re"
+        chain = key if step.type == "re" and not step.hasdep and reductions != MAX_FUSION else None
+    return found
+
+
 @dataclass(frozen=True)
 class Block:
-    """A thread block: at most one GPU to send to and one to receive from (-1 without), both over one channel."""
+    """A thread block on one channel, with at most one GPU to send to and one to receive from.
+
+    Without a peer the number is -1.
+    """
 
     id: int
     send: int
@@ -69,15 +128,13 @@ class Block:
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
-        """What a runtime makes of the steps."""
-        from .runtime import compiled
-
-        return tuple(compiled(self.steps))
+        """Instructions that a runtime makes of the steps."""
+        return tuple(runtime_instructions(self.steps))
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU: the sizes of its input, output and scratch in chunks, and its thread blocks in the order of the file."""
+    """A GPU: sizes of input, output and scratch in chunks, and its thread blocks in file order."""
 
     id: int
     i_chunks: int
@@ -93,17 +150,18 @@ class Algorithm:
     Parameters
     ----------
     name, proto, coll : str
-        Name, protocol (Simple, LL, LL128) and collective, as the file says them.
+        Name, protocol (Simple, LL, LL128) and collective, as in the file.
     nchannels, nchunksperloop, ngpus : int
         Channels, chunks that the data is cut into, GPUs.
     inplace, outofplace : int or None
-        Whether it is for calls whose buffers are the same memory, or for others; None where the file says nothing.
+        Whether it is for calls whose buffers are the same memory, or for others; None if the file has no such
+        attribute.
     min_bytes, max_bytes : int or None
         Range of sizes that it is for.
     nthreads : int or None
-        Threads of a block.
+        Threads of a thread block, if given.
     gpus : tuple of Gpu
-        In the order of the file.
+        GPUs in the order of the file.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the runtimes' own XML readers stumble over in a text that is good XML.
+"""Pitfalls of the runtimes' own XML readers in well-formed XML.
 
 They are written by hand, and the same in all three: blanks are the space and the line break alone, an element's tag is
 on one line, attributes are ``name="value"`` and nothing else, and there are no declarations, entities or texts.

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from .findings import Findings, at
-from .machine import UNITS, Running
+from .findings import Findings, place_text
+from .machine import UNITS, RunningBlock
 
 #: An access: thread block and place in it, see :meth:`~.machine.Running.place`.
-Access = tuple[Running, int]
+Access = tuple[RunningBlock, int]
 
 #: Instructions that all searches together may look at, for each instruction of the program.
 SEARCHED = 64
 
 
 class Races:
-    """Looks at every access; where the clocks of a GPU give no order, one over messages is searched for in the end."""
+    """Detector of races over all accesses.
+
+    If the clocks of a GPU give no order, one over messages is searched for in the end.
+    """
 
     def __init__(self, gpus: int) -> None:
         self.written: list[dict[int, Access]] = [{} for _ in range(gpus)]
         self.read: list[dict[int, list[Access]]] = [{} for _ in range(gpus)]
-        self.unordered: dict[tuple[Running, Running], list[tuple[int, int, str]]] = {}
+        self.unordered: dict[tuple[RunningBlock, RunningBlock], list[tuple[int, int, str]]] = {}
 
-    def reads(self, block: Running, unit: int, address: int) -> None:
+    def reads(self, block: RunningBlock, unit: int, address: int) -> None:
         """Note that the present instruction reads for one of its chunks."""
         place = block.place(unit)
         before = self.written[block.gpu].get(address)
@@ -32,7 +35,7 @@ class Races:
         else:
             since.append((block, place))
 
-    def writes(self, block: Running, unit: int, address: int) -> None:
+    def writes(self, block: RunningBlock, unit: int, address: int) -> None:
         """Note that the present instruction writes one of its chunks."""
         place = block.place(unit)
         written = self.written[block.gpu]
@@ -43,12 +46,12 @@ class Races:
             self._after(access, block, place, "is read")
         written[address] = (block, place)
 
-    def _after(self, first: Access, block: Running, later: int, what: str) -> None:
+    def _after(self, first: Access, block: RunningBlock, later: int, what: str) -> None:
         other, place = first
         if other is not block and block.clock[other.number] <= place // UNITS:
             self.unordered.setdefault((other, block), []).append((place, later, what))
 
-    def check(self, blocks: list[dict[int, Running]], findings: Findings) -> None:
+    def check(self, blocks: list[dict[int, RunningBlock]], findings: Findings) -> None:
         """Report the accesses that no chain of waits and messages puts in order."""
         total = sum(len(block.instructions) for gpu in blocks for block in gpu.values())
         search = _Search(blocks, SEARCHED * total)
@@ -65,7 +68,7 @@ class Races:
                 text = f"uses memory that {what} by tb {first.name}, step {there}, and neither waits for the other"
                 if ordered is None:
                     text += ", as far as was searched"
-                place = at(second.gpu, second.name, second.instructions[later // UNITS].position)
+                place = place_text(second.gpu, second.name, second.instructions[later // UNITS].position)
                 findings.add("race", text, place)
 
 
@@ -76,12 +79,12 @@ class _Search:
     first of them says nothing of what its sender does with the others.
     """
 
-    def __init__(self, blocks: list[dict[int, Running]], budget: int) -> None:
+    def __init__(self, blocks: list[dict[int, RunningBlock]], budget: int) -> None:
         self.blocks, self.budget = blocks, budget
 
-    def before(self, first: Running, earlier: int, second: Running, later: int) -> bool | None:
-        """Whether a place of a block has always been passed when another one is at its own; None: not decided."""
-        reached: dict[Running, int] = {second: later}
+    def before(self, first: RunningBlock, earlier: int, second: RunningBlock, later: int) -> bool | None:
+        """Return whether a block has always passed a place when another one is at its own; None: undecided."""
+        reached: dict[RunningBlock, int] = {second: later}
         rest = [(second, 0, later)]
 
         def reach(sources: list[Access]) -> None:
@@ -104,12 +107,12 @@ class _Search:
                 reach(self._sources(block, whole, part))
         return reached.get(first, 0) > earlier
 
-    def _sources(self, block: Running, index: int, units: int) -> list[Access]:
-        """What must have been passed before so many chunks of an instruction are done."""
+    def _sources(self, block: RunningBlock, index: int, units: int) -> list[Access]:
+        """Return the accesses passed for certain before so many chunks of an instruction are done."""
         found: list[Access] = []
         for name, count in block.instructions[index].waits:
             other = self.blocks[block.gpu].get(name)
-            if other is not None and other is not block and (needed := other.reaching(count)) is not None:
+            if other is not None and other is not block and (needed := other.instruction_reaching(count)) is not None:
                 found.append((other, (needed + 1) * UNITS))
         if (chunk := block.come.get(index)) is not None and block.fifo_in is not None:
             sent = block.fifo_in.sent_by

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ...core.errors import InputError, located, shown
+from ...core.errors import InputError, locate_errors, show_value
 from ...core.files import read_whole
 from ..xml import feed_xml
 from .program import Algorithm, Block, Gpu, Step
@@ -49,7 +49,7 @@ def read_algorithm(path: Path) -> Algorithm:
     InputError
         If it cannot be read, is no XML, or lacks an element or attribute: names the file and the place.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         return parse_algorithm(read_whole(path, MAX_BYTES, "an XML file"))
 
 
@@ -62,7 +62,7 @@ def parse_algorithm(raw: bytes) -> Algorithm:
     return reader.algorithm
 
 
-class _Known(dict[str, int]):
+class _NumberCache(dict[str, int]):
     """Numbers by their text, each of which is read once."""
 
     def __missing__(self, text: str) -> int:
@@ -75,7 +75,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.algorithm: Algorithm | None = None
-        self.known = _Known()
+        self.known = _NumberCache()
         self.path: list[str] = []
         self.foreign = 0
         self.head: dict[str, str] = {}
@@ -123,7 +123,7 @@ class _Reader:
             texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
             s, srcoff, dstoff, cnt, depid, deps, hasdep = (self.known[text] for text in texts)
         except KeyError as error:
-            raise self.lacks("step", str(error.args[0])) from None
+            raise self.missing_attribute("step", str(error.args[0])) from None
         return Step(
             s,
             _INTERNED.get(kind, kind),
@@ -137,22 +137,22 @@ class _Reader:
             hasdep,
         )
 
-    def lacks(self, tag: str, name: str) -> InputError:
-        """An error for an attribute that every runtime requires."""
+    def missing_attribute(self, tag: str, name: str) -> InputError:
+        """Return the error for an attribute that every runtime requires."""
         return InputError(f"{tag} has no attribute {name}; every runtime requires it")
 
     def text(self, given: dict[str, str], name: str, tag: str) -> str:
-        """A required text."""
+        """Return a required text."""
         if name not in given:
-            raise self.lacks(tag, name)
+            raise self.missing_attribute(tag, name)
         return given[name]
 
     def whole(self, given: dict[str, str], name: str, tag: str) -> int:
-        """A required number."""
+        """Return a required integer."""
         return number(self.text(given, name, tag))
 
     def whole_algorithm(self) -> Algorithm:
-        """The program, when all of it has been read."""
+        """Return the program after the whole file has been read."""
         head = self.head
         inplace, outofplace, low, high, threads = (
             number(head[name]) if name in head else None
@@ -160,7 +160,7 @@ class _Reader:
         )
         ngpus = self.whole(head, "ngpus", "algo")
         if not 1 <= ngpus <= 2**16:
-            raise InputError(f"{shown(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
+            raise InputError(f"{show_value(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
         return Algorithm(
             head.get("name", ""),
             self.text(head, "proto", "algo"),

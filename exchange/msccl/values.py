@@ -28,7 +28,7 @@ class Values:
         self._random = Random(1).getrandbits  # noqa: S311 (nobody has to be kept from guessing)
 
     def contribution(self, rank: int, grain: int) -> int:
-        """The value that a rank's input has at the start."""
+        """Return the initial value of a rank's input grain."""
         key = (rank, grain)
         found = self._number.get(key)
         if found is None:
@@ -39,7 +39,7 @@ class Values:
         return found
 
     def sum(self, first: int, second: int) -> int:
-        """The sum of two values."""
+        """Return the sum of two values."""
         self.fingerprint.append((self.fingerprint[first] + self.fingerprint[second]) % _PRIME)
         self.left.append(first)
         self.right.append(second)
@@ -50,7 +50,7 @@ class Values:
         return sum(self.fingerprint[self.contribution(rank, grain)] for rank in range(ranks)) % _PRIME
 
     def contributions(self, value: int) -> Counter[tuple[int, int]]:
-        """Which contributions a value has, and how often; of a very large value some."""
+        """Count the contributions of a value; of a very large value only some."""
         found: Counter[tuple[int, int]] = Counter()
         rest = [value]
         while rest and found.total() < _MOST:
@@ -62,11 +62,11 @@ class Values:
         return found
 
     def any_contribution(self, value: int) -> tuple[int, int]:
-        """One of the contributions of a value."""
+        """Return one of the contributions of a value."""
         while self.left[value] >= 0:
             value = self.left[value]
         return ~self.left[value], self.right[value]
 
     def origin(self, value: int) -> tuple[int, int] | None:
-        """The contribution that a value is a copy of; None of a sum."""
+        """Return the contribution that a value is a copy of; None for a sum."""
         return (~self.left[value], self.right[value]) if self.left[value] < 0 else None

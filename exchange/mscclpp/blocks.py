@@ -1,7 +1,7 @@
-"""Operations of a GPU as thread blocks of a plan: puts and signals, waits, and what brings threads together.
+"""Operations of a GPU as thread blocks of a plan: puts and signals, waits, and barriers.
 
-Thread blocks of a GPU that wait for one another have a semaphore for each such pair. A ``nop`` stands wherever something
-relies on what other threads of the block have done since the last one.
+Thread blocks of a GPU that wait for one another have a semaphore for each such pair. A ``nop`` synchronizes threads of
+a block wherever an operation relies on other threads' work since the last one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..msccl.blocks import Draft, Scratch
+from ..msccl.blocks import DraftBlock, Scratch
 from ..msccl.operations import Operation
 from .kinds import MAX_SEMAPHORES
 from .plan import MEMORY, PORT, Block, Buffer, Channel, Gpu, Op, Remote
@@ -20,17 +20,17 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Made:
-    """What the thread blocks of a GPU are made with.
+class BlockSettings:
+    """Common settings of the thread blocks of a GPU.
 
     Parameters
     ----------
     sent : dict of int to (str, int)
-        Where the receiver has what each operation sends, by its identity.
+        Place of each sent operation's data at the receiver, by the operation's identity.
     kind : callable
         Kind of the channels between two GPUs.
     greeted, flushed : bool
-        See :class:`~.lower.Manner`.
+        Handshake and flush options of :class:`~.lower.PlanVariant`.
     """
 
     sent: dict[int, Place]
@@ -39,17 +39,15 @@ class Made:
     flushed: bool
 
 
-class GpuMaker:
-    """Makes a GPU of a plan.
+class GpuBuilder:
+    """Builder of a GPU of a plan.
 
     Parameters
     ----------
-    rank : int
-        Which.
     operations : list of Operation
-        What it does, in order.
+        Its operations, in the order of the schedule.
     drafts : list of Draft
-        Its thread blocks.
+        Drafts of its thread blocks.
     links : list of (int, int, int)
         Its connections: GPU that sends, GPU that receives, channel.
     packets : bool
@@ -60,7 +58,7 @@ class GpuMaker:
         self,
         rank: int,
         operations: list[Operation],
-        drafts: list[Draft],
+        drafts: list[DraftBlock],
         links: list[tuple[int, int, int]],
         *,
         packets: bool,
@@ -83,14 +81,14 @@ class GpuMaker:
             self.slots += one.count
 
     def place_of(self, one: Operation) -> Place:
-        """Where the sender writes what is received."""
+        """Return the place where the sender writes a received piece."""
         place = self.slot.get(id(one))
         if place is None:
             return self._local(one.target)
         return "s", place + (0 if self.packets else self.scratch.size)
 
     def _local(self, place: Place) -> Place:
-        """A place of an operation; packets come first in the scratch memory and take twice the room."""
+        """Return a place of an operation; packets come first in scratch memory and take twice the room."""
         buffer, offset = self.scratch.of(place)
         return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
 
@@ -101,8 +99,8 @@ class GpuMaker:
             return plain + self.slots
         return 2 * self.slots + plain if plain else self.slots
 
-    def gpu(self, sizes: tuple[int, int], how: Made) -> Gpu:
-        """The GPU, when it is known where everything is received."""
+    def gpu(self, sizes: tuple[int, int], how: BlockSettings) -> Gpu:
+        """Build the GPU, when all places of received data are known."""
         releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         for index, draft in enumerate(self.drafts):
@@ -113,7 +111,7 @@ class GpuMaker:
                     releases[block][step].append(number)
                     acquires[index][place].append(number)
         blocks = [
-            _BlockMaker(self, draft, how, acquires[index], releases[index]).block(index)
+            _BlockBuilder(self, draft, how, acquires[index], releases[index]).block(index)
             for index, draft in enumerate(self.drafts)
         ]
         channels = []
@@ -128,8 +126,8 @@ class GpuMaker:
     def _other(self, link: tuple[int, int, int]) -> int:
         return link[1] if link[0] == self.rank else link[0]
 
-    def channel(self, link: tuple[int, int, int], how: Made) -> int:
-        """Number of a connection among the GPU's channels of its kind."""
+    def channel(self, link: tuple[int, int, int], how: BlockSettings) -> int:
+        """Return the number of a connection among the GPU's channels of its kind."""
         if not self.numbers:
             count: dict[str, int] = defaultdict(int)
             for one in self.links:
@@ -139,14 +137,14 @@ class GpuMaker:
         return self.numbers[link]
 
 
-class _BlockMaker:
+class _BlockBuilder:
     """Makes a thread block."""
 
     def __init__(
         self,
-        maker: GpuMaker,
-        draft: Draft,
-        how: Made,
+        maker: GpuBuilder,
+        draft: DraftBlock,
+        how: BlockSettings,
         acquires: dict[int, list[int]],
         releases: dict[int, list[int]],
     ) -> None:
@@ -161,49 +159,49 @@ class _BlockMaker:
         self.out = None if draft.given is None else self._end((rank, *draft.given))
 
     def _end(self, link: tuple[int, int, int]) -> tuple[str, int]:
-        """Kind of a connection, and its place in the thread block's list of channels."""
+        """Return the kind of a connection, and its position in the thread block's channels."""
         kind = self.how.kind(link[0], link[1])
         self.channels[kind].append(self.maker.channel(link, self.how))
         return kind, len(self.channels[kind]) - 1
 
     def block(self, number: int) -> Block:
-        """All of it."""
+        """Build the thread block."""
         if self.how.greeted:
-            self._greet()
+            self._signal_begin()
         last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
         for place, one in enumerate(self.draft.steps):
             self._semaphores("sem_acquire", self.acquires.get(place, []))
             if one.taken is not None and self.into is not None and not self.maker.packets:
-                self._over("wait", self.into)
+                self._add_channel_op("wait", self.into)
                 self.fresh = True
             for step, ops in enumerate(self._moves(one, flush=self.how.flushed or place == last)):
                 if step or self.fresh or any(other.into in self.phase for other in one.after):
-                    self._together()
+                    self._separate_phase()
                 self.ops += ops
                 self.phase.add(one)
             if one.given is not None and self.out is not None and self.out[0] == MEMORY and not self.maker.packets:
-                self._together()
-                self._over("signal", self.out)
+                self._separate_phase()
+                self._add_channel_op("signal", self.out)
             if self.releases.get(place):
                 if self.fresh or self.phase:
-                    self._together()
+                    self._separate_phase()
                 self._semaphores("sem_release", self.releases[place])
         channels = {kind: tuple(ids) for kind, ids in self.channels.items()}
         return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
 
-    def _greet(self) -> None:
-        """Signal to those who send that this call has begun, and wait for those who receive."""
+    def _signal_begin(self) -> None:
+        """Signal the begin of the call to senders, and wait for receivers."""
         for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
             if end is not None:
-                self._over(names[end[0] == PORT], end)
+                self._add_channel_op(names[end[0] == PORT], end)
         self.fresh = self.out is not None
 
-    def _together(self) -> None:
+    def _separate_phase(self) -> None:
         self.ops.append(Op("nop"))
         self.fresh = False
         self.phase.clear()
 
-    def _over(self, name: str, end: tuple[str, int]) -> None:
+    def _add_channel_op(self, name: str, end: tuple[str, int]) -> None:
         self.ops.append(Op(name, channel_type=end[0], channels=(end[1],)))
 
     def _semaphores(self, name: str, numbers: list[int]) -> None:
@@ -212,7 +210,7 @@ class _BlockMaker:
         self.fresh = self.fresh or (bool(numbers) and name == "sem_acquire")
 
     def _moves(self, one: Operation, *, flush: bool) -> list[list[Op]]:
-        """What moves the data, in steps between which threads come together."""
+        """Return the operations that move data, in groups between which threads synchronize."""
         maker = self.maker
         source, target = (_buffer(maker._local(place), one.count) for place in (one.source, one.target))
         place = maker.slot.get(id(one))
@@ -222,15 +220,17 @@ class _BlockMaker:
         if one.kind == "s":
             return [[self._put(one, source, flush=flush)]]
         if maker.packets and came is not None:
-            return [self._with_packets(one, source, target, came)]
+            return [self._packet_ops(one, source, target, came)]
         if one.kind in ("r", "rcs"):
             found = [] if came is None else [[Op("copy", (came,), (target,))]]
             return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
         assert came is not None  # noqa: S101 (what is added is received in a place of its own)
-        return self._added(one, (source, came), target, flush=flush)
+        return self._reduce_and_send(one, (source, came), target, flush=flush)
 
-    def _added(self, one: Operation, sources: tuple[Buffer, Buffer], target: Buffer, *, flush: bool) -> list[list[Op]]:
-        """What adds, and sends the sum on; what is needed nowhere else stays where it came."""
+    def _reduce_and_send(
+        self, one: Operation, sources: tuple[Buffer, Buffer], target: Buffer, *, flush: bool
+    ) -> list[list[Op]]:
+        """Return the operations that add, and forward the sum; sums needed nowhere else stay in place."""
         if one.kind == "rrc":
             return [[Op("re", sources, (target,))]]
         kept = sources[1] if one.kind == "rrs" else target
@@ -238,8 +238,8 @@ class _BlockMaker:
             return [[Op("re", sources, (kept,))], [self._put(one, kept, flush=flush)]]
         return [[Op("res", sources, (kept, self._remote(one)), channel_type=MEMORY)]]
 
-    def _with_packets(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
-        """What is done with packets that come."""
+    def _packet_ops(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
+        """Return the operations on received packets."""
         if one.kind == "r":
             return [Op("upkt", (came,), (target,))]
         if one.kind == "rcs":
@@ -260,7 +260,7 @@ class _BlockMaker:
         return Op(name, (source,), (self._remote(one),), channel_type=kind, channels=channels)
 
     def _remote(self, one: Operation) -> Buffer:
-        """The buffer of the receiver that an operation writes."""
+        """Return the buffer of the receiver that an operation writes."""
         assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
         assert one.given is not None  # noqa: S101 (as above)
         buffer, offset = self.how.sent[id(one)]

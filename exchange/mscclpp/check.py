@@ -20,19 +20,15 @@ _NEEDED = (
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What is found in a plan.
+class PlanReport:
+    """Findings in a plan.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    plan : Plan
-        What it says.
     rules : Findings
-        By the rules of the executor.
+        Findings by the rules of the executor.
     run : Findings
-        What goes wrong when it runs; empty where it cannot be run.
+        Faults of the run; empty if it cannot be run.
     ran : bool
         Whether it has been run.
     root : int or None
@@ -48,17 +44,17 @@ class Checked:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong in it."""
+        """Errors in the plan."""
         return list(dict.fromkeys(map(str, [*self.rules.wrong, *self.run.wrong])))
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing."""
+        """Remarks that are no errors."""
         kept = [one for one in (*self.rules.kept, *self.run.kept) if not one.wrong]
         return list(dict.fromkeys(map(str, kept)))
 
 
-def check_file(path: Path) -> Checked:
+def check_file(path: Path) -> PlanReport:
     """Check a file.
 
     Raises
@@ -69,18 +65,18 @@ def check_file(path: Path) -> Checked:
     return check_plan(read_plan(path), path)
 
 
-def check_plan(plan: Plan, path: Path = Path()) -> Checked:
+def check_plan(plan: Plan, path: Path = Path()) -> PlanReport:
     """Check a plan."""
     rules, run, root = lint(plan), Findings(), None
     obstacle = obstacle_of(plan)
     if obstacle is not None:
         if not rules.wrong:
             run.kept.append(obstacle)
-        return Checked(path, plan, rules, run, ran=False, root=None)
+        return PlanReport(path, plan, rules, run, ran=False, root=None)
     done = execute(plan, units_of(plan) or 1)
     if done.ended:
         root = check_outcome(done)
-    return Checked(path, plan, rules, done.findings, ran=True, root=root)
+    return PlanReport(path, plan, rules, done.findings, ran=True, root=root)
 
 
 def obstacle_of(plan: Plan) -> Finding | None:

@@ -1,6 +1,6 @@
-"""Plans as the executor runs them: which memory every operation reads and writes, and which signals meet.
+"""Plans compiled to the executor's instructions: memory accesses of every operation, matching signals.
 
-Memory is counted in units, of which a chunk has so many that the slices of groups of thread blocks and the iterations of
+Memory is counted in units; a chunk has so many that the slices of groups of thread blocks and the iterations of
 pipelines are whole.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from .kinds import MOVES, PACKETS, SIGNALS, WAITS, letters_of
 from .plan import PORT, Block, Buffer, Gpu, Op, Plan
 
-#: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run; of the last so
-#: many, and as many more for each operation.
+#: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run; of the last
+#: so many, and as many more for each operation.
 MAX_UNITS = 256
 MAX_ITERATIONS = 2**10
 MAX_MOVED = 2**18, 2**10
@@ -30,11 +30,11 @@ class Place(NamedTuple):
     Parameters
     ----------
     gpu : int
-        Whose.
+        GPU that owns the memory.
     buffer : str
         ``i``, ``o``, ``s``, or ``p`` for packets in the scratch memory.
     offset : int
-        First unit.
+        Number of the first unit.
     half : bool
         Whether it is in the half of the scratch memory that the call uses.
     """
@@ -54,22 +54,22 @@ class Work(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """What a thread block does.
+    """An instruction of a thread block.
 
     Parameters
     ----------
     name : str
-        Operation.
+        Name of the plan's operation.
     place : int
-        Where it is in the file, counted from 0.
+        Position in the file, counted from 0.
     start : int
         Number of instructions of the thread block that have ended for all of its threads when it begins.
     works : tuple of Work
-        Data.
+        Data movements of the instruction.
     ways : tuple of (str, int, int, int)
-        Channels: of a signal and of what is put over a port, those to others, of a wait, those from others.
+        Channels: of signals and puts over a port, those to others; of waits, those from others.
     semaphores : tuple of int
-        Semaphores.
+        Numbers of semaphores acquired or released.
     barrier : tuple of (int, int)
         Number of a barrier, and of the thread blocks that meet there.
     """
@@ -98,8 +98,8 @@ def units_of(plan: Plan) -> int | None:
     return parts * sizes if parts * sizes <= MAX_UNITS else None
 
 
-def compiled(plan: Plan, units: int) -> list[list[list[Instruction]]]:
-    """The instructions of every thread block of every GPU."""
+def compile_plan(plan: Plan, units: int) -> list[list[list[Instruction]]]:
+    """Compile every thread block of every GPU."""
     return _Compiler(plan, units).made()
 
 
@@ -114,7 +114,7 @@ class _Compiler:
         }
 
     def made(self) -> list[list[list[Instruction]]]:
-        """All of it."""
+        """Compile the whole plan."""
         return [[list(self._block(gpu, block)) for block in gpu.blocks] for gpu in self.plan.gpus]
 
     def _block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
@@ -154,7 +154,7 @@ class _Compiler:
         return Instruction(op.name, place, start, works, ways, op.semaphores, (op.barrier, op.blocks))
 
     def _works(self, gpu: Gpu, block: Block, op: Op, offset: int, unit: int | None) -> Iterator[Work]:
-        """What an operation moves, as the kernel does it."""
+        """Yield the data movements of an operation, as in the kernel."""
         letters = letters_of(op.name, len(op.src), len(op.dst), op.channel_type)
         src = [self._slice(op, one) for one in op.src]
         dst = [self._slice(op, one) for one in op.dst]
@@ -172,17 +172,17 @@ class _Compiler:
             if cut and unit is not None:
                 count = unit if offset > size else min(size - offset, unit)  # beyond the end, the kernel's size wraps
             if count > 0:
-                yield Work(_moved(read, offset * cut), _moved(write, offset * cut), count)
+                yield Work(_shift_places(read, offset * cut), _shift_places(write, offset * cut), count)
 
     def _slice(self, op: Op, one: Buffer) -> tuple[int, int]:
-        """First unit and number of units of the slice that an operation works on."""
+        """Return first unit and length of an operation's slice."""
         begin, end = (_bound(one.size * self.units, part, op.parts) for part in (op.part, op.part + 1))
         return one.first * self.units + begin, end - begin
 
     def _places(
         self, gpu: Gpu, block: Block, op: Op, one: Buffer, letter: str, units: tuple[int, int]
     ) -> tuple[Place, ...]:
-        """Where a buffer is: on one GPU, or on all of a switch channel."""
+        """Return the places of a buffer: on one GPU, or on all of a switch channel."""
         first, double = units[0], self.plan.double_scratch
         if letter == "L":
             return (Place(gpu.id, one.type, first, double and one.type == "s"),)
@@ -198,17 +198,17 @@ class _Compiler:
         return (Place(other.rank, other.type, first, False),)
 
 
-def _moved(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
+def _shift_places(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
     return tuple(place._replace(offset=place.offset + by) for place in places) if by else places
 
 
 def _bound(size: int, part: int, parts: int) -> int:
-    """Where a slice begins, in units."""
+    """Return the first unit of a slice."""
     return part * (size // parts) + min(part, size % parts)
 
 
 def _ways(gpu: int, kind: str, peers: Sequence[int]) -> list[Way]:
-    """The channels of a GPU; those of the same number between two GPUs are the two ends of one."""
+    """Return the channels of a GPU; equal numbers between two GPUs are the two ends of one."""
     count: dict[int, int] = defaultdict(int)
     found: list[Way] = []
     for peer in peers:

@@ -1,8 +1,8 @@
-"""What the operations of plans read and write, and what the executor has room for.
+"""Sources and targets of plan operations, and the executor's limits.
 
-What is read or written is told by a letter: ``L`` memory of the GPU, ``R`` memory of another one, ``P`` packets in the
-GPU's scratch memory, ``Q`` packets in that of another one, ``S`` a switch channel, ``T`` packets over one. Packets are data
-with a flag of the call, twice as long; who reads them waits for the flag.
+Letters denote them: ``L`` memory of the GPU, ``R`` memory of another one, ``P`` packets in the GPU's scratch memory,
+``Q`` packets in that of another one, ``S`` a switch channel, ``T`` packets over one. Packets are data with a flag of
+the call, twice as long; their readers wait for the flag.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Kind:
     over: tuple[str, ...] = (MEMORY,)
 
     def letters(self, sources: int, targets: int) -> tuple[str, str]:
-        """A letter for each of so many sources and targets; fewer where they are too many."""
+        """Return a letter for each of so many sources and targets; fewer if they are too many."""
         src = self.src + self.more_src * max(sources - len(self.src), 0)
         return src[:sources], (self.dst + self.more_dst * max(targets - len(self.dst), 0))[:targets]
 
     def fits(self, sources: int, targets: int) -> bool:
-        """Whether there may be so many sources and targets."""
+        """Return whether so many sources and targets are allowed."""
         if self.each:
             return 0 < sources == targets
         right = sources == len(self.src) or (sources > len(self.src) and bool(self.more_src))
@@ -114,6 +114,6 @@ PACKETS = frozenset(
 
 
 def letters_of(name: str, sources: int, targets: int, over: str) -> tuple[str, str]:
-    """What an operation reads and writes; over a port, packets are put that are packets before."""
+    """Return the letters of an operation; over a port, only packets are put as packets."""
     src, dst = MOVES[name].letters(sources, targets)
     return (src.replace("L", "P"), dst) if name == "ppkt" and over == PORT else (src, dst)

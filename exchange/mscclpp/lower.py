@@ -1,8 +1,8 @@
 """Schedules as MSCCL++ plans.
 
-What GPUs do, on which channels and in which thread blocks, and what waits for what is made as for MSCCL files. What is sent is
-written into the memory of the receiver: where it is needed if nothing there is in use, otherwise into a place of its own
-in scratch memory, from where the receiver adds or copies it.
+Operations, channels, thread blocks and waits are those of MSCCL files. Data is written into the memory of the receiver:
+to its destination if nothing there is in use, otherwise into a place of its own in scratch memory, from where the
+receiver adds or copies it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.errors import InputError
-from ..msccl.blocks import Draft, drafted, find_waits
+from ..msccl.blocks import DraftBlock, draft_blocks, find_waits
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
 from ..msccl.outcome import check_outcome
-from .blocks import GpuMaker, Made
+from .blocks import BlockSettings, GpuBuilder
 from .kinds import MAX_OPERATIONS, RESIDENT
 from .plan import MEMORY, PORT, Gpu, Plan
 from .run import execute
@@ -34,18 +34,18 @@ Link = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Target:
-    """What a plan is for.
+    """Target of a plan: name, protocol, channels and sizes.
 
     Parameters
     ----------
     name : str
-        Name that the file says.
+        Name written to the file.
     protocol : str
         ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
     channel : str
-        Kind of the channels.
+        Kind of the channels within a box.
     box : int or None
-        GPUs of a box, from which ports lead to the next ones; None if all are in one.
+        GPUs of a box, with ports between boxes; None if all are in one.
     instances : int
         Copies that each carry an equal part of the data, on channels of their own.
     inplace : bool
@@ -69,20 +69,20 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How operations become a plan.
+class PlanVariant:
+    """Variant of lowering operations to a plan.
 
     Parameters
     ----------
     joined : bool
-        Whether a thread block receives and sends on.
+        Whether a thread block receives and forwards.
     direct : bool
-        Whether data is written where it is needed although that has been in use in this call; the run shows whether the order
-        of the schedule allows it.
+        Whether data is written to its destination although that has been in use in this call; the run shows whether the
+        order of the schedule allows it.
     flushed : bool
         Whether every put over a port is waited for, and not the last one of a thread block alone.
     greeted : bool
-        Whether receivers tell senders that they have begun the call.
+        Whether receivers signal to senders that they have begun the call.
     """
 
     joined: bool = True
@@ -93,8 +93,13 @@ class Manner:
 
 #: Manners that are tried, by protocol.
 _MANNERS = {
-    "Simple": (Manner(direct=True), Manner(), Manner(joined=False), Manner(joined=False, flushed=True)),
-    "LL": (Manner(greeted=False), Manner(), Manner(joined=False)),
+    "Simple": (
+        PlanVariant(direct=True),
+        PlanVariant(),
+        PlanVariant(joined=False),
+        PlanVariant(joined=False, flushed=True),
+    ),
+    "LL": (PlanVariant(greeted=False), PlanVariant(), PlanVariant(joined=False)),
 }
 
 
@@ -125,41 +130,41 @@ def lower(flow: Flow, target: Target) -> Plan:
     raise InputError(f"no order of its operations runs: {problem}", place="sends")
 
 
-def _within_limits(flow: Flow, target: Target, manner: Manner) -> Plan:
+def _within_limits(flow: Flow, target: Target, manner: PlanVariant) -> Plan:
     """Lower with as few channels as the limit of operations allows."""
     groups, most = 1, max(len(flow.chunks), 1)
     while True:
         shape = Shape(
             target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=manner.joined
         )
-        found = _lowered(flow, target, manner, shape)
+        found = _build_plan(flow, target, manner, shape)
         longest = max((len(block.ops) for gpu in found.gpus for block in gpu.blocks), default=0)
         if longest <= MAX_OPERATIONS:
             return found
         if groups >= most:
             text = f"a thread block needs {longest} operations; there is room for {MAX_OPERATIONS}"
-            raise InputError(f"does not fit: {text}. More chunks would fit, which are spread over channels")
+            raise InputError(f"does not fit: {text}. More chunks, spread over channels, would fit")
         groups = min(max(groups + 1, -(-groups * longest // MAX_OPERATIONS)), most)
 
 
-def _lowered(flow: Flow, target: Target, manner: Manner, shape: Shape) -> Plan:
-    ranks: list[list[Draft]] = []
+def _build_plan(flow: Flow, target: Target, manner: PlanVariant, shape: Shape) -> Plan:
+    ranks: list[list[DraftBlock]] = []
     made = operations(flow, shape)
     for some in made:
-        ranks.append(drafted(some, RESIDENT, _COPIES, joined=manner.joined))
+        ranks.append(draft_blocks(some, RESIDENT, _COPIES, joined=manner.joined))
         find_waits(some, ranks[-1])
     links, packets = _links(ranks), target.protocol == "LL"
-    makers = [GpuMaker(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
+    makers = [GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
     pairs = list(_pairs(ranks))
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=manner.direct)
     sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
-    how = Made(sent, target.kind, greeted=manner.greeted, flushed=manner.flushed)
+    how = BlockSettings(sent, target.kind, greeted=manner.greeted, flushed=manner.flushed)
     gpus: list[Gpu] = []
     for rank, maker in enumerate(makers):
         sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
         gpus.append(maker.gpu((sizes[0], sizes[1]), how))
-    kind = flow.kind.value if flow.kind is not None else "point_to_point"
+    kind = flow.kind.name if flow.kind is not None else "point_to_point"
     return Plan(
         target.name,
         DIALECTS["msccl-executor"].collectives[kind],
@@ -172,8 +177,8 @@ def _lowered(flow: Flow, target: Target, manner: Manner, shape: Shape) -> Plan:
     )
 
 
-def _pairs(ranks: list[list[Draft]]) -> Iterator[tuple[Operation, Operation]]:
-    """Every operation that sends with the one that receives it: both are in the same order on a connection."""
+def _pairs(ranks: list[list[DraftBlock]]) -> Iterator[tuple[Operation, Operation]]:
+    """Yield every send with its receive; both are in the same order on a connection."""
     sent: dict[Link, list[Operation]] = defaultdict(list)
     got: dict[Link, list[Operation]] = defaultdict(list)
     for rank, drafts in enumerate(ranks):
@@ -187,8 +192,8 @@ def _pairs(ranks: list[list[Draft]]) -> Iterator[tuple[Operation, Operation]]:
         yield from zip(some, got[link], strict=True)
 
 
-def _links(ranks: list[list[Draft]]) -> list[list[Link]]:
-    """Connections of every GPU, in an order that is the same at both ends."""
+def _links(ranks: list[list[DraftBlock]]) -> list[list[Link]]:
+    """Return the connections of every GPU, in the same order at both ends."""
     found: list[set[Link]] = [set() for _ in ranks]
     for rank, drafts in enumerate(ranks):
         for draft in drafts:

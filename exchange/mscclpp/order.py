@@ -1,9 +1,9 @@
-"""What is certain to have ended when something begins: order over signals, packets, semaphores, barriers and calls.
+"""Happens-before order over signals, packets, semaphores, barriers and calls.
 
 An *actor* is a thread block, the queue of a port channel, or the host of a GPU, which begins calls; it has *events* in
-order. An event is a number. Every event has *sources*: of other actors, how many events have ended for certain when it has
-ended. Whether one event is certain to have ended before another one begins is searched for backward over sources, the
-latest first; what is found is kept, since what is certain once remains so.
+order. An event is a number. Every event has *sources*: for other actors, how many events have ended for certain when it
+has ended. Whether one event has always ended before another one begins is searched backward over sources, the latest
+first; results are kept, since they remain valid.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Part = Access
 
 
 class Source(NamedTuple):
-    """What has ended: events of an actor, perhaps a part of the next one; without care for what was written."""
+    """Ended events of an actor, perhaps a part of the next one, without memory order."""
 
     actor: int
     events: int
@@ -43,7 +43,7 @@ class Order:
     Parameters
     ----------
     count : int
-        Number of actors.
+        Number of actors of the plan.
     """
 
     def __init__(self, count: int) -> None:
@@ -63,16 +63,16 @@ class Order:
         found.extend(sources)
 
     def before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
-        """Whether an access has always ended when another one begins; None where the search was broken off.
+        """Return whether an access has always ended when another one begins; None if the search was aborted.
 
         Parameters
         ----------
         first, second : Access
-            What is asked for; what the second one waits for has been added.
+            The two accesses; the sources of the second one have been added.
         start : int
-            Events of the second one's actor that are certain to have ended when it begins.
+            Events of the second one's actor that have ended for certain when it begins.
         relaxed : bool
-            Whether signals count that make no promise about what was written before.
+            Whether signals without a promise on earlier writes count.
         """
         if first.actor == second.actor and (first.event < start or first[1:] == second[1:]):
             return True

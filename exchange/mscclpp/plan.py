@@ -16,18 +16,18 @@ MEMORY, PORT, SWITCH = "memory", "port", "switch"
 
 
 class Buffer(NamedTuple):
-    """What an operation reads or writes.
+    """Source or target of an operation.
 
     Parameters
     ----------
     first, size : int
         First chunk, and number of chunks.
     type : str
-        Of the GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
+        The GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
     remote : int
-        Place of a remote buffer in the thread block's list; -1 of others.
+        Position of a remote buffer in the thread block's list; -1 for others.
     switch : int
-        Place of a switch channel in the thread block's list; -1 of others.
+        Position of a switch channel in the thread block's list; -1 for others.
     """
 
     first: int
@@ -43,21 +43,21 @@ class Op(NamedTuple):
     Parameters
     ----------
     name : str
-        What it does; see :data:`~.kinds.KINDS`.
+        Name of the operation, of :data:`~.kinds.KINDS`.
     src, dst : tuple of Buffer
-        What is read and written.
+        Buffers that are read and written.
     channel_type : str
-        Kind of the channels.
+        Kind of all its channels.
     channels : tuple of int
-        Places in the thread block's list of channels of this kind.
+        Positions in the thread block's list of channels of this kind.
     part, parts : int
-        Which slice of so many it works on.
+        Number of its slice, and of all slices.
     barrier, blocks : int
         Number of a barrier, and of the thread blocks that meet there.
     semaphores : tuple of int
-        Semaphores of the GPU.
+        Numbers of semaphores of the GPU.
     unit_bytes, chunks : int
-        Of a pipeline: the size of an iteration, and what is gone through.
+        Of a pipeline: the size of an iteration, and the total number of chunks.
     ops : tuple of Op
         Of a pipeline: the operations of an iteration.
     """
@@ -119,7 +119,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU: the chunks of its buffers, its thread blocks, channels and remote buffers, and what its semaphores begin with."""
+    """A GPU: chunks of its buffers, thread blocks, channels, remote buffers, initial semaphores."""
 
     id: int
     input: int
@@ -131,7 +131,7 @@ class Gpu:
     semaphores: tuple[int, ...] = ()
 
     def peers(self, kind: str) -> list[int]:
-        """The other GPU of every channel of a kind, as thread blocks count them."""
+        """Return the other GPU of every channel of a kind, in the thread blocks' numbering."""
         return [peer for channel in self.channels if channel.type == kind for peer in channel.peers]
 
     @cached_property
@@ -147,23 +147,23 @@ class Plan:
     Parameters
     ----------
     name, collective, protocol : str
-        As the file says them; with protocol ``LL`` the scratch memory has room for packets.
+        As in the file; with protocol ``LL`` the scratch memory has room for packets.
     inplace : bool
         Whether input and output are the same memory.
     gpus : tuple of Gpu
-        In the order of the file.
+        GPUs in the order of the file.
     reuse : bool
         Whether the scratch memory is one of the process, of a fixed size.
     double_scratch : bool
         Whether calls use two halves of the scratch memory in turn.
     threads : int
-        Threads of a block.
+        Threads of a thread block.
     alignment : int
         Bytes that sizes are multiples of.
     min_bytes, max_bytes : int
-        Sizes that it is for.
+        Range of sizes that it is for.
     old : tuple of str
-        What the file says as older versions of the format did.
+        Constructs of older versions of the format.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Plan:
         return sum(1 for _ in self.operations())
 
     def operations(self) -> Iterator[tuple[Gpu, Block, int, Op]]:
-        """Every operation with its GPU, its thread block and its place there, which those of a pipeline share."""
+        """Yield every operation with GPU, thread block and position, which operations of a pipeline share."""
         for gpu in self.gpus:
             for block in gpu.blocks:
                 for place, op in enumerate(block.ops):
@@ -200,7 +200,7 @@ class Plan:
 
     @property
     def transfers(self) -> dict[tuple[int, int], Fraction]:
-        """Chunks that every pair (source, target) of GPUs is sent, by whoever writes or reads them; without switches."""
+        """Chunks sent between every pair (source, target) of GPUs, without switches."""
         found: dict[tuple[int, int], Fraction] = {}
         for gpu, block, _, op in self.operations():
             refs = block.remote.get(op.channel_type, ())

@@ -12,18 +12,16 @@ ENOUGH = 32
 
 
 class Races:
-    """Looks at every access.
+    """Detector of races over all accesses.
 
     Parameters
     ----------
-    gpus : int
-        Number of GPUs.
     order : Order
-        What is certain.
+        Order of events that is certain.
     findings : Findings
-        Where races are reported.
+        Findings to which races are added.
     place, call : callable
-        Where an access is, in words, and in which call.
+        Description of an access, and its call.
     """
 
     def __init__(

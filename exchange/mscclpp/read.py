@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError, located, shown
+from ...core.errors import InputError, locate_errors, show_value
 from ...core.files import read_whole
 from ...core.strict_json import parse_json
 from .plan import SWITCH, Block, Buffer, Channel, Gpu, Op, Plan, Remote
@@ -27,7 +27,7 @@ _KEYS = (b'"collective"', b'"gpus"')
 
 
 def is_plan(path: Path) -> bool:
-    """Whether a file is a plan and no schedule, by what it begins with, and what it ends with if that does not tell."""
+    """Return whether a file is a plan and no schedule, by its beginning, or else its end."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(_BEGIN)
@@ -51,13 +51,13 @@ def read_plan(path: Path) -> Plan:
     InputError
         If it cannot be read or is no plan: names the file and the place.
     """
-    with located(source=str(path)):
+    with locate_errors(source=str(path)):
         return parse_plan(read_whole(path, MAX_BYTES, "a plan"))
 
 
 def parse_plan(raw: bytes) -> Plan:
     """Read the text of a file; see :func:`read_plan`."""
-    data = parse_json(raw, MAX_KEYS, MAX_VALUES, _Maker().made)
+    data = parse_json(raw, MAX_KEYS, MAX_VALUES, _ObjectBuilder().made)
     if not isinstance(data, dict):
         raise InputError("expected an object with the keys name, collective, protocol, inplace and gpus")
     notes: dict[str, None] = {}
@@ -66,7 +66,7 @@ def parse_plan(raw: bytes) -> Plan:
         raise InputError(f"{len(listed):,} GPUs; expected 1 to {MAX_GPUS:,}", place="gpus")
     gpus = []
     for place, one in enumerate(listed):
-        with located(f"gpus[{place}]"):
+        with locate_errors(f"gpus[{place}]"):
             gpus.append(_gpu(_object(one), notes))
     return Plan(
         _text(data, "name"),
@@ -84,7 +84,7 @@ def parse_plan(raw: bytes) -> Plan:
     )
 
 
-class _Maker:
+class _ObjectBuilder:
     """Makes operations and buffers of objects as they are read, which take less memory."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class _Maker:
         self.known: dict[Op, Op] = {}
 
     def made(self, data: dict[str, Any]) -> Any:
-        """An operation, a buffer of one, or the object as it is."""
+        """Return an operation, a buffer of one, or the object as it is."""
         if "index" in data:
             return _buffer(data)
         if "name" in data and "gpus" not in data:
@@ -123,7 +123,7 @@ def _op(data: dict[str, Any]) -> Op:
 
 
 def _op_of(name: str, data: dict[str, Any]) -> Op:
-    """An operation with more than a name; what it has not is not looked for."""
+    """Return an operation with more than a name; missing fields are skipped."""
     part, parts, unit, chunks = 0, 1, 0, 0
     if "tbg_info" in data:
         info = _object(data["tbg_info"])
@@ -151,21 +151,21 @@ def _op_of(name: str, data: dict[str, Any]) -> Op:
 def _gpu(data: dict[str, Any], notes: dict[str, None]) -> Gpu:
     blocks = []
     for place, one in enumerate(_list(data, "threadblocks")):
-        with located(f"threadblocks[{place}]"):
+        with locate_errors(f"threadblocks[{place}]"):
             blocks.append(_block(_object(one)))
     channels = []
     for place, one in enumerate(_list(data, "channels")):
-        with located(f"channels[{place}]"):
+        with locate_errors(f"channels[{place}]"):
             channels.append(_channel(_object(one), notes))
     remote = []
     for place, one in enumerate(_list(data, "remote_buffers", required=False)):
-        with located(f"remote_buffers[{place}]"):
+        with locate_errors(f"remote_buffers[{place}]"):
             some = _object(one)
             over = tuple(_texts(some, "access_channel_types"))
             remote.append(Remote(_whole(some, "rank"), _text(some, "type"), over))
     values = []
     for place, one in enumerate(_list(data, "semaphores", required=False)):
-        with located(f"semaphores[{place}]"):
+        with locate_errors(f"semaphores[{place}]"):
             values.append(_whole(_object(one), "init_value"))
     names = ("id", "input_chunks", "output_chunks", "scratch_chunks")
     rank, before, after, scratch = (_whole(data, name) for name in names)
@@ -199,12 +199,12 @@ def _block(data: dict[str, Any]) -> Block:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"expected an object, not {_told(value)}")
+        raise InputError(f"expected an object, not {_value_text(value)}")
     return value
 
 
-def _told(value: Any) -> str:
-    return "an operation" if isinstance(value, Op) else "a buffer" if isinstance(value, Buffer) else shown(value)
+def _value_text(value: Any) -> str:
+    return "an operation" if isinstance(value, Op) else "a buffer" if isinstance(value, Buffer) else show_value(value)
 
 
 def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any]:
@@ -215,7 +215,7 @@ def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any
 
 
 def _all(data: dict[str, Any], name: str, kind: type) -> tuple[Any, ...]:
-    """A list of operations or buffers."""
+    """Return a list of operations or buffers."""
     found = _list(data, name)
     for place, one in enumerate(found):
         if not isinstance(one, kind):
@@ -241,7 +241,7 @@ def _texts(data: dict[str, Any], name: str) -> list[str]:
 def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
     value = data.get(name, default)
     if not isinstance(value, str):
-        raise InputError("is missing" if name not in data else f"expected a text, not {_told(value)}", place=name)
+        raise InputError("is missing" if name not in data else f"expected a text, not {_value_text(value)}", place=name)
     return value
 
 
@@ -249,7 +249,7 @@ def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bo
     value = data.get(name, default)
     if not isinstance(value, bool):
         raise InputError(
-            "is missing" if name not in data else f"expected true or false, not {_told(value)}", place=name
+            "is missing" if name not in data else f"expected true or false, not {_value_text(value)}", place=name
         )
     return value
 
@@ -263,7 +263,7 @@ def _whole(data: dict[str, Any], name: str, default: int | None = None, most: in
 
 
 def _check(value: Any, most: int, place: str) -> int:
-    """A number that the executor has room for; None of them is negative but what semaphores begin with."""
+    """Return a number within the executor's limit; only initial semaphores may be negative."""
     if type(value) is not int or not -(2**31) <= value < most:
-        raise InputError(f"expected an integer below {most:,}, not {_told(value)}", place=place)
+        raise InputError(f"expected an integer below {most:,}, not {_value_text(value)}", place=place)
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..msccl.findings import Findings, at
+from ..msccl.findings import Findings, place_text
 from .kinds import (
     MAX_BARRIERS,
     MAX_CHANNELS,
@@ -45,7 +45,7 @@ def lint(plan: Plan) -> Findings:
 
 
 def head(plan: Plan) -> Found:
-    """What is said of the whole."""
+    """Check the attributes of the whole plan."""
     if not 1 <= plan.threads <= MAX_THREADS:
         yield f"{plan.threads:,} threads of a block; a block has 1 to {MAX_THREADS:,}", "", True
     if plan.alignment < 16 or plan.alignment % 16:
@@ -55,7 +55,7 @@ def head(plan: Plan) -> Found:
 
 
 def old(plan: Plan) -> Found:
-    """The file is as the executor reads it today."""
+    """Check that the file has the executor's current format."""
     for text in plan.old:
         yield text, "", True
 
@@ -81,13 +81,13 @@ def blocks(plan: Plan) -> Found:
             if block.id != place:
                 yield (
                     f"thread block {place} of the GPU has id {block.id}: it gets the channels of another one",
-                    at(gpu.id, block.id),
+                    place_text(gpu.id, block.id),
                     True,
                 )
 
 
 def chunks(plan: Plan) -> Found:
-    """The numbers of chunks are those of the collective, and none is 0."""
+    """Check that the numbers of chunks fit the collective, and none is 0."""
     meaning = meaning_of(plan)
     for gpu in plan.gpus:
         place = f"gpu {gpu.id}"
@@ -104,10 +104,10 @@ def chunks(plan: Plan) -> Found:
 
 
 def names(plan: Plan) -> Found:
-    """Every operation is known."""
+    """Check that every operation is known."""
     for gpu, block, place, op in plan.operations():
         if op.name not in MOVES and op.name not in OTHERS:
-            yield f"operation {op.name[:40]!r} is unknown: rejected", at(gpu.id, block.id, place), True
+            yield f"operation {op.name[:40]!r} is unknown: rejected", place_text(gpu.id, block.id, place), True
 
 
 def operations(plan: Plan) -> Found:
@@ -116,7 +116,11 @@ def operations(plan: Plan) -> Found:
         for block in gpu.blocks:
             count = sum(1 + len(op.ops) for op in block.ops)
             if count > MAX_OPERATIONS:
-                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected", at(gpu.id, block.id), True
+                yield (
+                    f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected",
+                    place_text(gpu.id, block.id),
+                    True,
+                )
 
 
 def room(plan: Plan) -> Found:
@@ -127,7 +131,7 @@ def room(plan: Plan) -> Found:
                 for kind, ids in lists.items():
                     if len(ids) > MAX_CHANNELS:
                         text = f"{len(ids)} {kind} {what}; there is room for {MAX_CHANNELS}, which is not checked"
-                        yield text, at(gpu.id, block.id), True
+                        yield text, place_text(gpu.id, block.id), True
     for gpu, block, place, op in plan.operations():
         for count, most, what in (
             (len(op.channels), MAX_OP_CHANNELS, "channels"),
@@ -137,7 +141,7 @@ def room(plan: Plan) -> Found:
         ):
             if count > most:
                 text = f"{op.name} with {count} {what}; there is room for {most}, which is not checked"
-                yield text, at(gpu.id, block.id, place), True
+                yield text, place_text(gpu.id, block.id, place), True
 
 
 def peers(plan: Plan) -> Found:
@@ -169,14 +173,14 @@ def peers(plan: Plan) -> Found:
 
 
 def references(plan: Plan) -> Found:
-    """What thread blocks and operations point to is there."""
+    """Check that thread blocks and operations refer to existing entries."""
     for gpu in plan.gpus:
         for block in gpu.blocks:
             for text in _missing_of_block(gpu, block):
-                yield text, at(gpu.id, block.id), True
+                yield text, place_text(gpu.id, block.id), True
     for gpu, block, place, op in plan.operations():
         for text in _missing(gpu, block, op):
-            yield text, at(gpu.id, block.id, place), True
+            yield text, place_text(gpu.id, block.id, place), True
 
 
 def _missing_of_block(gpu: Gpu, block: Block) -> Iterator[str]:
@@ -219,7 +223,11 @@ def barriers(plan: Plan) -> Found:
                 for one in (op, *op.ops):
                     if one.name == "barrier":
                         if not 0 <= one.barrier < MAX_BARRIERS:
-                            yield f"barrier {one.barrier}; there are {MAX_BARRIERS}", at(gpu.id, block.id, place), True
+                            yield (
+                                f"barrier {one.barrier}; there are {MAX_BARRIERS}",
+                                place_text(gpu.id, block.id, place),
+                                True,
+                            )
                         said.setdefault(one.barrier, Counter())[one.blocks] += 1
         for number, sizes in said.items():
             if len(sizes) > 1 or not 1 <= next(iter(sizes)) <= len(gpu.blocks):
@@ -230,7 +238,7 @@ def barriers(plan: Plan) -> Found:
 def kinds(plan: Plan) -> Found:
     """Operations go over the kinds of channels that they have code for."""
     for gpu, block, place, op in plan.operations():
-        here = at(gpu.id, block.id, place)
+        here = place_text(gpu.id, block.id, place)
         if op.name in MOVES:
             over = MOVES[op.name].over
             remote = any(one.remote >= 0 or one.switch >= 0 for one in (*op.src, *op.dst))
@@ -263,7 +271,7 @@ def operands(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name not in MOVES:
             continue
-        here = at(gpu.id, block.id, place)
+        here = place_text(gpu.id, block.id, place)
         if not MOVES[op.name].fits(len(op.src), len(op.dst)):
             yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", here, True
             continue
@@ -286,9 +294,9 @@ def _letter(one: Buffer) -> str:
 
 
 def sizes(plan: Plan) -> Found:
-    """All that an operation reads and writes is of one size: the first is taken for all."""
+    """Check that all buffers of an operation have one size: the executor uses the first."""
     for gpu, block, place, op in plan.operations():
-        here = at(gpu.id, block.id, place)
+        here = place_text(gpu.id, block.id, place)
         pairs = zip(op.src, op.dst, strict=False) if op.name in MOVES and MOVES[op.name].each else [(*op.src, *op.dst)]
         for some in pairs:
             if len({one.size for one in some}) > 1:
@@ -298,14 +306,14 @@ def sizes(plan: Plan) -> Found:
 
 
 def slices(plan: Plan) -> Found:
-    """A slice is one of those that there are."""
+    """Check that a slice's number is below their count."""
     for gpu, block, place, op in plan.operations():
         if not 0 <= op.part < op.parts:
-            yield f"slice {op.part} of {op.parts}", at(gpu.id, block.id, place), True
+            yield f"slice {op.part} of {op.parts}", place_text(gpu.id, block.id, place), True
 
 
 def bounds(plan: Plan) -> Found:
-    """Chunks are inside of their buffers."""
+    """Check that chunks are inside of their buffers."""
     sized = [{"i": gpu.input, "o": gpu.output, "s": gpu.scratch} for gpu in plan.gpus]
     for gpu, block, place, op in plan.operations():
         for one in (*op.src, *op.dst):
@@ -315,7 +323,11 @@ def bounds(plan: Plan) -> Found:
                     continue
                 if one.first < 0 or one.first + one.size > count:
                     what = f"chunks {one.first:,} to {one.first + one.size - 1:,} of buffer {buffer} of gpu {rank}"
-                    yield f"{op.name} uses {what}, which has {count:,}: not checked", at(gpu.id, block.id, place), True
+                    yield (
+                        f"{op.name} uses {what}, which has {count:,}: not checked",
+                        place_text(gpu.id, block.id, place),
+                        True,
+                    )
 
 
 def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator[tuple[int, str]]:
@@ -333,13 +345,13 @@ def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator
 
 
 def gets(plan: Plan) -> Found:
-    """What is read from another GPU has the same chunk on both."""
+    """Check that data read from another GPU has the same chunk on both."""
     for gpu, block, place, op in plan.operations():
         if op.name == "get":
             for one, two in zip(op.src, op.dst, strict=False):
                 if one.first != two.first:
                     text = f"get of chunk {one.first} into chunk {two.first}: the executor exchanges the two"
-                    yield text, at(gpu.id, block.id, place), True
+                    yield text, place_text(gpu.id, block.id, place), True
 
 
 def packets(plan: Plan) -> Found:
@@ -347,7 +359,7 @@ def packets(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name not in PACKETS:
             continue
-        here = at(gpu.id, block.id, place)
+        here = place_text(gpu.id, block.id, place)
         if plan.protocol != "LL":
             yield (
                 f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone",
@@ -362,7 +374,10 @@ def packets(plan: Plan) -> Found:
 
 
 def halves(plan: Plan) -> Found:
-    """With two halves of scratch memory, what is not packets goes to the first half of another GPU in every call."""
+    """Check remote scratch accesses with two halves.
+
+    Without packets they go to the first half of another GPU in every call.
+    """
     if not plan.double_scratch:
         return
     for gpu, block, place, op in plan.operations():
@@ -371,7 +386,7 @@ def halves(plan: Plan) -> Found:
             for one, letter in zip((*op.src, *op.dst), letters, strict=False):
                 if letter in "RS" and any(buffer == "s" for _, buffer in _owners(plan, gpu, block, op, one)):
                     text = f"{op.name} with scratch memory of another GPU, which is not halved there"
-                    yield text, at(gpu.id, block.id, place), True
+                    yield text, place_text(gpu.id, block.id, place), True
 
 
 def pipelines(plan: Plan) -> Found:
@@ -379,7 +394,7 @@ def pipelines(plan: Plan) -> Found:
     for gpu in plan.gpus:
         for block in gpu.blocks:
             for place, op in enumerate(block.ops):
-                here = at(gpu.id, block.id, place)
+                here = place_text(gpu.id, block.id, place)
                 if op.name == "pipeline":
                     for text, wrong in _pipeline(plan, op):
                         yield text, here, wrong
@@ -416,7 +431,7 @@ def reuse(plan: Plan) -> Found:
 
 
 def shared(plan: Plan) -> Found:
-    """A channel is waited at by one thread block: they have one counter."""
+    """Check that only one thread block waits at a channel: it has one counter."""
     for gpu in plan.gpus:
         found: dict[tuple[str, int], set[int]] = {}
         for block in gpu.blocks:

@@ -1,13 +1,13 @@
-"""A run of a plan with symbolic data: what every GPU has in the end, and all that goes wrong on the way.
+"""Interpreter of plans with symbolic data: final memory of every GPU, and all faults.
 
-A plan is run several times, one call after the other, as in the life of a process: a GPU begins a call when it has ended
-the one before, and its input and output are then its user's again. So what another GPU still reads or writes is found,
-and what is left in scratch memory, channels and semaphores.
+A plan is run several times, one call after the other, as in the life of a process: a GPU begins a call when it has
+ended the one before, and its input and output are then its user's again. This finds accesses of other GPUs that still
+go on, and state left in scratch memory, channels and semaphores.
 
-Threads of a block go on apart from one another until a ``nop`` or a barrier brings them together: a signal tells of what was done
-before the last ``nop`` before it, and what follows a wait can rely on it after the next ``nop``. What is put over a port channel is done
-by a queue, in order, some time later. Where no two accesses to the same memory are unordered every run gives the same, so
-that one run is enough; those that are unordered are races. The work is in proportion to the operations and the chunks
+Threads of a block run independently until a ``nop`` or a barrier synchronizes them: a signal covers the work before the
+last ``nop`` before it, and operations after a wait can rely on it after the next ``nop``. Puts over a port channel are
+executed by a queue, in order, some time later. Where no two accesses to the same memory are unordered every run gives
+the same, so that one run is enough; unordered ones are races. The work is proportional to the operations and the chunks
 that they move.
 """
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from ..msccl.findings import Findings, at
+from ..msccl.findings import Findings, place_text
 from ..msccl.meaning import KINDS, SCRATCH, Meaning
 from ..msccl.values import Values
-from .compile import Instruction, Place, Way, Work, compiled
+from .compile import Instruction, Place, Way, Work, compile_plan
 from .kinds import SIGNALS, WAITS
 from .order import Access, Order, Source
 from .plan import PORT, Plan
@@ -31,24 +31,22 @@ PACKETS, HALF = 1 << 42, 1 << 39
 
 @dataclass(eq=False)
 class Run:
-    """A plan that has been run.
+    """A plan after its run.
 
     Parameters
     ----------
-    ngpus : int
-        Number of GPUs.
     inplace : bool
         Whether input and output are the same memory.
     meaning : Meaning
-        What it is meant to do; a grain is a unit.
+        Specification of its collective; a grain is a unit.
     values : Values
-        The data; contributions of earlier calls have ranks of their own, beyond those of the GPUs.
+        Symbolic values; contributions of earlier calls have ranks of their own, beyond those of the GPUs.
     memory : list of dict
         Value at every address of every GPU that has been used.
     bases : list of dict
-        Address at which each buffer of every GPU begins.
+        First address of each buffer of every GPU.
     findings : Findings
-        What went wrong: rules ``hang``, ``unmatched``, ``semaphore``, ``bounds``, ``undefined``, ``mixed`` and ``race``.
+        Faults, by the rules ``hang``, ``unmatched``, ``semaphore``, ``bounds``, ``undefined``, ``mixed`` and ``race``.
     ended : bool
         Whether all thread blocks have come to their end.
     """
@@ -64,11 +62,11 @@ class Run:
 
 
 def meaning_of(plan: Plan, units: int = 1) -> Meaning:
-    """What a plan is said to do; an unknown collective is any movement of data."""
+    """Return the specification of a plan's collective; an unknown one is any movement of data."""
     kind, gpu = KINDS.get(plan.collective), plan.gpus[0]
     sizes = Meaning(kind, plan.ngpus, plan.ngpus).sizes
     chunks = gpu.output if kind is not None and sizes[0] < sizes[1] else gpu.input
-    if kind is not None and kind.value in ("gather", "scatter"):
+    if kind is not None and kind.name in ("gather", "scatter"):
         chunks //= plan.ngpus
     return Meaning(kind, plan.ngpus, chunks * units)
 
@@ -127,7 +125,7 @@ class _Machine:
         ]
         self.threads = [
             [_Thread(0, gpu.id, block.id, some) for block, some in zip(gpu.blocks, program, strict=True)]
-            for gpu, program in zip(plan.gpus, compiled(plan, units), strict=True)
+            for gpu, program in zip(plan.gpus, compile_plan(plan, units), strict=True)
         ]
         self.all = [thread for some in self.threads for thread in some]
         for actor, thread in enumerate(self.all):
@@ -140,7 +138,7 @@ class _Machine:
                     self.queues.setdefault(way, self.hosts + count + len(self.queues))
         self.queued: dict[Way, list[tuple[_Thread, int]]] = {way: [] for way in self.queues}
         self.order = Order(self.hosts + count + len(self.queues))
-        self.races = Races(count, self.order, self.run.findings, self._where, self._call)
+        self.races = Races(count, self.order, self.run.findings, self._access_text, self._call)
         self.begun = [0] * count
         self.done = [0] * count
         self.signals: dict[Way, list[Source]] = defaultdict(list)
@@ -157,7 +155,7 @@ class _Machine:
             self._begin(gpu)
 
     def _releases(self) -> dict[tuple[int, int], dict[int, int]]:
-        """How often each thread block releases a semaphore in a call."""
+        """Count the releases of each semaphore by each thread block in a call."""
         found: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for thread in self.all:
             for one in thread.instructions:
@@ -173,7 +171,7 @@ class _Machine:
             while thread.call < self.calls and thread.call < self.begun[thread.gpu]:
                 if thread.at == len(thread.instructions):
                     self._end(thread)
-                elif self._goes_on(thread, thread.instructions[thread.at]):
+                elif self._advance(thread, thread.instructions[thread.at]):
                     thread.at, thread.stage, thread.unit = thread.at + 1, 0, 0
                 else:
                     break
@@ -201,7 +199,7 @@ class _Machine:
             if thread.call < self.calls:
                 self._begin(thread.gpu)
 
-    def _goes_on(self, thread: _Thread, one: Instruction) -> bool:
+    def _advance(self, thread: _Thread, one: Instruction) -> bool:
         """Do an instruction, or as much of it as can be done now; whether it has come to its end."""
         if one.works:
             return self._move(thread, one)
@@ -216,7 +214,7 @@ class _Machine:
         elif one.name == "sem_acquire":
             return self._acquire(thread, one)
         elif one.name == "barrier":
-            return self._meet(thread, one)
+            return self._wait_at_barrier(thread, one)
         return True
 
     def _signal(self, thread: _Thread, one: Instruction) -> None:
@@ -286,7 +284,7 @@ class _Machine:
         return True
 
     def _after_releases(self, thread: _Thread, number: int) -> None:
-        """What has been released for certain: what is more than all that the semaphore had and others may have done."""
+        """Return the releases that are certain: those beyond the initial value and all other blocks' releases."""
         key = (thread.gpu, number)
         had = self.plan.gpus[thread.gpu].semaphores[number]
         taken = self.acquired[thread.gpu, number, thread.actor]
@@ -298,7 +296,7 @@ class _Machine:
                 source = Source(actor, self.released[key][actor][certain - 1])
                 self.order.add(thread.actor, thread.event, source)
 
-    def _meet(self, thread: _Thread, one: Instruction) -> bool:
+    def _wait_at_barrier(self, thread: _Thread, one: Instruction) -> bool:
         """Wait at a barrier."""
         number, blocks = one.barrier
         if thread.stage or blocks == 1:
@@ -326,22 +324,22 @@ class _Machine:
             if thread.unit == 0 and queued:
                 self._queue(thread, one, one.ways[thread.stage])
             while thread.unit < work.units:
-                if not self._unit(thread, one, work):
+                if not self._run_unit(thread, one, work):
                     return False
                 thread.unit += 1
             if queued:
-                self._posted(thread, one, one.ways[thread.stage])
+                self._signal_and_enqueue(thread, one, one.ways[thread.stage])
             thread.stage, thread.unit = thread.stage + 1, 0
         return True
 
-    def _posted(self, thread: _Thread, one: Instruction, way: Way) -> None:
-        """Signal, and wait for the queue, where the operation does so."""
+    def _signal_and_enqueue(self, thread: _Thread, one: Instruction, way: Way) -> None:
+        """Signal, and wait for the queue if the operation does so."""
         if one.name in ("pws", "pwsf"):
             self._tell(way, Source(self.queues[way], len(self.queued[way])))
         if one.name == "pwsf":
             self.order.add(thread.actor, thread.event, Source(self.queues[way], len(self.queued[way])))
 
-    def _unit(self, thread: _Thread, one: Instruction, work: Work) -> bool:
+    def _run_unit(self, thread: _Thread, one: Instruction, work: Work) -> bool:
         """Do one unit; False if it has to wait for a packet."""
         places = [(place, self._address(thread, one, place)) for place in work.reads]
         for place, address in places:
@@ -370,13 +368,13 @@ class _Machine:
         return True
 
     def _address(self, thread: _Thread, one: Instruction, place: Place) -> int | None:
-        """Where a unit is; None outside of the buffer."""
+        """Return the address of a unit; None outside of the buffer."""
         offset = place.offset + thread.unit
         if not 0 <= offset < self.sizes[place.gpu][place.buffer]:
             size = self.sizes[place.gpu][place.buffer]
             what = "scratch memory" if place.buffer in "sp" else "input" if place.buffer == "i" else "output"
             text = f"uses unit {offset} of the {what} of gpu {place.gpu}, which has {size}"
-            self.run.findings.add("bounds", text, at(thread.gpu, thread.name, one.place))
+            self.run.findings.add("bounds", text, place_text(thread.gpu, thread.name, one.place))
             return None
         half = HALF if place.half and thread.call % 2 else 0
         return self.run.bases[place.gpu][place.buffer] + offset + half
@@ -387,13 +385,15 @@ class _Machine:
         if address is None:
             return values.contribution(gpu, -1)
         if address < SCRATCH and gpu != thread.gpu:
-            self._begun(gpu, access, start)
+            self._check_begun(gpu, access, start)
         self.races.reads(gpu, address, access, start)
         found = self.run.memory[gpu].get(address)
         if found is None:
             grain = address - self.run.bases[gpu]["i"]
             if not 0 <= grain < self.sizes[gpu]["i"]:
-                self.run.findings.add("undefined", "reads memory that nothing has been written to", self._where(access))
+                self.run.findings.add(
+                    "undefined", "reads memory that nothing has been written to", self._access_text(access)
+                )
                 grain = -1
             earlier = self.calls - self.begun[gpu]
             found = self.run.memory[gpu][address] = values.contribution(gpu + self.run.ngpus * earlier, grain)
@@ -403,7 +403,7 @@ class _Machine:
         """Write memory."""
         gpu = place.gpu
         if address < SCRATCH and gpu != thread.gpu:
-            self._begun(gpu, access, start)
+            self._check_begun(gpu, access, start)
         self.races.writes(gpu, address, access, start)
         self.run.memory[gpu][address] = value
         if place.buffer == "p":
@@ -411,29 +411,29 @@ class _Machine:
             self.flags[gpu][address] = (thread.call, Source(access.actor, events, access))
             self._wake((gpu, address))
 
-    def _begun(self, gpu: int, access: Access, start: int) -> None:
-        """Whether another GPU is certain to have begun the call, before its input or output is used."""
+    def _check_begun(self, gpu: int, access: Access, start: int) -> None:
+        """Check that another GPU has begun the call before its input or output is used."""
         host = Access(self.hosts + gpu, self.begun[gpu] - 1, 0)
         if self.order.before(host, start, access, relaxed=True):
             return
         text = f"uses the input or output of gpu {gpu}, which may not have begun the call"
-        self.run.findings.add("race", text, self._where(access))
+        self.run.findings.add("race", text, self._access_text(access))
 
-    def _where(self, access: Access) -> str:
-        """An access in words."""
+    def _access_text(self, access: Access) -> str:
+        """Describe an access in words."""
         actor = access.actor
         if actor < self.hosts:
             thread = self.all[actor]
             place = access.event % (len(thread.instructions) + 1) - 1
-            return at(thread.gpu, thread.name, thread.instructions[place].place)
+            return place_text(thread.gpu, thread.name, thread.instructions[place].place)
         if actor < self.hosts + self.run.ngpus:
             return f"gpu {actor - self.hosts}, the next call"
         way = next(one for one, queue in self.queues.items() if queue == actor)
         thread, place = self.queued[way][access.event]
-        return at(thread.gpu, thread.name, place)
+        return place_text(thread.gpu, thread.name, place)
 
     def _call(self, access: Access) -> int:
-        """The call of an access; the user's is that of the call before."""
+        """Return the call of an access; the user's is that of the call before."""
         actor = access.actor
         if actor < self.hosts:
             return access.event // (len(self.all[actor].instructions) + 1)
@@ -444,7 +444,7 @@ class _Machine:
         findings = self.run.findings
         for thread in self.all:
             if thread.call < self.calls and thread.at < len(thread.instructions):
-                place = at(thread.gpu, thread.name, thread.instructions[thread.at].place)
+                place = place_text(thread.gpu, thread.name, thread.instructions[thread.at].place)
                 findings.add("hang", thread.waits_for or "does not go on", place)
         self.run.ended = all(thread.call == self.calls for thread in self.all)
         if not self.run.ended:

@@ -62,7 +62,7 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _op(op: Op) -> dict[str, Any]:
-    """An operation; what it has not is left out."""
+    """Return the JSON of an operation without empty fields."""
     data: dict[str, Any] = {"name": op.name}
     if op.channel_type:
         data["channel_type"] = op.channel_type

@@ -20,10 +20,10 @@ import numpy as np
 from ...algorithms.forests.engine import warm_up
 from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.trees import TreePacking
 from ...models.forestcoll.method import ForestOptions
@@ -42,17 +42,17 @@ from .method import BlinkOptions, group
 
 
 @dataclass(frozen=True, eq=False)
-class Rooted:
-    """A root, and how its data flows.
+class RootCandidate:
+    """A root, and the directions of its data.
 
     Parameters
     ----------
     root : int
-        The rank.
+        Rank at which the trees are rooted.
     ways : tuple of ForestDirection
         Out of it, into it, or both.
     mirrored : bool
-        Whether the way into it is the one out of it, turned around, and not among the ways.
+        Whether the direction into it is that out of it reversed, and is left out of ``ways``.
     """
 
     root: int
@@ -61,15 +61,18 @@ class Rooted:
 
     @property
     def in_turn_s(self) -> Fraction:
-        """Time that is enough if one way waits for the other: twice the size over the rate where they are alike."""
+        """Sufficient time if one direction waits for the other.
+
+        Twice the size over the rate if both directions are alike.
+        """
         return sum((way.seconds for way in self.ways), Fraction(0)) * (2 if self.mirrored else 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
+class RootPacking:
     """Trees of a root, and the time of the most loaded link."""
 
-    rooted: Rooted
+    rooted: RootCandidate
     forests: tuple[PackedForest, ...]
     answer: TreePacking
     seconds: Fraction
@@ -117,31 +120,29 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
 
 def best_roots(
     posed: Sequence[tuple[ForestProblem, bool]], roots: Sequence[int], budget: Budget, *, mirrored: bool
-) -> list[Rooted]:
+) -> list[RootCandidate]:
     """Find the roots from which, and to which, the data takes the least time.
 
     Parameters
     ----------
     posed : sequence of (ForestProblem, bool)
-        The ways of the data, and whether each is in the transposed network; where the data starts does not matter.
+        Directions of the data, and whether each is in the transposed network; where the data starts does not matter.
     roots : sequence of int
-        Ranks to choose from, at least one. If the budget ends, the best of those that were tried are taken.
-    budget : Budget
-        Clock and limits.
+        Ranks to choose from, at least one. If the budget ends, the best of those tried are returned.
     mirrored : bool
-        Whether there is another way, just like the first.
+        Whether there is another direction, just like the first.
 
     Raises
     ------
     InputError
         If data cannot reach some rank.
     """
-    best: list[Rooted] = []
+    best: list[RootCandidate] = []
     for root in roots:
         if best and budget.exhausted:
             break
-        ways = tuple(way_of(rooted(problem, root), backwards=back) for problem, back in posed)
-        found = Rooted(root, ways, mirrored)
+        ways = tuple(way_of(restrict_to_root(problem, root), backwards=back) for problem, back in posed)
+        found = RootCandidate(root, ways, mirrored)
         if not best or found.in_turn_s < best[0].in_turn_s:
             best = [found]
         elif found.in_turn_s == best[0].in_turn_s:
@@ -149,9 +150,11 @@ def best_roots(
     return best
 
 
-def _fastest(choices: Sequence[Rooted], instance: Instance, budget: Budget, options: BlinkOptions) -> Packed | None:
+def _fastest(
+    choices: Sequence[RootCandidate], instance: Instance, budget: Budget, options: BlinkOptions
+) -> RootPacking | None:
     """Pack the trees of every choice and keep the fastest; None if the budget ended before the first was done."""
-    fastest: Packed | None = None
+    fastest: RootPacking | None = None
     for choice in choices:
         packed = _pack(choice, instance, budget, options)
         if packed is None:
@@ -162,7 +165,7 @@ def _fastest(choices: Sequence[Rooted], instance: Instance, budget: Budget, opti
     return fastest
 
 
-def _pack(choice: Rooted, instance: Instance, budget: Budget, options: BlinkOptions) -> Packed | None:
+def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: BlinkOptions) -> RootPacking | None:
     """Pack the trees of all ways and put them together: reduce along the one, broadcast along the other."""
     forests: list[PackedForest] = []
     packings: list[TreePacking] = []
@@ -176,7 +179,7 @@ def _pack(choice: Rooted, instance: Instance, budget: Budget, options: BlinkOpti
     if choice.mirrored:
         packings.append(reverse_trees(packings[0], instance.topology))
     answer = packings[0] if len(packings) == 1 else reduce_then_broadcast(packings[1], packings[0])
-    return Packed(choice, tuple(forests), answer, busiest_s(instance, answer))
+    return RootPacking(choice, tuple(forests), answer, busiest_s(instance, answer))
 
 
 def _trees(way: ForestDirection, options: BlinkOptions) -> int:
@@ -185,10 +188,10 @@ def _trees(way: ForestDirection, options: BlinkOptions) -> int:
     return way.best.k if options.k == "optimal" else options.k
 
 
-def _metrics(found: Packed) -> dict[str, Any]:
-    """The rates in 10^9 bytes per second, exactly, and the numbers of trees.
+def _metrics(found: RootPacking) -> dict[str, Any]:
+    """Return the exact rates in 10^9 bytes per second, and the numbers of trees.
 
-    Where the ways differ, a list, outwards first.
+    Lists if the directions differ, outwards first.
     """
     ways, forests = found.rooted.ways, found.forests
     rates = {way.backwards: str(way.problem.unit_Bps / way.best.ratio / 10**9) for way in ways}
@@ -211,7 +214,7 @@ def _one_or_all(values: list[int]) -> int | list[int]:
 
 
 def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions) -> tuple[int, ...]:
-    """The ranks of which the best are to be found.
+    """Return the ranks that may be a best root.
 
     Where every node has the same bandwidth in and out, as much enters every set of nodes as leaves it. Then the cut
     that limits one root limits, from one of its sides or the other, every root: all have the same rate, and the first
@@ -220,10 +223,10 @@ def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions
     Raises
     ------
     InputError
-        If the root asked for is not in the group, or not that of the collective.
+        If the requested root is not in the group, or not that of the collective.
     """
     ranks = group(instance)
-    spread = instance.demand is not None and instance.demand.collective is not CollectiveKind.ALL_REDUCE
+    spread = instance.demand is not None and instance.demand.collective is not Collective.ALL_REDUCE
     if isinstance(options.root, int):
         allowed = ranks[:1] if spread else ranks
         if options.root not in allowed:
@@ -235,7 +238,7 @@ def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions
     return ranks[:1] if first_will_do else tuple(sorted(ranks))
 
 
-def rooted(problem: ForestProblem, rank: int) -> ForestProblem:
+def restrict_to_root(problem: ForestProblem, rank: int) -> ForestProblem:
     """Let all data start at one rank."""
     roots = np.zeros(problem.nodes, dtype=np.int64)
     roots[problem.topology.rank_nodes[rank]] = 1

@@ -6,32 +6,35 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
+from ...core.collective import Collective
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.forestcoll.method import PACKING, PAPER
 from ...models.forestcoll.method import supports as supports_trees
 
 #: What trees from one root make.
-SUPPORTED = (CollectiveKind.ALL_REDUCE, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
 BLINK_PAPER = "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020"
 
 
-def supports_switches(instance: Instance) -> str | None:
+def supports_switches(instance: Instance) -> Refusal | None:
     """Return why an instance cannot be served by trees from one root."""
     if (reason := supports_trees(instance)) is not None:
         return reason
     if instance.demand is not None and instance.demand.collective not in SUPPORTED:
-        defined = ", ".join(kind.value for kind in SUPPORTED)
-        return f"trees from one root do not make {instance.demand.collective.value}, but {defined}"
+        defined = ", ".join(kind.name for kind in SUPPORTED)
+        return Refusal(
+            "collective", f"trees from one root do not support {instance.demand.collective.name}, but {defined}"
+        )
     return None
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Return why an instance cannot be served by trees from one root that go through ranks of the group alone."""
     if (reason := supports_switches(instance)) is not None:
         return reason
@@ -40,12 +43,15 @@ def supports(instance: Instance) -> str | None:
         members = {topology.rank_nodes[rank] for rank in group(instance)}
         for index, node in enumerate(topology.nodes):
             if index not in members:
-                return f"{node.name!r} only passes data on, and Blink has no switches; blink-switch removes them first"
+                return Refusal(
+                    "network",
+                    f"{node.name!r} only forwards data, and Blink supports no switches; blink-switch removes them first",
+                )
     return None
 
 
 def group(instance: Instance) -> tuple[int, ...]:
-    """The ranks of the group, the root of a broadcast or reduce first."""
+    """Return the ranks of the group, the root of a broadcast or reduce first."""
     if instance.demand is not None and instance.demand.ranks is not None:
         return instance.demand.ranks
     return tuple(range(instance.npus))

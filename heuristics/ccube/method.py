@@ -7,11 +7,12 @@ from pydantic import Field
 from ...algorithms.schedules.pipelined_trees import supports_all_reduce, tree_all_reduce
 from ...algorithms.schedules.problem import parallel_uses
 from ...core.budget import Budget
-from ...core.described import Metric
-from ...core.errors import Unsupported
+from ...core.errors import Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver
 from ...core.topology import Topology
@@ -30,14 +31,17 @@ class CcubeOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Why an instance does not fit, if it does not (``Method.supports``)."""
     if (reason := supports_all_reduce(instance, "dgx1()")) is not None:
         return reason
     topology = instance.network
     if isinstance(topology, Topology) and (len(topology.ranks) != RANKS or topology.switches):
         shape = f"{len(topology.ranks)} ranks and {len(topology.switches)} switches"
-        return f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()"
+        return Refusal(
+            "network",
+            f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()",
+        )
     return None
 
 
@@ -50,9 +54,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOption
     with budget.clock.phase("build"):
         layout = two_trees(topology)
         if layout is None:
-            raise Unsupported(
-                "no two trees were found of which no wire has two edges; expected a network such as dgx1()"
-            )
+            raise Unsupported("no two trees without a shared wire were found; expected a network such as dgx1()")
         trees, detours = layout
         uses = parallel_uses(topology)
         return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})

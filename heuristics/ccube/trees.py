@@ -1,6 +1,6 @@
-"""Two binary trees on the links of a box of eight ranks, such that no wire has more than one edge.
+"""Two binary trees on the links of a box of eight ranks, with at most one edge a wire.
 
-The trees have the shape that double binary trees have on eight ranks: a root with one child, two inner nodes below
+The trees have the shape of double binary trees on eight ranks: a root with one child, two inner nodes below
 it, four leaves. A rank that is an inner node of one tree is a leaf of the other one.
 """
 
@@ -33,12 +33,12 @@ Placed = tuple[int, tuple[int, ...]]
 
 
 class TreeSearch:
-    """Places ranks, one after the other, first of the one tree, then of the other one.
+    """Search that places ranks one by one, first in the one tree, then in the other.
 
     Parameters
     ----------
     wires : mapping of (int, int) to int
-        Wires between two nodes.
+        Number of wires between two nodes.
     detours : int
         Edges that must lead through a third rank.
     """
@@ -67,7 +67,7 @@ class TreeSearch:
         return None
 
     def _fitting(self, placed: tuple[Placed, ...]) -> Iterator[int]:
-        """List the ranks for the next place; brothers are in order, since changing places changes nothing."""
+        """Yield the ranks for the next place; siblings are in order, since they are interchangeable."""
         tree, place = divmod(len(placed), RANKS)
         mine = [rank for rank, _ in placed[tree * RANKS :]]
         inner = {rank for rank, _ in placed[:INNER]} if tree and place < INNER else set()
@@ -89,7 +89,7 @@ class TreeSearch:
         ]
 
     def _use(self, way: tuple[int, ...], change: int) -> None:
-        """Take the wires of a way, or give them back."""
+        """Reserve or release the wires of a path."""
         self._detours += change * (len(way) == 3)
         for a, b in pairwise(way):
             self._left[a, b] += change
@@ -127,7 +127,7 @@ def wires_of(topology: Topology) -> dict[tuple[int, int], int]:
 
 
 def _spare_links(topology: Topology) -> dict[tuple[int, int], list[int]]:
-    """List the link of every wire between two nodes."""
+    """List the links of the wires between two nodes."""
     spare: dict[tuple[int, int], list[int]] = {}
     for link, (ends, wires) in enumerate(zip(topology.link_ends, parallel_uses(topology), strict=True)):
         spare.setdefault(ends, []).extend([link] * wires)

@@ -1,4 +1,4 @@
-"""What each algorithm answers for the groups of a level."""
+"""Answers of algorithms for the groups of a level."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...core.budget import Budget, unheard
-from ...core.collective import CollectiveKind, Demand
+from ...core.budget import Budget, ignore
+from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Method
@@ -24,9 +24,9 @@ from ..textbook.bine import BINE
 from ..textbook.exchanges import BRUCK, DIRECT, RHD
 from ..textbook.rings import RING, SHIFTED_RING
 from ..textbook.trees import DBT, KNOMIAL
-from .composing import Filled
+from .group_answers import Shares, Site, shares_of, site
 from .levels import Hierarchy, Networks
-from .parts import Shares, Site, shares_of, site
+from .phase_composition import PhaseAnswers
 from .phases import Phase
 
 #: Methods that may run on a level, with the options that they are asked with.
@@ -48,15 +48,15 @@ _LARGE, _MOST_SLICES = 64, 64
 
 
 @dataclass
-class Asked:
-    """What was answered about networks of groups, by algorithm and digest.
+class AnswerCache:
+    """Cache of answers for networks of groups, by algorithm and digest.
 
     Parameters
     ----------
     solver : Solver
-        Handed to methods, none of which uses it.
+        Passed to methods, none of which uses it.
     budget : Budget
-        Limits and clock.
+        Limits and clock of the run.
     """
 
     solver: Solver
@@ -64,7 +64,7 @@ class Asked:
     known: dict[tuple[str, str], Shares | None] = field(default_factory=dict)
 
     def shares(self, name: str, instance: Instance) -> Shares | None:
-        """What an algorithm answers; None if it does not fit."""
+        """Return the answer of an algorithm; None if it does not fit."""
         key = name, instance.sha256
         if key not in self.known:
             self.known[key] = self._ask(name, instance)
@@ -76,7 +76,7 @@ class Asked:
             return None
         options = method.options(**told)
         try:
-            quiet = replace(self.budget, tell=unheard)
+            quiet = replace(self.budget, tell=ignore)
             answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
         except (InputError, Unsupported):
             return None
@@ -84,11 +84,14 @@ class Asked:
             return None
         shares = shares_of(instance, answer)
         few = int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus)
-        return shares if few and not _stored(instance, shares) else None
+        return shares if few and not _needs_storing_switch(instance, shares) else None
 
 
-def _stored(instance: Instance, shares: Shares) -> bool:
-    """Whether a switch is to hold what it copies or adds, as all who send in steps do, without being able to."""
+def _needs_storing_switch(instance: Instance, shares: Shares) -> bool:
+    """Return whether a switch would have to hold data that it copies or adds, without a buffer.
+
+    Schedules in steps require this.
+    """
     assert isinstance(instance.network, Topology)  # noqa: S101 (a group's network is explicit)
     nodes = instance.network.nodes
     return any(nodes[node].buffer_bytes is not None for node in np.unique(shares.sends.source).tolist())
@@ -96,52 +99,50 @@ def _stored(instance: Instance, shares: Shares) -> bool:
 
 @dataclass(eq=False)
 class Levels:
-    """The groups of the levels of one hierarchy, and what algorithms answer for them.
+    """Groups of the levels of a hierarchy, with answers of algorithms.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     hierarchy : Hierarchy
-        The ranks.
+        Levels of the ranks of the network.
     asked : Asked
-        What is known already.
+        Cache of answers for networks of groups.
     names : sequence of str or None
-        The algorithm of every level, if that is given.
+        The algorithm of every level, if they are given.
     """
 
     topology: Topology
     hierarchy: Hierarchy
-    asked: Asked
+    asked: AnswerCache
     names: Sequence[str] | None = None
-    _sites: dict[tuple[CollectiveKind, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
+    _sites: dict[tuple[Collective, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
 
     @cached_property
     def networks(self) -> Networks:
-        """Which links groups may take."""
+        """Links that groups may use."""
         return Networks(self.topology, self.hierarchy)
 
-    def fillings(self, phase: Phase) -> list[tuple[str, Filled]]:
-        """The algorithms that do a phase, with their answers.
+    def fillings(self, phase: Phase) -> list[tuple[str, PhaseAnswers]]:
+        """Return the algorithms for a phase, with their answers.
 
         Raises
         ------
         Unsupported
-            If none does.
+            If no algorithm implements the phase.
         """
         names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
         bases, sites = self._groups(phase)
-        found: list[tuple[str, Filled]] = []
+        found: list[tuple[str, PhaseAnswers]] = []
         for name in names:
             if found and self.asked.budget.exhausted:
                 break
             answers = [self.asked.shares(name, each.instance) for each in sites]
             shares = [answer for answer in answers if answer is not None]
             if len(shares) == len(sites):
-                found.append((name, Filled(phase, bases, sites, shares)))
+                found.append((name, PhaseAnswers(phase, bases, sites, shares)))
         if not found:
             size = self.hierarchy.sizes[phase.level]
-            text = f"{', '.join(names)} has no {phase.kind.value} for groups of {size} ranks here"
+            text = f"{', '.join(names)} has no {phase.kind.name} for groups of {size} ranks here"
             raise Unsupported(text)
         return found
 

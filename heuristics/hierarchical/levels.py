@@ -1,8 +1,8 @@
-"""The levels of a machine: boxes in pods, groups of a dragonfly, dimensions of a fabric.
+"""Levels of a machine: boxes in pods, groups of a dragonfly, dimensions of a fabric.
 
-A hierarchy numbers the ranks by a coordinate for every level, the innermost first. The *groups* of a level are the ranks
-that differ in its coordinate alone, so that every rank of a box has partners of its own in other boxes: data that leaves
-a box is striped over all NICs.
+A hierarchy numbers the ranks by a coordinate for every level, the innermost first. The *groups* of a level are the
+ranks that differ in its coordinate alone, so that every rank of a box has partners of its own in other boxes: data that
+leaves a box is striped over all NICs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Hierarchy:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """How far apart positions are that differ by one in the coordinate of each level."""
+        """Distance of positions that differ by one in the coordinate of each level."""
         return tuple(prod(self.sizes[:level]) for level in self.levels)
 
     def coordinate(self, position: Ints, level: int) -> Ints:
@@ -57,22 +57,22 @@ class Hierarchy:
         return position // self.strides[level] % self.sizes[level]
 
     def kept(self, position: Ints, levels: Sequence[int]) -> Ints:
-        """The positions with all coordinates but those of some levels set to 0."""
+        """Return the positions with all coordinates but those of some levels set to 0."""
         return sum((self.coordinate(position, d) * self.strides[d] for d in levels), np.zeros_like(position))
 
-    def spread(self, levels: Sequence[int]) -> Ints:
-        """All positions whose coordinates are 0 but in some levels."""
+    def span_positions(self, levels: Sequence[int]) -> Ints:
+        """Return all positions whose coordinates are 0 but in some levels."""
         found = np.zeros(1, dtype=np.int64)
         for level in levels:
             found = (found[:, None] + np.arange(self.sizes[level]) * self.strides[level]).ravel()
         return found
 
     def group(self, base: int, level: int) -> list[int]:
-        """The ranks of a group, by its first position."""
+        """Return the ranks of a group, by its first position."""
         return [int(rank) for rank in self.order[base + np.arange(self.sizes[level]) * self.strides[level]]]
 
-    def led_by(self, rank: int) -> Hierarchy:
-        """The same with a rank at position 0, and every group turned around accordingly."""
+    def with_leader(self, rank: int) -> Hierarchy:
+        """Return the hierarchy with a rank at position 0, and every group rotated accordingly."""
         n = len(self.order)
         first = np.full(n, int(np.flatnonzero(self.order == rank)[0]))
         here = np.arange(n)
@@ -81,13 +81,13 @@ class Hierarchy:
         return Hierarchy(self.order[moved], self.sizes)
 
     def coarser(self) -> Iterator[Hierarchy]:
-        """The hierarchy itself, and those of two levels that take inner and outer ones of it together."""
+        """Yield the hierarchy itself, and its coarsenings to two levels."""
         yield self
         for inner in self.strides[1:] if len(self.sizes) > 2 else ():
             yield Hierarchy(self.order, (inner, len(self.order) // inner))
 
 
-def given(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy:
+def hierarchy_of_sizes(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy:
     """Levels of given sizes, ranks in their order.
 
     Raises
@@ -101,8 +101,11 @@ def given(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy:
     return Hierarchy(np.array(sorted(problem.ranks), dtype=np.int64), tuple(sizes))
 
 
-def found(problem: GroupProblem) -> Hierarchy:
-    """The levels of a network: the dimensions of a fabric, else parts of equal size inside one another, see :func:`parts`."""
+def find_hierarchy(problem: GroupProblem) -> Hierarchy:
+    """Return the levels of a network: dimensions of a fabric, else nested parts of equal size.
+
+    See :func:`parts`.
+    """
     ranks = np.array(sorted(problem.ranks), dtype=np.int64)
     if problem.n == len(problem.topology.ranks):
         fabric = fabric_of(problem.topology) or rings_of(problem.topology)
@@ -117,7 +120,7 @@ def found(problem: GroupProblem) -> Hierarchy:
 
 
 def _inside(fine: Ints, coarse: Ints) -> bool:
-    """Whether every part of one division lies in a part of the other one."""
+    """Return whether every part of one division lies in a part of the other one."""
     return len(np.unique(np.stack([fine, coarse]), axis=1).T) == len(np.unique(fine))
 
 
@@ -134,7 +137,7 @@ def parts(topology: Topology, ranks: Ints) -> Iterator[Ints]:
 
 
 def _equal(labels: Ints) -> Iterator[Ints]:
-    """Labels from 0 on in the order of their first ranks, if all parts are of one size, neither all ranks nor one."""
+    """Yield labels renumbered by first rank, if all parts have one size, neither all nor one."""
     _, first, inverse, count = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     if 1 < len(count) < len(labels) and (count == count[0]).all():
         yield np.argsort(np.argsort(first))[inverse]
@@ -160,7 +163,7 @@ def _by_name(topology: Topology) -> Iterator[Ints]:
 
 
 def _communities(topology: Topology) -> Iterator[Ints]:
-    """Every level of Louvain's method, with bandwidths as weights."""
+    """Yield every level of Louvain's method, with bandwidths as weights."""
     if len(topology.links) > _MAX_LINKS:
         return
     import networkx as nx
@@ -179,7 +182,7 @@ def _communities(topology: Topology) -> Iterator[Ints]:
 
 
 def _by_distance(topology: Topology, nodes: Ints) -> Iterator[Ints]:
-    """Ranks that at most so many links are between, where this divides them."""
+    """Yield divisions of the ranks by hop distance, where it divides them."""
     if len(nodes) > _MAX_RANKS:
         return
     tail, head = np.array(topology.link_ends, dtype=np.int64).T
@@ -192,20 +195,18 @@ def _by_distance(topology: Topology, nodes: Ints) -> Iterator[Ints]:
 
 
 class Networks:
-    """The networks of groups: which links the data of a group may take.
+    """Links that the data of each group may use.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     hierarchy : Hierarchy
-        Its ranks.
+        Levels of the ranks of the network.
 
     Notes
     -----
-    Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ in
-    this level and inner ones) hold all ranks that they join. A group takes links of its own level; where these do not
-    join it, any between its ranks and switches; and where those do not either, all links.
+    Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ
+    in this level and inner ones) hold all ranks that they join. A group uses links of its own level; if these do not
+    join it, any between its ranks and switches; and if those do not either, all links.
     """
 
     def __init__(self, topology: Topology, hierarchy: Hierarchy) -> None:
@@ -230,12 +231,15 @@ class Networks:
         self._level = {fabric: self._level_of(some) for fabric, some in reach.items()}
 
     def _level_of(self, positions: Sequence[int]) -> int:
-        """The lowest level of which one block holds all positions."""
+        """Return the lowest level of which one block holds all positions."""
         ends = [*self.hierarchy.strides[1:], len(self.hierarchy.order)]
         return next(level for level, block in enumerate(ends) if len({p // block for p in positions}) == 1)
 
     def blocks(self, level: int) -> list[tuple[int, ...]]:
-        """The nodes of every block of a level: ranks that differ in it and inner ones, and switches that join them alone."""
+        """Return the nodes of every block of a level: ranks and the switches that join only them.
+
+        Ranks of a block differ in this level and inner ones.
+        """
         size = self.hierarchy.strides[level] * self.hierarchy.sizes[level]
         found: dict[int, list[int]] = defaultdict(list)
         for node, position in enumerate(self._position.tolist()):
@@ -246,7 +250,7 @@ class Networks:
         return [tuple(found[block]) for block in sorted(found)]
 
     def links(self, nodes: Sequence[int], level: int) -> list[int]:
-        """Links that the ranks at some nodes, a group of a level, may take, in the order of the network."""
+        """Return the links that a group of a level may use, in the order of the network."""
         for choice in (level, None):
             some = self._links(set(nodes), choice)
             if _joins(self.topology, nodes, some):
@@ -287,7 +291,7 @@ def _joined_switches(topology: Topology) -> list[int]:
 
 
 def _joins(topology: Topology, nodes: Sequence[int], links: Sequence[int]) -> bool:
-    """Whether links lead from each of some nodes to each other one."""
+    """Return whether links lead from each of some nodes to each other one."""
     for way in (0, 1):
         onward: dict[int, list[int]] = defaultdict(list)
         for link in links:

@@ -7,10 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from ...algorithms.schedules.problem import supports_groups
-from ...core.described import Metric
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from .phases import COLLECTIVES
 
 
@@ -40,7 +41,7 @@ class HierarchicalOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Any group of at least two ranks on links."""
     return supports_groups(instance, COLLECTIVES)
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import in_order, timed_first_come
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.schedule import Schedule
 from .phases import AG, AR, BROADCAST, REDUCE, RS
@@ -25,19 +25,19 @@ from .search import MOST_HOPS, PLAYED, Choice
 _FORWARDS = {RS: AG, REDUCE: BROADCAST, AR: AG}
 
 
-def mirrored(problem: GroupProblem) -> GroupProblem | None:
-    """The collective that is undone; None for one that reduces nothing."""
-    kind: CollectiveKind | None = _FORWARDS.get(problem.collective)
+def mirror_problem(problem: GroupProblem) -> GroupProblem | None:
+    """Return the collective that a reduction reverses; None for one that reduces nothing."""
+    kind: Collective | None = _FORWARDS.get(problem.collective)
     if kind is None:
         return None
     demand = replace(problem.demand, collective=kind)
-    return replace(problem, instance=problem.instance.of_one(demand), demand=demand)
+    return replace(problem, instance=problem.instance.with_single_demand(demand), demand=demand)
 
 
-def backwards(problem: GroupProblem, forwards: Choice) -> Choice | None:
-    """A reduction as a schedule in time; None where links have none back, or there are too many sends to be played.
+def reverse_choice(problem: GroupProblem, forwards: Choice) -> Choice | None:
+    """Return a reduction as a timed schedule; None without reverse links, or with too many sends to simulate.
 
-    With many sends it is taken for granted that links back are as fast.
+    With many sends, reverse links are assumed to be as fast.
     """
     steps = forwards.schedule
     if isinstance(steps, Schedule) or len(steps.sends.path_links) > MOST_HOPS:

@@ -1,4 +1,4 @@
-"""Which collectives of levels make up a collective, and which part of the data each of their groups works on.
+"""Decomposition of a collective into collectives of levels, and the data of each of their groups.
 
 Data goes over outer levels as little as it can: an all-gather gathers among boxes first, every rank its own part, and
 inside the boxes then; a reduce-scatter is the reverse of it; an all-reduce is a reduce-scatter on all levels but the
@@ -17,13 +17,13 @@ from math import prod
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.schedule import Ints
 from .levels import Hierarchy
 
-AG, RS, AR = CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE
-BROADCAST, REDUCE = CollectiveKind.BROADCAST, CollectiveKind.REDUCE
-GATHER, SCATTER, ALL_TO_ALL = CollectiveKind.GATHER, CollectiveKind.SCATTER, CollectiveKind.ALL_TO_ALL
+AG, RS, AR = Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
+BROADCAST, REDUCE = Collective.BROADCAST, Collective.REDUCE
+GATHER, SCATTER, ALL_TO_ALL = Collective.GATHER, Collective.SCATTER, Collective.ALL_TO_ALL
 
 COLLECTIVES = (AG, RS, AR, ALL_TO_ALL, BROADCAST, REDUCE, GATHER, SCATTER)
 
@@ -37,17 +37,13 @@ class Phase:
 
     Parameters
     ----------
-    kind : CollectiveKind
-        Which.
-    level : int
-        The level.
     block, base, part : array of int
-        Which block of the data goes along in which group, known by its first position, as which part of its data.
+        Block of the data, group by its first position, and part of the group's data.
     ahead : array of int
-        In how many of the levels that come later it is not yet where it is to go.
+        Number of later levels in which the data is not yet at its destination.
     """
 
-    kind: CollectiveKind
+    kind: Collective
     level: int
     block: Ints
     base: Ints
@@ -55,8 +51,8 @@ class Phase:
     ahead: Ints
 
 
-def blocks_of(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> Ints:
-    """The blocks that the data is cut into: positions, or ``i * n + j`` in an all-to-all."""
+def blocks_of(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> Ints:
+    """Return the blocks that the data is cut into: positions, or ``i * n + j`` in an all-to-all."""
     n = len(hierarchy.order)
     if kind is ALL_TO_ALL:
         pair = np.arange(n * n)
@@ -64,49 +60,47 @@ def blocks_of(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) 
     if kind in _BY_RANK:
         every = np.arange(n)
         return every[1:] if kind in (GATHER, SCATTER) else every
-    return hierarchy.spread(order[:-1])
+    return hierarchy.span_positions(order[:-1])
 
 
-def phases(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> list[Phase]:
-    """The phases of a collective.
+def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list[Phase]:
+    """Return the phases of a collective.
 
     Parameters
     ----------
-    kind : CollectiveKind
+    kind : Collective
         The collective; position 0 is the root.
-    hierarchy : Hierarchy
-        The ranks.
     order : sequence of int
-        All levels: that in which a reduce-scatter takes them, and an all-gather the other way round.
+        All levels, in the order of a reduce-scatter; an all-gather reverses it.
     """
     blocks = blocks_of(kind, hierarchy, order)
     if kind is ALL_TO_ALL:
         return [_exchange(hierarchy, blocks, level, order[:done]) for done, level in enumerate(order)]
     *inner, top = order
 
-    def phase(of: CollectiveKind, level: int, kept: Sequence[int], free: Sequence[int] = ()) -> Phase:
+    def phase(of: Collective, level: int, kept: Sequence[int], free: Sequence[int] = ()) -> Phase:
         return _phase(hierarchy, of, blocks, level, kept, free)
 
-    def one_by_one(of: CollectiveKind, levels: Sequence[int]) -> list[Phase]:
+    def one_by_one(of: Collective, levels: Sequence[int]) -> list[Phase]:
         """Reduce and scatter; or gather, the other way round. All ranks of a group of later levels have the block."""
         found = [phase(of, level, order[:k], order[k + 1 :]) for k, level in enumerate(levels)]
         return found[::-1] if of is AG else found
 
-    def rooted(of: CollectiveKind) -> list[Phase]:
+    def rooted(of: Collective) -> list[Phase]:
         found = [phase(of, level, inner[:k]) for k, level in enumerate(inner)]
         return found[::-1] if of is GATHER else found
 
     found: list[Phase]
     match kind:
-        case CollectiveKind.ALL_GATHER | CollectiveKind.REDUCE_SCATTER:
+        case Collective.ALL_GATHER | Collective.REDUCE_SCATTER:
             found = one_by_one(kind, order)
-        case CollectiveKind.ALL_REDUCE:
+        case Collective.ALL_REDUCE:
             found = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
-        case CollectiveKind.BROADCAST:
+        case Collective.BROADCAST:
             found = [*rooted(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
-        case CollectiveKind.REDUCE:
+        case Collective.REDUCE:
             found = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted(GATHER)]
-        case CollectiveKind.SCATTER:
+        case Collective.SCATTER:
             found = [*rooted(SCATTER), phase(SCATTER, top, inner)]
         case _:
             found = [phase(GATHER, top, inner), *rooted(GATHER)]
@@ -115,7 +109,7 @@ def phases(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> 
 
 def _phase(
     hierarchy: Hierarchy,
-    kind: CollectiveKind,
+    kind: Collective,
     blocks: Ints,
     level: int,
     kept: Sequence[int],
@@ -123,7 +117,7 @@ def _phase(
 ) -> Phase:
     """Blocks in groups whose coordinates are the block's in some levels, any in others, and the root's in the rest."""
     later = free if kind is RS else [d for d in hierarchy.levels if d not in (*kept, level)] if kind is SCATTER else ()
-    base = hierarchy.kept(blocks, kept)[:, None] + hierarchy.spread(free)[None, :]
+    base = hierarchy.kept(blocks, kept)[:, None] + hierarchy.span_positions(free)[None, :]
     block = np.repeat(blocks, base.shape[1])
     part = hierarchy.coordinate(block, level) if kind in _BY_RANK else np.zeros_like(block)
     moves = part > 0 if kind in (GATHER, SCATTER) else np.ones(len(part), dtype=np.bool_)
@@ -132,7 +126,7 @@ def _phase(
 
 
 def _ahead(hierarchy: Hierarchy, position: Ints, target: Ints, levels: Sequence[int]) -> Ints:
-    """In how many levels positions differ from others."""
+    """Count the levels in which positions differ from others."""
     differ = (hierarchy.coordinate(position, d) != hierarchy.coordinate(target, d) for d in levels)
     return sum((each.astype(np.int64) for each in differ), np.zeros_like(position))
 
@@ -151,8 +145,8 @@ def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, done: Sequence[int
     )
 
 
-def block_share(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> int:
-    """Of how many equal blocks the collective's data is one."""
+def block_share(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> int:
+    """Return the number of equal blocks of the collective's data."""
     if kind in (*_BY_RANK, ALL_TO_ALL):
         return len(hierarchy.order)
     return prod(hierarchy.sizes[level] for level in order[:-1])

@@ -1,8 +1,8 @@
-"""Which levels, which algorithm on each, how many pieces and in which order: what is fastest when it is simulated.
+"""Search over levels, algorithms, pieces and orders by simulation.
 
-Every algorithm is simulated alone on the links of its level's groups, all of them at once where they share links, with
-as many pieces as follow one another. Of the fastest ones of each phase, those are taken that make the whole fastest
-when all phases are simulated together, phase after phase.
+Every algorithm is simulated alone on the links of its level's groups, all of them at once if they share links, with
+pipelined pieces. Of the fastest ones of each phase, the search picks those that make the whole fastest when all phases
+are simulated together, phase after phase.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
 from ...core.budget import Budget, Incumbent
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.schedule import Floats, Ints, Schedule, StepSchedule
 from .answers import Levels
-from .composing import Filled, composed
 from .levels import Hierarchy
+from .phase_composition import PhaseAnswers, compose_phases
 from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
 
 #: Links that sends take in one schedule that is played, and in all; pieces that are tried.
@@ -48,38 +48,38 @@ class Part:
     filled : tuple of (str, Filled)
         The phases, each with the name of its algorithm.
     schedule : StepSchedule
-        All of them.
+        The schedule of all phases.
     seconds : Fraction
-        When it is complete, played link by link; for what is too large to be played, time of the busiest link and
-        latency of all steps.
+        Completion time, simulated link by link; if that is too large, time of the busiest link and latency of all
+        steps.
     """
 
-    filled: tuple[tuple[str, Filled], ...]
+    filled: tuple[tuple[str, PhaseAnswers], ...]
     schedule: StepSchedule
     seconds: Fraction
 
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Collective, level and algorithm of every phase."""
-        return tuple(f"{f.phase.kind.value} {f.phase.level + 1}: {name}" for name, f in self.filled)
+        return tuple(f"{f.phase.kind.name} {f.phase.level + 1}: {name}" for name, f in self.filled)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A schedule and what was chosen for it.
+    """A schedule and the choices behind it.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-        Levels.
+        Levels of the ranks of the network.
     parts : tuple of Part
-        Compositions of shares that take the levels in different orders.
+        Compositions of shares with different orders of the levels.
     pieces : int
-        Pieces of every block.
+        Number of pieces of every block.
     schedule, seconds
-        As of :class:`Part`; in time where it is another collective backwards.
+        As in :class:`Part`; timed if it is another collective reversed.
     backwards : bool
-        Whether it is.
+        Whether it is another collective reversed.
     """
 
     hierarchy: Hierarchy
@@ -96,10 +96,8 @@ class Search:
 
     Parameters
     ----------
-    problem : GroupProblem
-        The collective.
     budget : Budget
-        Limits and clock; better and better choices are reported to it.
+        Limits and clock; every better choice is reported to it.
     """
 
     problem: GroupProblem
@@ -107,13 +105,13 @@ class Search:
     work: int = 0
 
     @property
-    def kind(self) -> CollectiveKind:
+    def kind(self) -> Collective:
         """The collective."""
         return self.problem.collective
 
     @property
     def over(self) -> bool:
-        """Whether no more is to be tried."""
+        """True if no more is to be tried."""
         return self.budget.exhausted or self.work > _WORK
 
     @cached_property
@@ -134,22 +132,22 @@ class Search:
         return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * longest * self._latency_s)
 
     def loads_s(self, schedule: StepSchedule) -> Floats:
-        """How long every link is busy."""
+        """Return the busy time of every link."""
         sends = schedule.sends
         size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send]
         return np.bincount(sends.path_links, size, len(self._rate)) / self._rate
 
     def best(self, levels: Sequence[Levels], pieces: int | None, *, balance: bool | None) -> Choice:
-        """The fastest of all choices, as far as time and work allow.
+        """Return the fastest choice found within limits of time and work.
 
         Parameters
         ----------
         levels : sequence of Levels
-            Hierarchies to try.
+            Hierarchies that the search tries.
         pieces : int or None
-            How many pieces; None tries more and more as long as they help.
+            Number of pieces; None tries more and more as long as they help.
         balance : bool or None
-            Whether pieces take several orders of the levels; None tries both.
+            Whether pieces use several orders of the levels; None tries both.
         """
         found: list[Choice] = []
         for each in self._promising(levels, _FIRST if pieces is None else pieces):
@@ -167,7 +165,7 @@ class Search:
         return best
 
     def _promising(self, levels: Sequence[Levels], pieces: int) -> list[Levels]:
-        """The hierarchies that are the fastest with so many pieces, the fastest first."""
+        """Return the fastest hierarchies with so many pieces, in order."""
         if len(levels) <= _HIERARCHIES:
             return list(levels)
         found: list[tuple[Fraction, int]] = []
@@ -191,7 +189,7 @@ class Search:
             yield self.balanced(levels, best.pieces)
 
     def plain(self, levels: Levels, pieces: int) -> Choice:
-        """All pieces take the levels from the inside out and back."""
+        """Return the choice in which all pieces go through the levels from the inside out and back."""
         part = self.part(levels, levels.hierarchy.levels, Fraction(1), pieces)
         return Choice(levels.hierarchy, (part,), pieces, part.schedule, part.seconds)
 
@@ -211,29 +209,27 @@ class Search:
         return Choice(levels.hierarchy, parts, pieces, schedule, self.seconds(schedule))
 
     def part(self, levels: Levels, order: Sequence[int], share: Fraction, pieces: int) -> Part:
-        """Compose a share of the collective whose levels come in an order.
+        """Compose a share of the collective with a given order of the levels.
 
         Parameters
         ----------
         levels : Levels
             The hierarchy and its algorithms.
-        order : sequence of int
-            The levels.
         share : Fraction
-            Of the data.
-        pieces : int
-            Pieces of every block.
+            Share of the collective's data.
         """
         hierarchy = levels.hierarchy
         block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order)
         blocks = blocks_of(self.kind, hierarchy, order)
 
-        def made(filled: Sequence[tuple[str, Filled]]) -> Part:
+        def made(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
             parts = [each for _, each in filled]
-            schedule = composed(self.problem, self.kind, hierarchy, blocks, block_bytes, parts, pieces)
+            schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, parts, pieces)
             return Part(tuple(filled), schedule, self.seconds(schedule))
 
-        ranked = [self._ranked(levels, phase, block_bytes, pieces) for phase in phases(self.kind, hierarchy, order)]
+        ranked = [
+            self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in phases(self.kind, hierarchy, order)
+        ]
         best = made([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:
             return best
@@ -244,12 +240,14 @@ class Search:
             best = min(best, tried, key=lambda part: part.seconds)
         return best
 
-    def _ranked(self, levels: Levels, phase: Phase, block_bytes: Fraction, pieces: int) -> list[tuple[str, Filled]]:
-        """The algorithms for a phase that are about as fast as any alone, the fastest one first."""
+    def _rank_algorithms(
+        self, levels: Levels, phase: Phase, block_bytes: Fraction, pieces: int
+    ) -> list[tuple[str, PhaseAnswers]]:
+        """Return the algorithms for a phase that are about as fast as any alone, fastest first."""
         fillings = levels.fillings(phase)
         if len(fillings) == 1:
             return fillings
-        groups = _unlike(fillings[0][1])
+        groups = _distinct_groups(fillings[0][1])
         times = Fraction(len(fillings[0][1].bases), len(groups))
         alone = [self._alone(levels.hierarchy, filled, groups, block_bytes, pieces) for _, filled in fillings]
         least = [float(self.loads_s(schedule).max()) for schedule in alone]
@@ -261,25 +259,25 @@ class Search:
         return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
 
     def _alone(
-        self, hierarchy: Hierarchy, filled: Filled, groups: Ints, block_bytes: Fraction, pieces: int
+        self, hierarchy: Hierarchy, filled: PhaseAnswers, groups: Ints, block_bytes: Fraction, pieces: int
     ) -> StepSchedule:
-        """A phase without the others, in some of its groups: every part as one block."""
+        """Return a phase alone in some of its groups: every part as one block."""
         phase = filled.phase
         (base, part), count = np.unique(np.stack([phase.base, phase.part]), axis=1, return_counts=True)
         some = np.isin(base, filled.bases[groups])
         base, part = base[some], part[some]
         whole = np.arange(len(base))
-        alone = Filled(
+        alone = PhaseAnswers(
             Phase(phase.kind, phase.level, whole, base, part, np.zeros_like(whole)),
             filled.bases[groups],
             [filled.sites[group] for group in groups.tolist()],
             [filled.shares[group] for group in groups.tolist()],
         )
-        return composed(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
+        return compose_phases(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
 
 
-def _unlike(filled: Filled) -> Ints:
-    """One of all groups that do the same on equal networks, which take as long; all groups if some share a link."""
+def _distinct_groups(filled: PhaseAnswers) -> Ints:
+    """Return one group of each kind on equal networks; all groups if some share a link."""
     links = np.concatenate([site.links for site in filled.sites])
     if len(np.unique(links)) < len(links):
         return np.arange(len(filled.bases))
@@ -296,9 +294,9 @@ def _schedule(choice: Choice) -> StepSchedule | Schedule:
     return choice.schedule
 
 
-def _changes(ranked: Sequence[Sequence[tuple[str, Filled]]]) -> Iterator[dict[int, tuple[str, Filled]]]:
+def _changes(ranked: Sequence[Sequence[tuple[str, PhaseAnswers]]]) -> Iterator[dict[int, tuple[str, PhaseAnswers]]]:
     """Algorithms to try in their phases: one in all phases of a level, then each in each phase."""
-    together: dict[tuple[int, str], dict[int, tuple[str, Filled]]] = {}
+    together: dict[tuple[int, str], dict[int, tuple[str, PhaseAnswers]]] = {}
     for place, some in enumerate(ranked):
         for name, filled in some:
             together.setdefault((filled.phase.level, name), {})[place] = (name, filled)
@@ -308,7 +306,7 @@ def _changes(ranked: Sequence[Sequence[tuple[str, Filled]]]) -> Iterator[dict[in
 
 
 def _orders(hierarchy: Hierarchy) -> Iterator[tuple[int, ...]]:
-    """Orders of the levels: all of up to three, else those that begin with each in turn."""
+    """Yield orders of the levels: all of up to three, else those that begin with each in turn."""
     levels = tuple(hierarchy.levels)
     if len(levels) <= 3:
         yield from permutations(levels)

@@ -15,18 +15,18 @@ from ...algorithms.schedules.contributions import depths
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import timed_first_come
 from ...core.bounds import Certificate
-from ...core.budget import Budget, unheard
-from ...core.collective import CollectiveKind
+from ...core.budget import Budget, ignore
+from ...core.collective import Collective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver
 from ...core.topology import Topology
-from .answers import ALGORITHMS, Asked, Levels
-from .levels import Networks, found, given
+from .answers import ALGORITHMS, AnswerCache, Levels
+from .levels import Networks, find_hierarchy, hierarchy_of_sizes
 from .method import HierarchicalOptions
-from .mirror import backwards, mirrored
+from .mirror import mirror_problem, reverse_choice
 from .search import Choice, Search
 
 #: Blocks of a level whose cuts are tried.
@@ -51,9 +51,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     except InputError as error:  # no path leads to some rank
         raise Unsupported(error.problem) from None
     budget.tell_bound(bound, certificate)
-    heard = budget if len(problems) == 1 else replace(budget, tell=unheard)
+    heard = budget if len(problems) == 1 else replace(budget, tell=ignore)
     choices = [choose(problem, solver, heard, options) for problem in problems]
-    schedule = _together(instance, [choice.schedule for choice in choices])
+    schedule = _merge_schedules(instance, [choice.schedule for choice in choices])
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
         "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],
@@ -66,15 +66,18 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
 
 
 def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
-    """Bounds of what must leave, enter or join the blocks of the levels that the network has, if there is one collective."""
+    """Yield bounds on the data that must leave, enter or join blocks of levels.
+
+    There are none for several collectives, or without levels.
+    """
     if instance.also:
         return
     (problem,) = group_problems(instance)
-    topology, hierarchy = problem.topology, found(problem)
+    topology, hierarchy = problem.topology, find_hierarchy(problem)
     networks, everything = Networks(topology, hierarchy), range(len(topology.nodes))
     for level in hierarchy.levels[:-1]:
         blocks = networks.blocks(level)
-        if problem.collective is CollectiveKind.ALL_REDUCE and problem.n == len(topology.ranks):
+        if problem.collective is Collective.ALL_REDUCE and problem.n == len(topology.ranks):
             yield partition_bound(instance, blocks)
         for block in blocks[:_BLOCKS]:
             inside = set(block)
@@ -83,20 +86,24 @@ def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
 
 
 def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Choice:
-    """The fastest composition of one collective: of its own phases, or what another one does backwards in time."""
-    hierarchies = list(found(problem).coarser()) if options.levels is None else [given(problem, options.levels)]
-    asked = Asked(solver, budget)
+    """Return the fastest composition of one collective: its own phases, or another one reversed."""
+    hierarchies = (
+        list(find_hierarchy(problem).coarser())
+        if options.levels is None
+        else [hierarchy_of_sizes(problem, options.levels)]
+    )
+    asked = AnswerCache(solver, budget)
     levels = [
-        Levels(problem.topology, hierarchy.led_by(problem.ranks[0]), asked, options.algorithms)
+        Levels(problem.topology, hierarchy.with_leader(problem.ranks[0]), asked, options.algorithms)
         for hierarchy in hierarchies
     ]
     pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
     search = Search(problem, budget)
     best = search.best(levels, pieces, balance=options.balance)
-    if (forwards := mirrored(problem)) is None or budget.exhausted:
+    if (forwards := mirror_problem(problem)) is None or budget.exhausted:
         return best
-    found_forwards = Search(forwards, replace(budget, tell=unheard)).best(levels, pieces, balance=options.balance)
-    other = None if budget.exhausted else backwards(problem, found_forwards)
+    found_forwards = Search(forwards, replace(budget, tell=ignore)).best(levels, pieces, balance=options.balance)
+    other = None if budget.exhausted else reverse_choice(problem, found_forwards)
     return best if other is None or best.seconds <= other.seconds else other
 
 
@@ -113,15 +120,18 @@ def _check(options: HierarchicalOptions) -> None:
             raise InputError(text, source="-O", place=f"algorithms[{index}]")
 
 
-def _together(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
-    """Run the schedules of several collectives side by side; in time if one of them is and they share no link."""
+def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
+    """Run the schedules of several collectives concurrently.
+
+    The result is timed if one of them is and they share no link.
+    """
     if all(isinstance(schedule, StepSchedule) for schedule in schedules):
         return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
     assert isinstance(instance.network, Topology)  # noqa: S101 (it is supported)
     used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
     if len(np.unique(used)) < len(used):  # a link serves who asks first
         nodes = instance.network.rank_nodes
-        return _together(instance, [_in_steps(s, nodes) if isinstance(s, Schedule) else s for s in schedules])
+        return _merge_schedules(instance, [_in_steps(s, nodes) if isinstance(s, Schedule) else s for s in schedules])
     timed = [s if isinstance(s, Schedule) else timed_first_come(instance.network, s) for s in schedules]
     no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
     whole = merge(instance.sha256, no_steps)
@@ -130,5 +140,5 @@ def _together(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) 
 
 
 def _in_steps(schedule: Schedule, nodes: tuple[int, ...]) -> StepSchedule:
-    """A schedule in time as one in steps."""
+    """Convert a timed schedule to one in steps."""
     return StepSchedule(schedule.instance_sha256, schedule.chunks, schedule.sends, depths(schedule, nodes))

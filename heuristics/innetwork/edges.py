@@ -1,4 +1,4 @@
-"""What trees are made of: pairs of ranks and switches that add and copy, joined by links and by what only passes on."""
+"""Edges of trees: pairs of ranks and switches that add and copy, joined by paths over other nodes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tree_edges(topology: Topology) -> TreeEdges:
     found: list[tuple[int, int, tuple[int, ...]]] = []
     for start in sorted(ends, key=number.__getitem__):
         for first in out[start]:
-            for end, path in _reached(topology, out, ends, start, first):
+            for end, path in _reachable_ends(topology, out, ends, start, first):
                 if number[start] < number[end]:
                     found.append((number[start], number[end], path))
         if len(found) > MOST_EDGES:
@@ -84,10 +84,10 @@ def tree_edges(topology: Topology) -> TreeEdges:
     return TreeEdges(len(topology.ranks), len(number), tail, head, offset, forth, turned, rates, like)
 
 
-def _reached(
+def _reachable_ends(
     topology: Topology, out: dict[int, list[int]], ends: set[int], start: int, first: int
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Nodes of trees that a link leads to, through switches that only pass on, each with the links on the way."""
+    """Return the tree nodes behind a link, through forwarding switches, each with its path."""
     found: dict[int, tuple[int, ...]] = {}
     waiting: list[tuple[int, tuple[int, ...]]] = [(topology.link_ends[first][1], (first,))]
     seen = {start}
@@ -103,7 +103,7 @@ def _reached(
 
 
 def _alike(nodes: int, ranks: int, tail: Ints, head: Ints) -> Ints:
-    """Number switches by what they are joined to."""
+    """Assign a number to each switch, the same for equal neighbours."""
     joined: list[set[int]] = [set() for _ in range(nodes)]
     for a, b in zip(tail.tolist(), head.tolist(), strict=True):
         joined[a].add(b)

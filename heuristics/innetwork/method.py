@@ -10,12 +10,13 @@ from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import rank_bound
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
-from ...core.errors import Unsupported
+from ...core.collective import Collective
+from ...core.errors import Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import NodeKind, Topology
 from ...core.trees import TreePacking
@@ -27,19 +28,19 @@ class SwitchTreesOptions(Strict):
     trees: int = Field(256, ge=1, le=4096, description="Most trees, of which those up to the best number are kept.")
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Only an all-reduce among all ranks, over switches that add and copy."""
     topology = instance.network
     if not isinstance(topology, Topology):
-        return f"{topology} has no links; expected an explicit network such as dgx_h100(nvls=true)"
-    if instance.demand is None or instance.also or instance.demand.collective is not CollectiveKind.ALL_REDUCE:
-        return "it makes one all_reduce"
+        return Refusal("network", f"{topology} has no links; expected an explicit network such as dgx_h100(nvls=true)")
+    if instance.demand is None or instance.also or instance.demand.collective is not Collective.ALL_REDUCE:
+        return Refusal("collective", "it supports one all_reduce")
     if instance.demand.ranks is not None:
-        return "it is for all ranks, not a process group"
+        return Refusal("ranks", "it is for all ranks, not a process group")
     if instance.npus < 2 or instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
+        return Refusal("data", "the collective has no data to move")
     if not any(node.kind is NodeKind.SWITCH and node.copies and node.adds for node in topology.nodes):
-        return "no switch of the network adds and copies"
+        return Refusal("network", "no switch of the network adds and copies")
     return None
 
 
@@ -65,7 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
         assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
         trees = share_out(edges, options.trees, float(instance.demand.size_bytes / bound), budget)
         if trees is None:
-            raise Unsupported("links and switches do not join all ranks; expected a connected network")
+            raise Unsupported("links and switches do not connect all ranks; expected a connected network")
         answer = packing_of(edges, trees, instance.sha256, instance.demand.size_bytes)
     taken = _busiest_s(topology, answer)
     return Outcome(
@@ -80,7 +81,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
 
 
 def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
-    """Seconds of the most loaded link, exactly; trees load both directions alike."""
+    """Return the exact seconds of the most loaded link; trees load both directions alike."""
     load = np.zeros(len(topology.links), dtype=np.int64)
     for part in packing.passes:
         np.add.at(load, part.path_links, part.units[part.path_tree])

@@ -24,20 +24,19 @@ _HIGHEST = 600.0
 
 
 def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) -> Counter[tuple[int, ...]] | None:
-    """Choose trees, some of them several times, each as the edges that it has; None if ranks are not joined.
+    """Choose trees with multiplicities, each as its edges; None if ranks are not connected.
 
-    After every round the most loaded link has a load for each tree so far; those of the round with the least are kept.
+    After every round the most loaded link has a load for each tree so far; the trees of the round with the least are
+    kept.
 
     Parameters
     ----------
     edges : TreeEdges
-        What trees are made of.
+        Candidate edges of the trees.
     rounds : int
-        Number of trees.
+        Number of rounds, a tree in each.
     rate_Bps : float
         Size over time that no all-reduce exceeds.
-    budget : Budget
-        Limits of the run.
     """
     used = np.zeros(len(edges.bandwidth_Bps))
     chosen: list[tuple[int, ...]] = []
@@ -56,9 +55,9 @@ def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) ->
 
 
 def cheapest(edges: TreeEdges, price: Floats) -> Ints | None:
-    """A tree of little cost that joins all ranks, as its edges; None if there is none.
+    """Return the edges of a cheap tree that joins all ranks; None if there is none.
 
-    It spans the ranks and one switch of each set that are joined to the same nodes, the one that is cheapest to join;
+    It spans the ranks and one switch of each set with the same neighbours, the one that is cheapest to join;
     switches that are leaves of it are left out again.
     """
     cost = np.zeros(edges.nodes)
@@ -73,31 +72,29 @@ def cheapest(edges: TreeEdges, price: Floats) -> Ints | None:
     room = np.floor(edges.bandwidth_Bps / edges.bandwidth_Bps.min()).astype(np.int64)
     columns = edges.tail, edges.head, edges.offset, edges.forth, edges.back
     tree: Ints = join_all(order, *columns, room, edges.nodes)
-    return _pruned(edges, tree)
+    return _prune_switches(edges, tree)
 
 
 @kernel
 def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: Any, room: Any, nodes: int) -> Any:
-    """Join nodes by edges in an order, those first that use no link more often than others must.
+    """Join nodes by edges in order, preferring edges whose links are used least.
 
-    As Kruskal's algorithm, in several passes: in pass p an edge is taken only if each of its links is used less than p
+    As Kruskal's algorithm, in several passes: in pass p an edge is added only if each of its links is used less than p
     times so far for each part of bandwidth that it has room for.
 
     Parameters
     ----------
     order : array of int
-        Edges, the cheapest first.
+        Edges in order, the cheapest first.
     tail, head, offset, forth, back : array of int
         The edges and their links, see :class:`.edges.TreeEdges`.
     room : array of int, shape (links,)
-        How many times the smallest bandwidth a link has.
-    nodes : int
-        Number of nodes.
+        Bandwidth of every link as a multiple of the smallest.
 
     Returns
     -------
     array of int
-        The edges taken.
+        The chosen edges.
     """
     group = np.arange(nodes)
     used = np.zeros(len(room), np.int64)
@@ -138,7 +135,7 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
 
 
 def packing_of(edges: TreeEdges, trees: Counter[tuple[int, ...]], sha256: str, size_bytes: Fraction) -> TreePacking:
-    """The packing in which every tree carries as much as the others; its root is the rank next to the middle."""
+    """Return the packing with equal weights; roots are next to the trees' centres."""
     rooted = [_from_the_middle(edges, np.array(tree, dtype=np.int64)) for tree in trees]
     roots = np.array([root for root, *_ in rooted], dtype=np.int64)
     parent, child, edge = (np.concatenate([tree[column] for tree in rooted]) for column in (1, 2, 3))
@@ -154,19 +151,19 @@ def packing_of(edges: TreeEdges, trees: Counter[tuple[int, ...]], sha256: str, s
 
 
 def _prices(edges: TreeEdges, used_Bps: Floats) -> Floats:
-    """What every edge costs: both directions of its links, dearer the fuller they are."""
+    """Return the price of every edge: both directions of its links, higher the fuller they are."""
     dear = np.exp(np.minimum(_STEEP * used_Bps / edges.bandwidth_Bps, _HIGHEST)) / edges.bandwidth_Bps
     ways = dear[edges.forth], dear[edges.back]
     return np.asarray(np.add.reduceat(ways[0], edges.offset[:-1]) + np.add.reduceat(ways[1], edges.offset[:-1]))
 
 
 def _links(edges: TreeEdges, tree: Ints, links: Ints) -> Ints:
-    """Links of all edges of a tree, one way."""
+    """Return the links of all edges of a tree, one way."""
     count = edges.offset[tree + 1] - edges.offset[tree]
     return np.asarray(links[ranges(edges.offset[tree], count)], dtype=np.int64)
 
 
-def _pruned(edges: TreeEdges, tree: Ints) -> Ints | None:
+def _prune_switches(edges: TreeEdges, tree: Ints) -> Ints | None:
     """Leave out switches that are leaves, again and again; None if not all ranks are joined."""
     while True:
         degree = np.bincount(edges.tail[tree], minlength=edges.nodes) + np.bincount(
@@ -180,7 +177,7 @@ def _pruned(edges: TreeEdges, tree: Ints) -> Ints | None:
 
 
 def _from_the_middle(edges: TreeEdges, tree: Ints) -> tuple[int, Ints, Ints, Ints]:
-    """The rank next to the middle of a tree, and the edges from there on: parents, children, edges."""
+    """Return the rank next to a tree's centre, and parents, children and edges from there on."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -188,7 +185,7 @@ def _from_the_middle(edges: TreeEdges, tree: Ints) -> tuple[int, Ints, Ints, Int
     graph = csr_array((np.ones(len(tree)), (tail, head)), (edges.nodes,) * 2)
 
     def walk(start: int) -> tuple[Ints, Ints]:
-        """Nodes from the nearest to the farthest, and the node before each."""
+        """Return nodes from the nearest to the farthest, and the predecessor of each."""
         order, above = breadth_first_order(graph, start, directed=False)
         return order.astype(np.int64), above.astype(np.int64)
 

@@ -15,15 +15,17 @@ from fractions import Fraction
 from ...core.answers import ChunkOrders
 from ...core.budget import Budget
 from ...core.collective import Demand
-from ...core.effort import require_schedulable
 from ...core.errors import Unsupported
 from ...core.fabric import WiredFabric
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.limits import require_schedulable
+from ...core.method import Kind, Method
+from ...core.network_views import NetworkView
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
-from ...models.multirail.problem import demand_of, loads_s, passes, stage_s, wired
+from ...models.multirail.problem import demand_of, loads_s, passes, stage_s, wired_fabric_of
 
 #: Sends up to which orders on a mesh are timed by them.
 _MAX_SENDS = 5_000_000
@@ -36,7 +38,7 @@ def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     del solver, budget
     _refuse_many(instance)
-    order = tuple(range(len(wired(instance).dimensions)))
+    order = tuple(range(len(wired_fabric_of(instance).dimensions)))
     answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
     return Outcome(Status.FEASIBLE, answer)
 
@@ -45,7 +47,7 @@ def run_themis(instance: Instance, solver: Solver, budget: Budget, options: Them
     """Order the chunks greedily (``Method.run``)."""
     del solver, budget
     _refuse_many(instance)
-    answer = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
+    answer = ChunkOrders(greedy_orders(wired_fabric_of(instance), demand_of(instance)), options.queue)
     return Outcome(Status.FEASIBLE, answer)
 
 
@@ -61,7 +63,7 @@ def _refuse_many(instance: Instance) -> None:
     """
     if not isinstance(instance.network, Topology):
         return
-    fabric, demand = wired(instance), demand_of(instance)
+    fabric, demand = wired_fabric_of(instance), demand_of(instance)
     halves = 2 if max(fabric.sizes) > 3 else 1
     sends = demand.chunks * passes(demand) * fabric.npus * (fabric.npus - 1) * halves
     if sends > _MAX_SENDS:
@@ -70,7 +72,7 @@ def _refuse_many(instance: Instance) -> None:
 
 
 def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...], ...]:
-    """The order of every chunk."""
+    """Return the order of every chunk."""
     dimensions = range(len(fabric.dimensions))
     size = demand.size_bytes / demand.chunks
     load = [Fraction(0)] * len(dimensions)
@@ -94,6 +96,7 @@ BLUECONNECT = Method(
     options=QueueOptions,
     solve=run_blueconnect,
     supports=supports_meshes,
+    networks=NetworkView.FABRIC,
     pose=pose,
     needs_solver=False,
 )
@@ -107,6 +110,7 @@ THEMIS = Method(
     options=ThemisOptions,
     solve=run_themis,
     supports=supports_meshes,
+    networks=NetworkView.FABRIC,
     pose=pose,
     needs_solver=False,
 )

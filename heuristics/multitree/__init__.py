@@ -1,4 +1,4 @@
-"""MultiTree: a spanning tree from every rank, all grown at the same time, step by step, over links that are free.
+"""MultiTree: spanning trees from every rank, grown simultaneously, step by step, over free links.
 
 Paper: Huang et al., "Communication Algorithm-Architecture Co-Design for Distributed Deep Learning", ISCA 2021. It was
 not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for Efficient

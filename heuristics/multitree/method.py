@@ -12,17 +12,19 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.compose import concatenate, merge, reverse, transpose
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, parallel_uses, supports_groups
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
+from ...core.collective import Collective
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Sends, StepSchedule
 from ...core.solver import Solver
 from .trees import StepEdges, grow
 
 #: Collectives that the trees serve.
-COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 
 
 class MultitreeOptions(Strict):
@@ -35,7 +37,7 @@ class MultitreeOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Why an instance does not fit, if it does not (``Method.supports``)."""
     return supports_groups(instance, COLLECTIVES)
 
@@ -62,16 +64,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOp
 
 
 def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[StepSchedule, int] | None:
-    """The schedule of a collective, and the height of its highest tree in edges; None if the budget ended first.
+    """Return the schedule of a collective, and the height of its highest tree in edges.
+
+    None if the budget ended first.
 
     Parameters
     ----------
     problem : GroupProblem
-        One of :data:`COLLECTIVES`.
-    budget : Budget
-        Limits of the run.
+        Problem of one of the :data:`COLLECTIVES`.
     parallel : bool
-        Whether a link of k times the smallest bandwidth counts as k links; otherwise all links are taken to be equal.
+        Whether a link of k times the smallest bandwidth counts as k links; otherwise all links count as equal.
 
     Raises
     ------
@@ -81,13 +83,13 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
         If a rank cannot be reached.
     """
     topology, kind, n = problem.topology, problem.collective, problem.n
-    passes = 2 if kind is CollectiveKind.ALL_REDUCE else 1
+    passes = 2 if kind is Collective.ALL_REDUCE else 1
     check_size(passes * n * (n - 1) * problem.demand.chunks)
     uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
     phases: list[StepSchedule] = []
     height = 0
     for reducing in (True, False):
-        if kind is (CollectiveKind.ALL_GATHER if reducing else CollectiveKind.REDUCE_SCATTER):
+        if kind is (Collective.ALL_GATHER if reducing else Collective.REDUCE_SCATTER):
             continue
         edges = grow(transpose(topology) if reducing else topology, problem.nodes.tolist(), uses, budget)
         if edges is None:
@@ -99,7 +101,10 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
 
 
 def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
-    """Send every rank's part down its tree; its chunks travel together, chunk j of position i is ``i * c + j``."""
+    """Send every rank's part down its tree; chunk j of position i is ``i * c + j``.
+
+    Chunks of a part travel together.
+    """
     n, c = problem.n, problem.demand.chunks
     each = np.repeat(np.arange(len(edges.step)), c)
     chunk = edges.tree[each] * c + np.tile(np.arange(c), len(edges.step))
@@ -121,7 +126,10 @@ def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
 
 
 def height_of(edges: StepEdges) -> int:
-    """The most edges between a root and a leaf; an edge comes in a later step than the one above it."""
+    """Return the largest number of edges between a root and a leaf.
+
+    An edge comes in a later step than the one above it.
+    """
     n = 1 + int(edges.tree.max(initial=0))
     depth = np.zeros((n, n), dtype=np.int64)
     begins = np.flatnonzero(np.diff(edges.step)) + 1

@@ -1,4 +1,4 @@
-"""The trees, all grown at the same time: in a step they take turns over free links, until none can add an edge."""
+"""Simultaneous growth of all trees: in a step they take turns over free links until none can grow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.errors import InputError
 from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ...core.topology import Topology
-from .turns import Added, Free, Ports, Trees, Way, Words, begin, take_turns
+from .turns import AddedEdges, Free, Ports, Trees, Way, Words, begin, take_turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +37,18 @@ class StepEdges:
 
 
 def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: Budget) -> StepEdges | None:
-    """Grow a spanning tree from every rank of a group; the trees that reach the fewest ranks come first in a step.
+    """Grow a spanning tree from every rank of a group.
+
+    In a step, trees that reach the fewest ranks have the first turn.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     nodes : sequence of int, length n
         Node of every position of the group.
     uses : sequence of int
         Edges that each link may have in a step.
     budget : Budget
-        Limits of the run, asked before every step.
+        Limits of the run, checked before every step.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     count = len(topology.nodes)
     way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
     longest = 1 + count - n  # a way passes every node that is not of the group at most once
-    added = Added._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
+    added = AddedEdges._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
     limits = np.array([min(use, n * n) for use in uses], dtype=np.int64)  # a step has no more edges
     left = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
     able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
@@ -94,7 +94,7 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
 
 
 def _roots(n: int) -> Trees:
-    """Trees of a root alone."""
+    """Return trees of a root alone."""
     wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
     members = np.zeros((n, n), dtype=np.int64)
     members[:, 0] = np.arange(n)
@@ -103,14 +103,12 @@ def _roots(n: int) -> Trees:
 
 
 def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
-    """The hops of a network, and the ranks to which a link leads from each node.
+    """Return the hops of a network, and the ranks behind a link from each node.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     nodes : sequence of int, length n
-        Node of every position of the group. All other nodes only pass on.
+        Node of every position of the group. All other nodes only forward.
     """
     position = {node: index for index, node in enumerate(nodes)}
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -141,7 +139,7 @@ def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
 
 
 def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int]]]) -> int:
-    """The ranks that can be reached from a node without passing through one of the group, a bit for each."""
+    """Return the ranks reachable from a node without passing a rank of the group, as bits."""
     seen, frontier, ranks = {start}, [start], 0
     for node in frontier:  # grows while it is gone through
         ranks |= open_[node]
@@ -153,7 +151,7 @@ def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int
 
 
 def _words(sets: Sequence[int], n: int) -> Words:
-    """Sets of ranks, a bit for each, as rows of words."""
+    """Convert sets of ranks, a bit for each, to rows of words."""
     size = (n + 63) // 64
     return (
         np.frombuffer(b"".join(bits.to_bytes(8 * size, "little") for bits in sets), dtype="<u8")

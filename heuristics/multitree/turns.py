@@ -44,18 +44,18 @@ class Ports(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What is left of the links in a step.
+    """Free capacity of links in a step.
 
     Parameters
     ----------
     uses, left : array of int, shape (links,) and (hops,)
         Edges that each link, and all links of a hop, may still have.
     open : array of uint64, shape (nodes, words)
-        The ranks to which a free link leads from each node.
+        The ranks behind a free link from each node.
     hope : array of uint64, shape (n, words)
-        No fewer than the ranks that each rank can reach over free links, which only become fewer.
+        A superset of the ranks reachable over free links from each rank; it only shrinks.
     able : array of bool, shape (n,)
-        Whether a rank hopes for any.
+        Whether the superset of a rank is not empty.
     """
 
     uses: Ints
@@ -87,7 +87,7 @@ class Trees(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Room for a search: the nodes that it reached, in order, and of every node its last search, and from where over which hop.
+    """Work arrays of a search: visited nodes in order, last search of every node, predecessors.
 
     ``number`` is that of the search, alone in an array.
     """
@@ -99,7 +99,7 @@ class Way(NamedTuple):
     hop: Ints
 
 
-class Added(NamedTuple):
+class AddedEdges(NamedTuple):
     """Edges of one turn of all trees: root, parent, child and number of links of each, and the links."""
 
     tree: Ints
@@ -111,7 +111,7 @@ class Added(NamedTuple):
 
 @kernel
 def begin(ports: Any, trees: Any) -> None:
-    """Let the ranks that joined in the step before become parents, and leave out who can have no child any more."""
+    """Make the ranks that joined in the last step parents; drop ranks that can have no child."""
     for tree in range(len(trees.lacking)):
         kept = 0
         for index in range(trees.size[tree]):
@@ -125,7 +125,7 @@ def begin(ports: Any, trees: Any) -> None:
 
 @kernel
 def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: Any) -> tuple[int, int]:
-    """Give each tree one more edge if it can have one; those that got one come first in ``turns``, in their order.
+    """Give each tree one more edge if it can have one; trees that grew come first in ``turns``.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
             parent = trees.members[tree, trees.turn[tree]]
             child, hops = -1, 0
             if free.able[parent] and _meet(free.hope[parent], trees.wanted[tree]):
-                child, hops = _taken(ports, free, parent, trees.wanted[tree], way, added.links[links:])
+                child, hops = _take_way(ports, free, parent, trees.wanted[tree], way, added.links[links:])
                 able = free.able[parent] or free.able.any()
             if child < 0:
                 trees.turn[tree] += 1
@@ -159,8 +159,8 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
 
 
 @kernel
-def _taken(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any) -> tuple[int, int]:
-    """Use a way to a nearest rank that is wanted: the rank, -1 if there is none, and the number of links."""
+def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any) -> tuple[int, int]:
+    """Reserve a path to a nearest wanted rank; return the rank, or -1, and the number of links."""
     way.number[0] += 1
     way.nodes[0] = ports.node[parent]
     reached, at = 1, 0
@@ -171,7 +171,7 @@ def _taken(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any
         if child >= 0:
             low, high = ports.first[node], ports.onward[node]
             hop = low + np.searchsorted(ports.head[low:high], child)
-            return child, _used(ports, free, parent, node, hop, way, links)
+            return child, _use_links(ports, free, parent, node, hop, way, links)
         for hop in range(ports.onward[node], ports.first[node + 1]):
             other = ports.head[hop]
             if free.left[hop] > 0 and way.search[other] != way.number[0]:
@@ -187,7 +187,7 @@ def _taken(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any
 
 
 @kernel
-def _used(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, links: Any) -> int:
+def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, links: Any) -> int:
     """Use the first free link of every hop to a child, whose last hop is given; their number."""
     start, count = ports.node[parent], 0
     if free.left[hop] == 1:
@@ -212,7 +212,7 @@ def _used(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, lin
 
 @kernel
 def _meet(one: Any, other: Any) -> bool:
-    """Whether two sets have an element in common."""
+    """Return whether two sets have an element in common."""
     for index in range(len(one)):  # noqa: SIM110 (compiled)
         if one[index] & other[index]:
             return True
@@ -221,7 +221,7 @@ def _meet(one: Any, other: Any) -> bool:
 
 @kernel
 def _next_after(position: int, one: Any, other: Any) -> int:
-    """The first element of two sets after a position, around the end; -1 if they have none in common."""
+    """Return the first common element after a position, cyclically; -1 without any."""
     size = len(one)
     first, cut = (position + 1) >> 6, np.uint64((position + 1) & 63)
     above = ~np.uint64(0) << cut

@@ -1,10 +1,10 @@
-"""Which ranks are in a box, which links are its NICs, and at what rates NCCL counts links.
+"""Boxes of ranks, their NICs, and the rates at which NCCL counts links.
 
-A box is what comes before the last dot of names such as ``box0.gpu3``; ranks without such names are boxes of their own,
+A box is the text before the last dot of names such as ``box0.gpu3``; ranks without such names are boxes of their own,
 unless all of them are named like ``gpu0``: then they are in one. A NIC is a link that leaves a box.
 
-Links within a box count with the part of their nominal rate that NCCL takes for it (``src/graph/topo.h``): 20 of 25
-GB/s of an NVLink, 20.6 of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full.
+Links within a box count with NCCL's part of their nominal rate (``src/graph/topo.h``): 20 of 25 GB/s of an NVLink, 20.6
+of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from ...core.limits import check_time
 from ...core.topology import NodeKind, Topology
-from ...core.watch import ask
 
 #: Part of the nominal rate by generation, and of PCIe.
 NVLINK_PART = {"volta": 0.8, "ampere": 0.8, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
@@ -44,8 +44,6 @@ class Nic:
 
     Parameters
     ----------
-    out, back : int
-        Links.
     near : tuple of int
         Positions of the box's ranks, the nearest first.
     """
@@ -72,16 +70,14 @@ class Box:
 
 
 class Boxes:
-    """The boxes of a group of ranks, and ways within and between them.
+    """The boxes of a group of ranks, and paths within and between them.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     nodes : sequence of int
         Node of every rank of the group.
     per_box : int or None
-        Ranks of a box, if names say nothing.
+        Ranks of a box, if names have no boxes.
     """
 
     def __init__(self, topology: Topology, nodes: Sequence[int], per_box: int | None = None) -> None:
@@ -102,7 +98,7 @@ class Boxes:
     def _box_of_nodes(self, per_box: int | None) -> list[str]:
         names = [node.name for node in self.topology.nodes]
         if per_box is not None:
-            return self._counted(per_box)
+            return self._boxes_by_count(per_box)
         of_ranks = [names[node] for node in self.nodes]
         if all(_GPU.match(name) for name in of_ranks):
             return [""] * len(names)
@@ -113,7 +109,7 @@ class Boxes:
             for i, (box, name) in enumerate(zip(boxes, names, strict=True))
         ]
 
-    def _counted(self, per_box: int) -> list[str]:
+    def _boxes_by_count(self, per_box: int) -> list[str]:
         """Boxes of so many ranks each; what is joined to one box alone is in it."""
         found = {node: f"box{index // per_box}" for node, index in self.position.items()}
         while True:
@@ -127,7 +123,7 @@ class Boxes:
             found |= new
 
     def _box(self, name: str, nodes: Sequence[int]) -> Box:
-        ask("boxes are found")
+        check_time("boxes are found")
         ends = self.topology.link_ends
         ranks = tuple(sorted(self.position[node] for node in nodes if node in self.position))
         nics: list[Nic] = []
@@ -143,7 +139,7 @@ class Boxes:
         return Box(ranks, tuple(nics))
 
     def _may_pass(self, node: int) -> bool:
-        """Whether data may pass a node: a switch, or a rank of the group."""
+        """Return whether data may pass a node: a switch, or a rank of the group."""
         return node in self.position or self.topology.nodes[node].kind is NodeKind.SWITCH
 
     def _hops_to(self, rank: int, node: int) -> int | None:
@@ -151,7 +147,7 @@ class Boxes:
         return None if found is None else len(found[0])
 
     def ways(self, start: int) -> dict[int, Ways]:
-        """All shortest ways from a node of a box to the others of it, over switches alone, as links."""
+        """Return all shortest paths from a node to others of its box, over switches alone, as links."""
         if start not in self._ways:
             found: dict[int, Ways] = {start: ((),)}
             waiting = deque([start])
@@ -173,12 +169,18 @@ class Boxes:
         return self._ways[start]
 
     def within(self, a: int, b: int, turn: int = 0) -> tuple[int, ...] | None:
-        """Links from a rank to another one of its box, over switches alone; of several ways each in turn; None if none."""
+        """Return the links from a rank to another one of its box, over switches alone; None without a path.
+
+        Of several paths each is used in turn.
+        """
         found = self.ways(self.nodes[a]).get(self.nodes[b])
         return None if found is None else found[turn % len(found)]
 
     def onward(self, box: Box, rank: int) -> list[int]:
-        """Ranks of its box that a ring goes on to, the best last: over few links, then to the one before in the box."""
+        """Return the ranks of its box that a ring may continue to, the best last.
+
+        Few links are best, then the rank before in the box.
+        """
         if rank not in self._onward:
             place, count = {other: index for index, other in enumerate(box.ranks)}, len(box.ranks)
 
@@ -191,7 +193,7 @@ class Boxes:
 
     @cached_property
     def pcie(self) -> bool:
-        """Whether ranks of a box reach each other over PCIe."""
+        """True if ranks of a box reach each other over PCIe."""
         names = self.topology.nodes
         used = {self.topology.link_ends[link][1] for box in self.boxes for link in _links_within(self, box)}
         return any(_PCIE.search(names[node].name) for node in used)
@@ -207,7 +209,7 @@ class Boxes:
         return max(found)
 
     def generation(self) -> str:
-        """The generation whose links are as fast."""
+        """Return the GPU generation with links of this rate."""
         if self.pcie:
             return "ampere"
         return next(
@@ -216,7 +218,7 @@ class Boxes:
 
     @property
     def nvlink(self) -> bool:
-        """Whether ranks of a box are joined by links of their own."""
+        """True if ranks of a box are joined by links of their own."""
         return not self.pcie and any(len(box.ranks) > 1 for box in self.boxes)
 
     def rates_GBps(self, gpu: str, rates: Rates) -> list[float]:
@@ -230,7 +232,7 @@ class Boxes:
 
 
 def _links_within(boxes: Boxes, box: Box) -> Iterable[int]:
-    """Links on ways between ranks of a box."""
+    """Yield the links on paths between ranks of a box."""
     for a in box.ranks:
         for b in box.ranks:
             yield from boxes.within(a, b) or ()

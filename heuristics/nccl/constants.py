@@ -27,7 +27,7 @@ class Algorithm(Enum):
 
 
 class Protocol(Enum):
-    """How data and flags are written."""
+    """Protocol of data and flags."""
 
     LL = "ll"
     LL128 = "ll128"
@@ -35,7 +35,7 @@ class Protocol(Enum):
 
 
 class Hardware(Enum):
-    """What a hop leads over."""
+    """Hardware of a hop."""
 
     NVLINK = "nvlink"
     PCI = "pci"
@@ -50,7 +50,7 @@ _NONE: Triple = (0.0, 0.0, 0.0)
 
 
 def _simple(latency: float) -> Triple:
-    """An algorithm that has the protocol Simple alone."""
+    """Return the row of an algorithm with the protocol Simple alone."""
     return (0.0, 0.0, latency)
 
 
@@ -61,18 +61,18 @@ class Tuning:
     Parameters
     ----------
     version : tuple of int
-        Major, minor, patch.
+        Major, minor and patch number.
     base_us : mapping
-        What a call costs, by algorithm.
+        Cost of a call in microseconds, by algorithm.
     hop_us : mapping
-        What a hop costs, by hardware and algorithm.
+        Cost of a hop in microseconds, by hardware and algorithm.
     ll_max, tree_max, ring_ll128_max, tree_ll128_max, nvls_tree_max : mapping
-        By generation: the bandwidth that LL does not exceed, then those that a channel does not exceed; each for 1, 2 and
-        more boxes. Between boxes the cap of LL depends on the CPU: "volta" is Intel's, "ampere" AMD's.
+        By generation: the largest bandwidth of LL, then the largest ones of a channel; each for 1, 2 and more boxes.
+        Between boxes the cap of LL depends on the CPU: "volta" is Intel's, "ampere" AMD's.
     nvls_efficiency : mapping
         Part of the bandwidth that NVLS attains, by generation.
     pat : float
-        Part of the bandwidth that PAT attains; 0 where there is none.
+        Part of the bandwidth that PAT attains; 0 if the version has none.
     """
 
     version: tuple[int, int, int]
@@ -93,7 +93,7 @@ class Tuning:
 
 
 def _by_generation(*rows: Triple) -> dict[str, Triple]:
-    """Rows for the generations; those without a row of their own have the last one."""
+    """Return rows by generation; those without a row of their own have the last one."""
     return {name: rows[min(i, len(rows) - 1)] for i, name in enumerate(GENERATIONS)}
 
 
@@ -160,7 +160,7 @@ _HOPPER_LL, _BLACKWELL_LL = (141.0, 45.0, 35.0), (282.0, 90.0, 70.0)
 def _with_hops(
     old: Mapping[Hardware, Mapping[Algorithm, Triple]], new: Mapping[Hardware, Mapping[Algorithm, Triple]]
 ) -> dict[Hardware, dict[Algorithm, Triple]]:
-    """Latencies of hops, some of them new."""
+    """Return the latencies of hops with some replaced."""
     return {hardware: {**row, **new.get(hardware, {})} for hardware, row in old.items()}
 
 

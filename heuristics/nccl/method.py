@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -13,16 +11,17 @@ from pydantic import Field
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
-from ...core.errors import InputError, OutOfTime, Unsupported
+from ...core.collective import Collective
+from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.limits import limited_by
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.trees import TreePacking
-from ...core.watch import watched
 from .boxes import Boxes
 from .constants import TUNINGS, Algorithm, Protocol, Tuning
 from .model import COLLECTIVES, Machine, Pick, choose, table, without
@@ -81,14 +80,12 @@ class NcclOptions(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What NCCL makes of a machine.
+    """NCCL's predictions for a machine.
 
     Parameters
     ----------
-    problem : GroupProblem
-        The collective.
     options : NcclOptions
-        What was said of machine and version.
+        Options of machine and version.
     """
 
     problem: GroupProblem
@@ -116,7 +113,7 @@ class Prediction:
 
     @cached_property
     def switches(self) -> bool:
-        """Whether every box has a switch that adds and copies, with all of its ranks on it."""
+        """True if every box has a switch that adds and copies, with all of its ranks on it."""
         from .trees import switches_of
 
         return all(len(box.ranks) > 1 and bool(switches_of(self.hops, box.ranks)) for box in self.boxes.boxes)
@@ -157,7 +154,7 @@ class Prediction:
 
     @cached_property
     def machine(self) -> Machine:
-        """What the model knows."""
+        """Machine in the terms of the model."""
         nvls = self.switches if self.options.nvls is None else self.options.nvls
         found = graphs(self.boxes, self.gpu, self._rates, self.rings, switches=nvls)
         outer = [n for i, n in enumerate(self.problem.topology.nodes) if not self.boxes.of_node[i].strip("\0")]
@@ -181,13 +178,13 @@ class Prediction:
         return without(whole, some, [p for p in Protocol if self.options.protocol in ("auto", p.value)])
 
     def pick(self, size: float, among: tuple[Algorithm, ...] = tuple(Algorithm)) -> Pick | None:
-        """What NCCL takes at a size in bytes, among some algorithms; None if there is none."""
+        """Return NCCL's choice at a size in bytes, among some algorithms; None if there is none."""
         return choose(self.machine, self.tuning, without(self.costs, among, Protocol), size)
 
     @cached_property
     def drawable(self) -> tuple[Algorithm, ...]:
         """Algorithms whose schedules can be made here."""
-        reduces = self.problem.collective is CollectiveKind.ALL_REDUCE
+        reduces = self.problem.collective is Collective.ALL_REDUCE
         some = [Algorithm.RING, Algorithm.TREE, Algorithm.PAT]
         if self.switches and (reduces or len(self.boxes.boxes) == 1):
             some += [Algorithm.NVLS, Algorithm.NVLS_TREE]
@@ -212,20 +209,20 @@ class Prediction:
             return trees.over_switches(self.problem, self.hops)
         if algorithm is Algorithm.PAT:
             return pat.in_trees(self.problem, self.pieces)
-        if self.problem.collective in (CollectiveKind.BROADCAST, CollectiveKind.REDUCE):
+        if self.problem.collective in (Collective.BROADCAST, Collective.REDUCE):
             return trees.along_rings(self.problem, self.rings, self.hops)
         return around.in_rings(self.problem, self.rings, self.hops, self.pieces)
 
 
 def prediction(instance: Instance, options: NcclOptions) -> Prediction:
-    """What NCCL makes of an instance with one collective that :func:`supports` has nothing against."""
+    """Return NCCL's predictions for a supported instance with one collective."""
     return Prediction(group_problems(instance)[0], options)
 
 
-def supports(instance: Instance) -> str | None:
-    """One collective that NCCL has algorithms for."""
+def supports(instance: Instance) -> Refusal | None:
+    """Return the refusal unless there is one collective that NCCL has algorithms for."""
     if instance.also:
-        return "it schedules one collective"
+        return Refusal("collective", "it schedules one collective")
     return supports_groups(instance, COLLECTIVES)
 
 
@@ -246,7 +243,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
-    with budget.clock.phase("build"), _searching(budget):
+    with budget.clock.phase("build"), limited_by(budget, "predicting NCCL's choice"):
         found = prediction(instance, options)
         size = float(found.problem.demand.size_bytes)
         pick, made = found.pick(size), found.pick(size, found.drawable)
@@ -274,19 +271,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
     return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=told, metrics=metrics)
 
 
-@contextmanager
-def _searching(budget: Budget) -> Iterator[None]:
-    """Let searches ask the budget, and say what was going on when it was spent."""
-    try:
-        with watched(budget):
-            yield
-    except OutOfTime as error:
-        why = budget.why_exhausted if budget.exhausted else ""
-        raise (OutOfTime(f"{why} while channels and ways were searched") if why else error) from None
-
-
 def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
-    """NICs that send something, of all boxes."""
+    """Count the NICs in use over all boxes."""
     if isinstance(answer, StepSchedule):
         used = set(answer.sends.path_links.tolist())
     else:
@@ -295,7 +281,7 @@ def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
 
 
 def _nothing(options: NcclOptions, pick: Pick | None) -> str:
-    """Return why there is no schedule."""
+    """Return the reason why there is no schedule."""
     if pick is not None:
         return f"NCCL takes {pick.algorithm.value}, of which there is no schedule here: switches do not add"
     asked = [value for value in (options.algorithm, options.protocol) if value != "auto"]

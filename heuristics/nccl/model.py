@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from math import floor, log2
 from typing import NamedTuple
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from .constants import TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
 
 #: Collectives that NCCL has algorithms for.
 COLLECTIVES = (
-    CollectiveKind.BROADCAST,
-    CollectiveKind.REDUCE,
-    CollectiveKind.ALL_GATHER,
-    CollectiveKind.REDUCE_SCATTER,
-    CollectiveKind.ALL_REDUCE,
+    Collective.BROADCAST,
+    Collective.REDUCE,
+    Collective.ALL_GATHER,
+    Collective.REDUCE_SCATTER,
+    Collective.ALL_REDUCE,
 )
-_HALVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
+_HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 _COLLNET = (Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN)
 _OVER_SWITCHES = (Algorithm.NVLS, Algorithm.NVLS_TREE)
 
@@ -37,16 +37,16 @@ _MOST_NVLS_RANKS = 32
 
 
 class Graph(NamedTuple):
-    """What a search has found for an algorithm.
+    """Result of the search for an algorithm.
 
     Parameters
     ----------
     channels : int
-        Channels; every box has them all.
+        Number of channels, the same in every box.
     intra, inter : float
         GB/s of a channel within a box and between boxes.
     plain : bool
-        Of trees: all of a box's links between boxes are at one GPU.
+        For trees: whether all of a box's links between boxes are at one GPU.
     """
 
     channels: int
@@ -57,24 +57,24 @@ class Graph(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """What the model knows of a machine.
+    """A machine in the terms of the model.
 
     Parameters
     ----------
     ranks, nodes : int
-        GPUs, and boxes.
+        Number of GPUs, and of boxes.
     gpu : str
-        One of :data:`~.constants.GENERATIONS`.
+        GPU generation, one of :data:`~.constants.GENERATIONS`.
     graphs : mapping
-        By algorithm; those of ring and tree are there.
+        Graphs by algorithm; ring and tree are always present.
     cpu : str
         ``intel``, ``amd``, ``arm`` or ``power``.
     nvlink : bool
         Whether the GPUs of a box are joined by NVLink.
     near_nics : bool
-        Whether no way from a GPU to its NIC leads through a CPU, so that LL128 is safe.
+        Whether no path from a GPU to its NIC leads through a CPU, so that LL128 is safe.
     net_us : float
-        Latency that the network tells of itself.
+        Latency that the network plugin reports, in microseconds.
     collnet : bool
         Whether the switches between boxes add.
     """
@@ -103,7 +103,7 @@ class Cost(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """What NCCL takes."""
+    """NCCL's choice."""
 
     algorithm: Algorithm
     protocol: Protocol
@@ -114,17 +114,13 @@ class Pick(NamedTuple):
 Table = Mapping[tuple[Algorithm, Protocol], Cost]
 
 
-def table(machine: Machine, tuning: Tuning, collective: CollectiveKind) -> dict[tuple[Algorithm, Protocol], Cost]:
-    """Predict a collective: what NCCL prints with ``NCCL_DEBUG_SUBSYS=TUNING``, for one of its rows.
+def table(machine: Machine, tuning: Tuning, collective: Collective) -> dict[tuple[Algorithm, Protocol], Cost]:
+    """Predict a collective: one row of the table printed with ``NCCL_DEBUG_SUBSYS=TUNING``.
 
     Parameters
     ----------
-    machine : Machine
-        Ranks, hardware and graphs.
-    tuning : Tuning
-        The version's numbers.
-    collective : CollectiveKind
-        One of :data:`COLLECTIVES`.
+    collective : Collective
+        Collective, one of :data:`COLLECTIVES` of NCCL.
     """
     model = _Model(machine, tuning, collective)
     return {(a, p): model.cost(a, p) for a in Algorithm if model.has(a) for p in Protocol}
@@ -133,9 +129,9 @@ def table(machine: Machine, tuning: Tuning, collective: CollectiveKind) -> dict[
 def seconds(
     machine: Machine, tuning: Tuning, costs: Table, at: tuple[Algorithm, Protocol], size: float
 ) -> float | None:
-    """Predict the time of one algorithm and protocol at a size in bytes; None where it is not to be had.
+    """Predict the time of one algorithm and protocol at a size in bytes; None if unavailable.
 
-    An all-reduce is told from other collectives by its trees, which no other one has.
+    An all-reduce is recognized by its trees, which no other collective has.
     """
     latency_us, rate = costs[at]
     if rate <= 0:
@@ -159,14 +155,14 @@ def seconds(
 
 
 def choose(machine: Machine, tuning: Tuning, costs: Table, size: float) -> Pick | None:
-    """What NCCL takes at a size: the first of the least times; None where it has nothing."""
+    """Return NCCL's choice at a size: the first of the least times; None without any."""
     times = ((at, seconds(machine, tuning, costs, at, size)) for at in costs)
     known = [Pick(*at, time) for at, time in times if time is not None]
     return min(known, key=lambda pick: pick.seconds, default=None)
 
 
 def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[Protocol]) -> Table:
-    """The same table, in which only these algorithms and protocols are to be had, as ``NCCL_ALGO`` and ``NCCL_PROTO``."""
+    """Return the table restricted to algorithms and protocols, as by ``NCCL_ALGO`` and ``NCCL_PROTO``."""
     kept, written = set(algorithms), set(protocols)
     return {
         at: cost if at[0] in kept and at[1] in written else Cost(cost.latency_us, 0.0) for at, cost in costs.items()
@@ -179,7 +175,7 @@ def _older(gpu: str, other: str) -> bool:
 
 
 def _plateau(machine: Machine, tuning: Tuning, size: float) -> bool:
-    """Whether the messages of a ring between boxes are long enough for its latency to grow."""
+    """Return whether a ring's messages between boxes are long enough to raise its latency."""
     if tuning.version < (2, 18):
         return size >= machine.ranks / 16 * 65536
     channels = 2 * machine.graphs[Algorithm.RING].channels
@@ -189,18 +185,18 @@ def _plateau(machine: Machine, tuning: Tuning, size: float) -> bool:
 class _Model:
     """One row of the table."""
 
-    def __init__(self, machine: Machine, tuning: Tuning, collective: CollectiveKind) -> None:
+    def __init__(self, machine: Machine, tuning: Tuning, collective: Collective) -> None:
         self.machine, self.tuning, self.collective = machine, tuning, collective
         self.version = tuning.version
         ranks = machine.ranks
-        reduces = collective is CollectiveKind.ALL_REDUCE
+        reduces = collective is Collective.ALL_REDUCE
         self.reduces = reduces
         self.steps = 2 * (ranks - 1) if reduces else ranks - 1 if collective in _HALVES else ranks
         self.column = min(machine.nodes, 3) - 1
         self.hardware = Hardware.NVLINK if machine.nvlink and machine.per_node > 1 else Hardware.PCI
 
     def has(self, algorithm: Algorithm) -> bool:
-        """Whether NCCL has the algorithm for the collective."""
+        """Return whether NCCL has the algorithm for the collective."""
         if algorithm not in self.machine.graphs:
             return False
         if self.version < (2, 17):
@@ -219,13 +215,13 @@ class _Model:
         return Cost(self._latency_us(algorithm, protocol), self._bandwidth(algorithm, protocol))
 
     def _of(self, rows: Mapping[str, Triple]) -> float:
-        """The cap for the generation and the number of boxes."""
+        """Return the cap for the generation and the number of boxes."""
         return rows[self.machine.gpu][self.column]
 
     # -- bandwidth ---------------------------------------------------------------------------------------------------
 
     def _bandwidth(self, algorithm: Algorithm, protocol: Protocol) -> float:
-        if not self._enabled(algorithm, protocol):
+        if not self._is_enabled(algorithm, protocol):
             return 0.0
         graph = self.machine.graphs[algorithm]
         near = self.machine.nodes <= 2 or algorithm in _COLLNET
@@ -249,7 +245,7 @@ class _Model:
         if protocol is Protocol.LL:
             processor = "ampere" if self.machine.cpu == "amd" else "volta"
             row = self.machine.gpu if self.machine.nodes == 1 else processor
-            twice = self.machine.nodes > 1 or self.reduces or self.collective is CollectiveKind.REDUCE
+            twice = self.machine.nodes > 1 or self.reduces or self.collective is Collective.REDUCE
             part = 0.5 if self.version >= (2, 21) else 1 / 4 if twice else 1 / 3
             return min(self.tuning.ll_max[row][self.column], rate * part)
         if protocol is Protocol.LL128:
@@ -298,7 +294,7 @@ class _Model:
         return rate / factor * (1.0 if _older(self.machine.gpu, "hopper") else 0.85)
 
     def _share(self, algorithm: Algorithm) -> float:
-        """Bytes of the whole data for a byte on the wires, as the model counts these."""
+        """Return the bytes of the whole data per byte on the wires in the model."""
         flat = Algorithm.COLLNET_DIRECT if self.version < (2, 23) else None
         if self.collective in _HALVES and algorithm is not Algorithm.RING and flat in (None, algorithm):
             return 1.0
@@ -306,7 +302,7 @@ class _Model:
             return self.machine.ranks / self.steps
         return 5 / 6 if algorithm in _OVER_SWITCHES else 0.5
 
-    def _enabled(self, algorithm: Algorithm, protocol: Protocol) -> bool:
+    def _is_enabled(self, algorithm: Algorithm, protocol: Protocol) -> bool:
         machine = self.machine
         if protocol is Protocol.LL128:
             near = machine.near_nics or machine.nodes == 1
@@ -315,10 +311,10 @@ class _Model:
             allowed = True
         if algorithm in (Algorithm.RING, Algorithm.TREE):
             return allowed
-        return protocol is Protocol.SIMPLE and self._offered(algorithm)
+        return protocol is Protocol.SIMPLE and self._is_offered(algorithm)
 
-    def _offered(self, algorithm: Algorithm) -> bool:
-        """Whether the machine has what an algorithm other than rings and trees needs."""
+    def _is_offered(self, algorithm: Algorithm) -> bool:
+        """Return whether the machine meets the needs of an algorithm other than rings and trees."""
         machine = self.machine
         if algorithm in _COLLNET:
             return machine.collnet and machine.per_node <= _MOST_COLLNET_RANKS
@@ -363,7 +359,7 @@ class _Model:
         return column == 2 and self.tuning.pat > 0 and self.machine.nodes == self.machine.ranks
 
     def _outside_us(self, algorithm: Algorithm, column: int) -> float:
-        """What a hop between boxes costs; the last one of Simple flushes, too."""
+        """Return the cost of a hop between boxes; the last one of Simple flushes, too."""
         exposed = self.machine.per_node == 1 and self.version >= (2, 23)
         of = Algorithm.TREE if exposed else algorithm
         hop = self.tuning.hop_us[Hardware.NET].get(of, (0.0, 0.0, 0.0))[column]
@@ -371,7 +367,7 @@ class _Model:
 
     def _ring_us(self, column: int, inside: float, outside: float) -> float:
         nodes, old = self.machine.nodes, self.version < (2, 18)
-        if self.collective not in (*_HALVES, CollectiveKind.ALL_REDUCE):
+        if self.collective not in (*_HALVES, Collective.ALL_REDUCE):
             hardware = self.hardware if nodes == 1 else Hardware.NET
             return self.tuning.hop_us[hardware][Algorithm.RING][column]
         if nodes == 1:

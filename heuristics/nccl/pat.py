@@ -13,7 +13,7 @@ import numpy as np
 
 from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.problem import GroupProblem, check_size
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.schedule import StepSchedule
 from .rings import steps_of
 
@@ -27,7 +27,7 @@ def in_trees(problem: GroupProblem, pieces: int) -> StepSchedule:
         If the schedule is too large.
     """
     n, pieces = problem.n, pieces * problem.demand.chunks
-    reduce = problem.collective is CollectiveKind.REDUCE_SCATTER
+    reduce = problem.collective is Collective.REDUCE_SCATTER
     check_size(n * (n - 1) * pieces)
     rows: list[tuple[int, int]] = []  # distance from the part's rank, how far it is sent on
     step: list[int] = []

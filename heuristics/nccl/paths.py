@@ -1,6 +1,6 @@
-"""Links from rank to rank: within a box over its switches, and between boxes from the NIC of a channel to that of the next.
+"""Links from rank to rank: within a box over switches, between boxes from NIC to NIC of a channel.
 
-A rank reaches a NIC that is another one's by passing through it, as NCCL does (PXN), so that a channel enters and leaves
+A rank reaches a NIC of another rank by passing through it, as NCCL does (PXN), so that a channel enters and leaves
 every box over the same NIC and stays on its rail.
 """
 
@@ -12,19 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...algorithms.graphs.distances import Paths, route
+from ...core.limits import check_time
 from ...core.ragged import offsets
-from ...core.watch import ask
 from .boxes import Boxes, Nic
 
 
 class Hops:
-    """Links of hops between ranks.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        The machine.
-    """
+    """Links of hops between ranks of a machine."""
 
     def __init__(self, boxes: Boxes) -> None:
         self.boxes = boxes
@@ -34,18 +28,18 @@ class Hops:
         self._fabric: dict[tuple[int, int], tuple[int, ...] | None] = {}
 
     def links(self, a: int, b: int, channel: int, nic: int) -> tuple[int, ...]:
-        """Links from a rank to another one, of a channel that uses a NIC of every box.
+        """Return the links from a rank to another one, of a channel that uses a NIC of every box.
 
         Parameters
         ----------
         a, b : int
-            Positions of ranks.
+            Positions of the two ranks.
         channel : int
-            Number of the channel: of several ways that are as short it takes one in turn.
+            Number of the channel: of equally short paths channels use one in turn.
         nic : int
             Number of the NIC in its box.
         """
-        ask("ways are searched")
+        check_time("ways are searched")
         boxes = self.boxes
         here, there = (boxes.boxes[self._box_of[rank]] for rank in (a, b))
         inside = here is there
@@ -75,7 +69,7 @@ class Hops:
         return None if ways is None else ways[turn % len(ways)]
 
     def _over_fabric(self, out: int, back: int) -> tuple[int, ...] | None:
-        """Links from one that leaves a box up to one that enters another one, over what is in no box."""
+        """Return the links between two boxes, from one that leaves to one that enters, over nodes of no box."""
         if (out, back) not in self._fabric:
             self._fabric[out, back] = self._search(out, back)
         return self._fabric[out, back]
@@ -104,7 +98,7 @@ class Hops:
         return tuple(reversed(way))
 
     def _any(self, a: int, b: int) -> tuple[int, ...]:
-        """The shortest way, through whatever there is."""
+        """Return a shortest path over any nodes."""
         nodes = self.boxes.nodes
         found = route(self.boxes.topology, np.array([nodes[a]]), np.array([nodes[b]]))
         return tuple(found.links.tolist())

@@ -7,14 +7,14 @@ import numpy as np
 from ...algorithms.graphs.distances import Paths
 from ...algorithms.schedules.compose import concatenate
 from ...algorithms.schedules.problem import GroupProblem, check_size
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from .paths import Hops, as_paths
 from .search import Rings
 
 
 def ring_orders(rings: Rings) -> list[tuple[int, ...]]:
-    """The ranks of every channel in the order of its ring, box after box."""
+    """Return the ranks of every channel in the order of its ring, box after box."""
     return [tuple(rank for box in channel for rank in box.order) for channel in rings.channels]
 
 
@@ -31,7 +31,7 @@ def in_rings(problem: GroupProblem, rings: Rings, hops: Hops, pieces: int) -> St
     """
     orders, n = ring_orders(rings), problem.n
     pieces *= problem.demand.chunks
-    twice = 2 if problem.collective is CollectiveKind.ALL_REDUCE else 1
+    twice = 2 if problem.collective is Collective.ALL_REDUCE else 1
     check_size(twice * n * (n - 1) * len(orders) * pieces)
     ways = as_paths(
         [
@@ -41,9 +41,9 @@ def in_rings(problem: GroupProblem, rings: Rings, hops: Hops, pieces: int) -> St
         ]
     )
     halves: list[StepSchedule] = []
-    if problem.collective is not CollectiveKind.ALL_GATHER:
+    if problem.collective is not Collective.ALL_GATHER:
         halves.append(_once_around(problem, orders, ways, pieces, reduce=True))
-    if problem.collective is not CollectiveKind.REDUCE_SCATTER:
+    if problem.collective is not Collective.REDUCE_SCATTER:
         halves.append(_once_around(problem, orders, ways, pieces, reduce=False))
     return halves[0] if len(halves) == 1 else concatenate(*halves)
 
@@ -51,7 +51,10 @@ def in_rings(problem: GroupProblem, rings: Rings, hops: Hops, pieces: int) -> St
 def _once_around(
     problem: GroupProblem, orders: list[tuple[int, ...]], ways: Paths, pieces: int, *, reduce: bool
 ) -> StepSchedule:
-    """Step s: the i-th rank of a ring passes on the part of the rank s (reducing: s + 1) places before it."""
+    """Return a schedule once around each ring.
+
+    In step s, the i-th rank forwards the part of the rank s (reducing: s + 1) places before it.
+    """
     n = problem.n
     step, channel, place = (
         column.ravel() for column in np.meshgrid(np.arange(n - 1), np.arange(len(orders)), np.arange(n), indexing="ij")
@@ -85,24 +88,24 @@ def steps_of(
     reduce: bool,
     pieces: int,
 ) -> StepSchedule:
-    """A schedule in steps of parts that everybody is to have, or that are added up where they belong.
+    """Return a schedule in steps of parts that all ranks receive, or that are summed at their owners.
 
     Parameters
     ----------
     problem : GroupProblem
-        Whose collective it is.
+        Problem with the collective to schedule.
     part, share : array of int, shape (sends,)
-        What is sent: a share of the part of a rank.
+        Rank whose part is sent, and share of it.
     shares : int
         Equal shares of every part.
     source, target : array of int, shape (sends,)
-        Positions in the group.
+        Positions in the group of ranks.
     step : array of int, shape (sends,)
-        When.
+        Step of every send, from 0.
     ways : Paths
         The links of every send.
     reduce : bool
-        Whether what comes is added.
+        Whether the receiver adds the data.
     pieces : int
         Pieces of every share, which are sent one after the other.
     """

@@ -1,9 +1,9 @@
-"""The channels of a machine: how many there are, at which speeds, and in which order a ring visits the GPUs of a box.
+"""Channels of a machine: number, speeds, and order in which a ring visits the GPUs of a box.
 
-After ``ncclTopoCompute`` of ``src/graph/search.cc``. At a speed, one channel after the other takes its speed from every
-link that it uses, within a box and at a NIC; at the next lower speed there may be more of them. The most bandwidth
-wins, and with equal ones the higher speed; then fast channels are halved. What NCCL's search does beyond, to get along
-with GPUs that are not alike and to end in time, is left out.
+After ``ncclTopoCompute`` of ``src/graph/search.cc``. At a speed, one channel after the other subtracts its speed from
+every link that it uses, within a box and at a NIC; at the next lower speed there may be more of them. The most
+bandwidth wins, and with equal ones the higher speed; then fast channels are halved. Other parts of NCCL's search, for
+GPUs that are not alike and to end in time, are left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...core.watch import ask
+from ...core.limits import check_time
 from .boxes import Box, Boxes
 from .constants import Algorithm
 from .model import Graph
@@ -64,9 +64,9 @@ class Rings:
     Parameters
     ----------
     channels : tuple of tuple of Channel
-        By channel, by box.
+        Channels of each box, by channel first.
     intra, inter : float
-        GB/s of a channel.
+        GB/s of a channel within and between boxes.
     """
 
     channels: tuple[tuple[Channel, ...], ...]
@@ -79,10 +79,8 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
 
     Parameters
     ----------
-    boxes : Boxes
-        The machine.
     gpu : str
-        Generation of the GPUs.
+        Generation of the GPUs, as NCCL names it.
     rates : sequence of float
         GB/s of every link, as NCCL counts them.
     """
@@ -109,14 +107,12 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
 
 
 def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
-    """Graphs of all algorithms, from those of rings: as many channels of trees, at the highest speed that fits.
+    """Derive the graphs of all algorithms from the rings: as many channels, at the highest speed that fits.
 
     Parameters
     ----------
     boxes, gpu, rates
-        As of :func:`rings`.
-    found : Rings
-        The rings.
+        As in :func:`rings`, which made the rings.
     switches : bool
         Whether the GPUs of a box are on switches that add.
     """
@@ -132,19 +128,19 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
 
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
-    """Speeds to try, the highest first."""
+    """Return the speeds to try, the highest first."""
     alone = len(boxes.boxes) == 1
     most = _total(boxes, rates) if alone else max((rates[nic.out] for b in boxes.boxes for nic in b.nics), default=0.0)
     return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
 
 
 def _total(boxes: Boxes, rates: Sequence[float]) -> float:
-    """GB/s of all links of a GPU, of the best one."""
+    """Return the largest GB/s of all links of a GPU."""
     return max(_of_gpu(boxes, rates, rank) for box in boxes.boxes for rank in box.ranks)
 
 
 def _of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
-    """GB/s of all links of a GPU within its box, or if it is alone there, of its NICs."""
+    """Return the GB/s of a GPU's links within its box, or of its NICs if it is alone there."""
     ends, node = boxes.topology.link_ends, boxes.nodes[rank]
     own = boxes.leaving[node]
     inside = sum(rates[i] for i in own if boxes.of_node[ends[i][1]] == boxes.of_node[node])
@@ -153,7 +149,7 @@ def _of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
 
 def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
     """Channels of a box at a speed, each of which takes it from what is left of its links."""
-    ask("channels are searched")
+    check_time("channels are searched")
     found: list[Channel] = []
     nics = [-1] if alone else list(range(len(box.nics)))
     while len(found) < MAX_CHANNELS:
@@ -169,7 +165,7 @@ def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bo
 
 
 def _one(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], count: int) -> Channel | None:
-    """One more channel, on a NIC; None if there is not enough left."""
+    """Return one more channel, on a NIC; None if there is not enough capacity."""
     ends: tuple[int, ...] = ()
     starts: Sequence[int] = box.ranks
     if number >= 0:
@@ -188,14 +184,17 @@ def _one(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], c
 
 
 def _nearest(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
-    """Ranks that are as near to a NIC as the nearest one."""
+    """Return the ranks that are as near to a NIC as the nearest one."""
     node = boxes.topology.link_ends[out][0]
     hops = [len(boxes.ways(boxes.nodes[rank])[node][0]) for rank in near]
     return [rank for rank, far in zip(near, hops, strict=True) if far == hops[0]]
 
 
 def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int) -> tuple[int, ...] | None:
-    """A cycle through the ranks of a box over links that have enough left, which it takes; depth first."""
+    """Return a cycle through the ranks of a box over links with enough capacity, by depth-first search.
+
+    The capacity is subtracted from the links.
+    """
     ranks = box.ranks
     if len(ranks) == 1:
         return (first,)
@@ -232,7 +231,7 @@ def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], 
 
 
 def _tree(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: int) -> Graph:
-    """As many channels of trees as there are of rings: chains within boxes, which need not close."""
+    """Return the graph of trees with as many channels as rings: chains within boxes, which need not close."""
     alone, speeds = len(boxes.boxes) == 1, _speeds(boxes, gpu, rates) or [0.1]
     room = _total(boxes, rates) * (per_box / (per_box - 1) if per_box > 1 else 1.0)
     nics = min((sum(rates[nic.out] for nic in box.nics) for box in boxes.boxes), default=0.0)
@@ -247,7 +246,10 @@ def _tree(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: i
 
 
 def _is_plain(boxes: Boxes, gpu: str) -> bool:
-    """Whether all of a box's part of a tree is at one GPU: there is no other one, or on Hopper none as near to the NIC."""
+    """Return whether one GPU has a box's whole part of a tree.
+
+    It is the only one, or on Hopper the only one nearest to the NIC.
+    """
     if all(len(box.ranks) == 1 for box in boxes.boxes):
         return True
     if len(boxes.boxes) == 1 or gpu not in ("hopper", "blackwell"):
@@ -256,7 +258,7 @@ def _is_plain(boxes: Boxes, gpu: str) -> bool:
 
 
 def _nvls(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
-    """A channel for every GPU of a box, which pulls from the switch what comes from all, and its own twice."""
+    """Return the graph of NVLS: a channel for every GPU, which pulls all data and its own twice."""
     alone, total = len(boxes.boxes) == 1, _total(boxes, rates)
     count = min(MAX_CHANNELS, per_box)
     speeds = [s for s in _speeds(boxes, gpu, rates) if s * (count + 1) <= total + _ROUNDING]

@@ -1,8 +1,8 @@
-"""NCCL's trees: chains along rings, double binary trees over boxes with chains within, and stars over switches that add.
+"""NCCL's trees: chains along rings, double binary trees over boxes, stars over switches that add.
 
-An all-reduce of every channel takes two trees over the boxes, in each of which the leaves of the other one are inner
-nodes, with half of the channel's data each; within a box a chain begins at the GPU of the channel's NIC. With NVLS every
-GPU of a box is the head of a channel, and the switch takes the place of the chain.
+An all-reduce of every channel uses two trees over the boxes, in each of which the leaves of the other one are inner
+nodes, with half of the channel's data each; within a box a chain begins at the GPU of the channel's NIC. With NVLS
+every GPU of a box is the head of a channel, and the switch replaces the chain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...algorithms.schedules.problem import GroupProblem
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from ..textbook.trees import two_trees
@@ -31,9 +31,9 @@ class Tree:
     Parameters
     ----------
     root : int
-        Position of a rank.
+        Position of the rank at the root.
     edges : list of (int, int, tuple of int, tuple of int)
-        Parent and child, as the packing counts them, each after the edge that reaches its parent.
+        Parent and child in the packing's numbering, each after the edge that reaches its parent.
     """
 
     root: int
@@ -42,7 +42,7 @@ class Tree:
 
 def along_rings(problem: GroupProblem, rings: Rings, hops: Hops) -> TreePacking:
     """Broadcast and reduce: along the ring of every channel, from the root or to it."""
-    back = problem.collective is CollectiveKind.REDUCE
+    back = problem.collective is Collective.REDUCE
     trees: list[Tree] = []
     for number, order in enumerate(ring_orders(rings)):
         nic, start = rings.channels[number][0].nic, order.index(0)
@@ -54,11 +54,11 @@ def along_rings(problem: GroupProblem, rings: Rings, hops: Hops) -> TreePacking:
             way = hops.links(b, a, number, nic) if back else hops.links(a, b, number, nic)
             tree.edges.append((a, b, way, way))
         trees.append(tree)
-    return _packed(problem, trees, TreeKind.IN if back else TreeKind.OUT)
+    return _tree_packing(problem, trees, TreeKind.IN if back else TreeKind.OUT)
 
 
 def double_trees(problem: GroupProblem, rings: Rings, hops: Hops) -> TreePacking:
-    """All-reduce: two trees over the boxes for every channel, and chains within."""
+    """Build the trees of an all-reduce: two over the boxes for every channel, and chains within."""
     trees: list[Tree] = []
     for number, channel in enumerate(rings.channels):
         orders = [box.order for box in channel]
@@ -67,11 +67,11 @@ def double_trees(problem: GroupProblem, rings: Rings, hops: Hops) -> TreePacking
                 for a, b in pairwise(order):
                     tree.edges.append((a, b, hops.links(a, b, number, 0), hops.links(b, a, number, 0)))
             trees.append(tree)
-    return _packed(problem, trees, TreeKind.BOTH)
+    return _tree_packing(problem, trees, TreeKind.BOTH)
 
 
 def over_switches(problem: GroupProblem, hops: Hops) -> TreePacking:
-    """Every GPU of a box the head of a channel, its box's switch in the place of the chain.
+    """Build the trees of NVLS: every GPU heads a channel, and its box's switch replaces the chain.
 
     An all-reduce over several boxes has two trees for every channel; of one box, the data of a gather or of a
     reduce-scatter are those of the heads.
@@ -93,8 +93,8 @@ def over_switches(problem: GroupProblem, hops: Hops) -> TreePacking:
                         out, into = spokes[rank]
                         tree.edges.append((-1 - number[switch], rank, (into,), (out,)))
             trees.append(tree)
-    kinds = {CollectiveKind.ALL_GATHER: TreeKind.OUT, CollectiveKind.REDUCE_SCATTER: TreeKind.IN}
-    return _packed(problem, trees, kinds.get(problem.collective, TreeKind.BOTH))
+    kinds = {Collective.ALL_GATHER: TreeKind.OUT, Collective.REDUCE_SCATTER: TreeKind.IN}
+    return _tree_packing(problem, trees, kinds.get(problem.collective, TreeKind.BOTH))
 
 
 def switches_of(hops: Hops, ranks: Sequence[int]) -> list[int]:
@@ -128,18 +128,18 @@ def _over_boxes(heads: Sequence[int], hops: Hops, channel: int, nic: int) -> lis
 
 
 def _numbers(topology: Topology) -> dict[int, int]:
-    """How packings count the nodes of trees."""
+    """Return the packing's numbers of tree nodes."""
     return {node: number for number, node in enumerate(topology.tree_nodes)}
 
 
 def _spoke(topology: Topology, rank: int, switch: int) -> tuple[int, int]:
-    """Links from a rank to a switch, and back."""
+    """Return the links from a rank to a switch, and back."""
     ends = topology.link_ends
     return ends.index((rank, switch)), ends.index((switch, rank))
 
 
-def _packed(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind) -> TreePacking:
-    """Trees that share the data evenly; of all-reduces, those of the sum and those of the result are the same."""
+def _tree_packing(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind) -> TreePacking:
+    """Pack trees that share the data evenly; an all-reduce sums and broadcasts over the same ones."""
     unit = problem.demand.size_bytes / len(trees)
     if kind is not TreeKind.BOTH:
         return _one_way(problem, trees, kind, unit)
@@ -148,7 +148,7 @@ def _packed(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind) -> Tre
 
 
 def _one_way(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind, unit: Fraction) -> TreePacking:
-    """The trees with the links of one direction."""
+    """Return the trees with the links of one direction."""
     edges = [edge for tree in trees for edge in tree.edges]
     offset = np.cumsum([0, *(len(tree.edges) for tree in trees)]).astype(np.int64)
 

@@ -26,11 +26,11 @@ _ALONE = 64
 
 
 def cheap_bound(instance: Instance, topology: Topology) -> Bound:
-    """The largest bound that needs no solver: of each collective alone; of cuts and distances for all together."""
+    """Return the largest bound without a solver: of single collectives, and of cuts and distances for all."""
     groups = groups_of(instance)
     found: list[Bound] = []
     for demand in instance.demands[:_ALONE]:
-        found.append(best_bound(instance.of_one(demand)))
+        found.append(best_bound(instance.with_single_demand(demand)))
     cut = joint_cut(instance, groups, candidate_sets(topology, groups, sides_of(topology) or ()))
     if cut is not None:
         found.append(cut)
@@ -42,7 +42,7 @@ def cheap_bound(instance: Instance, topology: Topology) -> Bound:
 def flow_bound(
     instance: Instance, solver: Solver, budget: Budget, bound: Bound
 ) -> tuple[Bound, tuple[SolverResult, ...]]:
-    """The larger one of a bound and that of the maximum concurrent flow, and the solve."""
+    """Return the larger of a bound and the maximum concurrent flow's, and the solve."""
     from ...models.mcf.solve import bound as of_flow
 
     with budget.clock.phase("flow"):
@@ -92,7 +92,7 @@ def port_ticks(net: PathNetwork, jobs: Jobs, dist: DistanceTables, *, stepped: b
 
 
 def _most(net: PathNetwork, end: Ints, link: Ints, node: Ints, ways: Ints, *, stepped: bool) -> int:
-    """The largest of these bounds over the nodes."""
+    """Return the largest of these bounds over the nodes."""
     window = np.zeros(int(net.link.max()) + 1, dtype=np.int64)
     window[net.link] = net.window.min(axis=0)
     order = np.lexsort((-ways, node))

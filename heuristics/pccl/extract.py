@@ -20,14 +20,15 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, eq=False)
 class SendTable:
-    """All sends.
+    """Columns of all sends.
 
     Parameters
     ----------
     chunk, edge, start : array of int, shape (sends,)
-        Chunk, edge and tick.
+        Chunk, edge and start in ticks.
     next : array of int, shape (sends,)
-        Of a copy the send that brings it to the tail, of a contribution the one that takes the sum on from the head; or
+        For a copy the send that brings it to the tail, for a contribution the one that forwards the sum from the head;
+        or
         :data:`SOURCE`.
     reduce : array of bool, shape (sends,)
         Whether it contributes to a sum.
@@ -40,9 +41,9 @@ class SendTable:
     reduce: Bools
 
 
-def mirrored(net: PathNetwork, jobs: Jobs, pool: SendPool, ticks: int) -> tuple[SendPool, Ints]:
-    """The trees of sums backwards in time, on the network as it is, and when every sum is complete at its root."""
-    chosen, owner, _ = _used(pool)
+def mirror_trees(net: PathNetwork, jobs: Jobs, pool: SendPool, ticks: int) -> tuple[SendPool, Ints]:
+    """Reverse the trees of sums in time; return them with the completion of every sum at its root."""
+    chosen, owner, _ = _sends_in_use(pool)
     delay = net.delay[jobs.size[owner], pool.edge[chosen]]
     start = pool.start.copy()
     start[chosen] = ticks - pool.start[chosen] - delay
@@ -53,7 +54,7 @@ def mirrored(net: PathNetwork, jobs: Jobs, pool: SendPool, ticks: int) -> tuple[
 
 def rows_of(jobs: Jobs, pool: SendPool, first: int, *, reduce: bool) -> SendTable:
     """List the sends of a stage; the first one gets the number ``first``."""
-    chosen, owner, begin = _used(pool)
+    chosen, owner, begin = _sends_in_use(pool)
     parent = pool.parent[chosen]
     return SendTable(
         jobs.chunk[owner],
@@ -65,39 +66,37 @@ def rows_of(jobs: Jobs, pool: SendPool, first: int, *, reduce: bool) -> SendTabl
 
 
 def ways_of(jobs: Jobs, pool: SendPool) -> SendTable:
-    """List the sends of jobs with one way each, which are there one after the other; what follows what is left out."""
+    """List the sends of jobs with one path each, contiguous by job, without successors."""
     none = np.zeros(0, dtype=np.int64)
     return SendTable(
         np.repeat(jobs.chunk, pool.length), pool.edge, pool.start, none, np.zeros(len(pool.edge), dtype=np.bool_)
     )
 
 
-def _used(pool: SendPool) -> tuple[Ints, Ints, Ints]:
-    """The places of the sends in use, by jobs; the jobs; and the place of each job's first send in this order."""
+def _sends_in_use(pool: SendPool) -> tuple[Ints, Ints, Ints]:
+    """Return the used sends sorted by job, their jobs, and the offset of each job."""
     owner = np.repeat(np.arange(len(pool.length)), pool.length)
     begin = np.repeat(np.cumsum(pool.length) - pool.length, pool.length)
     return np.repeat(pool.first, pool.length) + np.arange(len(owner)) - begin, owner, begin
 
 
-def joined(parts: list[SendTable]) -> SendTable:
+def concatenate_sends(parts: list[SendTable]) -> SendTable:
     """Put the sends of all stages together."""
     names = ("chunk", "edge", "start", "next", "reduce")
     columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return SendTable(**columns)
 
 
-def justified(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) -> Ints:
-    """Start every send as early as it can, each link serving in the order of the starts that are given.
+def justify_starts(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) -> Ints:
+    """Start every send as early as possible, each link serving in the order of given starts.
 
-    Where ways through switches share links, starts may change places; then this is done again, until a link serves in
+    Where paths through switches share links, starts may change places; then this is repeated, until a link serves in
     the order of starts.
 
     Parameters
     ----------
     sizes : array of int, shape (chunks,)
         Size class of every chunk.
-    chunks : int
-        Their number.
     """
     columns = rows.chunk, rows.edge, rows.next, rows.reduce, sizes
     start = given = rows.start
@@ -163,7 +162,7 @@ def schedule_of(
 
 
 def _seconds(ticks: Ints, tick_s: Fraction) -> Floats:
-    """Ticks in seconds, rounded twice, without more than one column beside them."""
+    """Convert ticks to seconds, rounded twice, with at most one extra column in memory."""
     seconds = ticks.astype(np.float64)
     seconds *= float(tick_s.numerator)
     seconds /= float(tick_s.denominator)

@@ -12,13 +12,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.conditions import conditions
-from ...core.described import Metric
-from ...core.errors import InputError, shown
+from ...core.errors import InputError, Refusal, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import NodeKind, Topology
@@ -56,18 +56,20 @@ class PcclOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if instance.timing is not None:
-        return "it schedules in seconds, not on a grid of epochs"
+        return Refusal("timing", "it schedules in seconds, not on a grid of epochs")
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as mesh(4,4)"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as mesh(4,4)")
     if instance.experts is not None or not instance.network.links:
-        return "the network has no links" if instance.experts is None else "the instance has no collective to schedule"
+        empty = instance.experts is None
+        text = "the network has no links" if empty else "the instance has no collective to schedule"
+        return Refusal("network" if empty else "collective", text)
     if any(demand.size_bytes <= 0 for demand in instance.demands):
-        return "a collective has no data to move"
+        return Refusal("data", "a collective has no data to move")
     if any(len(ranks_of(demand, instance.npus)) < 2 for demand in instance.demands):
-        return "a collective needs at least two ranks"
+        return Refusal("ranks", "a collective needs at least two ranks")
     return None
 
 
@@ -79,7 +81,7 @@ def pose(instance: Instance, options: PcclOptions) -> Instance:
 
 
 def step_of(instance: Instance) -> Fraction | None:
-    """The time that every chunk takes over every link; None if these times differ, or there is latency or a switch."""
+    """Return the time of a chunk on every link; None if times differ, or there is latency or a switch."""
     topology = instance.network
     if not isinstance(topology, Topology) or topology.switches or any(link.latency_s for link in topology.links):
         return None
@@ -89,26 +91,24 @@ def step_of(instance: Instance) -> Fraction | None:
 
 
 def _sizes(demand: Demand, npus: int) -> set[Fraction]:
-    """The sizes of the chunks of a demand."""
-    if demand.collective in (CollectiveKind.ALL_TO_ALL, CollectiveKind.ALL_REDUCE):
+    """Return the sizes of the chunks of a demand."""
+    if demand.collective in (Collective.ALL_TO_ALL, Collective.ALL_REDUCE):
         return {demand.size_bytes / len(ranks_of(demand, npus)) / demand.chunks}
     return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}
 
 
 def ranks_of(demand: Demand, npus: int) -> tuple[int, ...]:
-    """Ranks of a demand."""
+    """Return the ranks of a demand."""
     return tuple(range(npus)) if demand.ranks is None else demand.ranks
 
 
 def with_conditions(instance: Instance, text: str) -> Instance:
-    """Add conditions to the collectives of an instance.
+    """Add conditions to the collectives of an instance with an explicit network.
 
     Parameters
     ----------
-    instance : Instance
-        With an explicit network.
     text : str
-        Conditions, separated by semicolons; nothing leaves the instance as it is.
+        Conditions, separated by semicolons; an empty text changes nothing.
 
     Raises
     ------
@@ -132,20 +132,20 @@ def _demand_of(topology: Topology, ranks: dict[str, int], text: str, index: int)
     ends, colon, size = text.rpartition(":")
     holders, arrow, receivers = ends.partition("->")
     if not (colon and arrow):
-        raise InputError(f"{shown(text.strip())}; expected such as '0->1,2: 1 MiB'", place=place)
+        raise InputError(f"{show_value(text.strip())}; expected such as '0->1,2: 1 MiB'", place=place)
     held = _ranks_named(topology, ranks, holders, place)
     if not held:
-        raise InputError(f"nobody holds the chunk {shown(text.strip())}", place=place)
+        raise InputError(f"no node holds the chunk {show_value(text.strip())}", place=place)
     if len(held) > 1:
-        raise InputError(f"{len(held)} nodes hold the chunk {shown(text.strip())}; expected one", place=place)
+        raise InputError(f"{len(held)} nodes hold the chunk {show_value(text.strip())}; expected one", place=place)
     needed = [rank for rank in dict.fromkeys(_ranks_named(topology, ranks, receivers, place)) if rank != held[0]]
     if not needed:
-        raise InputError(f"nobody else needs the chunk {shown(text.strip())}", place=place)
+        raise InputError(f"no other node needs the chunk {show_value(text.strip())}", place=place)
     try:
         size_bytes = Fraction(parse(size.strip(), Quantity.SIZE))
     except InputError as error:
         raise error.at(place=place) from None
-    kind = CollectiveKind.POINT_TO_POINT if len(needed) == 1 else CollectiveKind.BROADCAST
+    kind = Collective.POINT_TO_POINT if len(needed) == 1 else Collective.BROADCAST
     return Demand(kind, size_bytes, ranks=(held[0], *needed))
 
 
@@ -156,7 +156,7 @@ def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: s
             known = topology.node_index.get(name)
             switch = known is not None and topology.nodes[known].kind is NodeKind.SWITCH
             raise InputError(
-                f"{shown(name)} is {'a switch' if switch else 'no node'}; expected a compute node", place=place
+                f"{show_value(name)} is {'a switch' if switch else 'no node'}; expected a compute node", place=place
             )
         found.append(ranks[name])
     return found

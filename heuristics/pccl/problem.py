@@ -12,11 +12,11 @@ import numpy as np
 from ...algorithms.graphs.distances import distances
 from ...algorithms.paths.reservations import NEVER, PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.conditions import conditions
-from ...core.effort import require_schedulable
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.limits import require_schedulable
 from ...core.ragged import offsets
 from ...core.schedule import Chunks, Ints
 from ...core.topology import NodeKind, Topology
@@ -34,11 +34,11 @@ class CommodityGroup:
     Parameters
     ----------
     size : Fraction
-        Bytes of a chunk.
+        Size of a chunk in bytes.
     held, needed : array of int, shape (chunks, holders) and (chunks, receivers)
         Ranks, sorted in every row.
     reduced : bool
-        Whether contributions are summed.
+        Whether contributions of the holders are summed.
     root : array of int, shape (chunks,)
         The rank at which a sum comes together, or that has the data.
     """
@@ -58,16 +58,14 @@ class CommodityGroup:
 
 @dataclass(frozen=True, eq=False)
 class PathProblem:
-    """What is to be scheduled.
+    """Jobs to schedule.
 
     Parameters
     ----------
-    chunks : Chunks
-        All chunks.
     sizes : tuple of Fraction
         Bytes of the different sizes of chunks.
     sums : Jobs
-        From every root to the contributors of its sum: to be scheduled backwards (section 6.4.5).
+        From every root to the contributors of its sum: scheduled backwards (section 6.4.5).
     copies : Jobs
         From every holder or root to the receivers.
     """
@@ -105,7 +103,7 @@ def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
 
 
 def _check(demand: Demand, npus: int, place: str) -> None:
-    """Reject a group of what are no compute nodes."""
+    """Reject a group with nodes that do not compute."""
     for rank in demand.ranks or ():
         if not 0 <= rank < npus:
             raise InputError(f"rank {rank}; expected compute nodes, 0 to {npus - 1}", place=f"{place}.ranks")
@@ -114,10 +112,10 @@ def _check(demand: Demand, npus: int, place: str) -> None:
 def _deliveries(demand: Demand, npus: int) -> int:
     """Count the sends that a demand takes at least: one for every chunk and rank that gives or takes."""
     n, kind = len(ranks_of(demand, npus)), demand.collective
-    everyone = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL)
-    if kind is CollectiveKind.POINT_TO_POINT:
+    everyone = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
+    if kind is Collective.POINT_TO_POINT:
         return demand.chunks
-    parts = 2 * n if kind is CollectiveKind.ALL_REDUCE else n if kind in everyone else 1
+    parts = 2 * n if kind is Collective.ALL_REDUCE else n if kind in everyone else 1
     return parts * (n - 1) * demand.chunks
 
 
@@ -125,12 +123,12 @@ def _parts(demand: Demand, npus: int) -> Iterator[CommodityGroup]:
     """Cut a demand into chunks."""
     ranks = np.array(sorted(ranks_of(demand, npus)), dtype=np.int64)
     n, c = len(ranks), demand.chunks
-    if demand.collective is CollectiveKind.ALL_TO_ALL:
+    if demand.collective is Collective.ALL_TO_ALL:
         source, target = (ranks[index].ravel() for index in np.indices((n, n)))
         chosen = np.repeat(np.flatnonzero(source != target), c)
         source, target = source[chosen, None], target[chosen, None]
         yield CommodityGroup(demand.size_bytes / n / c, source, target, False, source[:, 0])
-    elif demand.collective is CollectiveKind.ALL_REDUCE:
+    elif demand.collective is Collective.ALL_REDUCE:
         everyone = np.tile(ranks, (n * c, 1))
         yield CommodityGroup(demand.size_bytes / n / c, everyone, everyone, True, np.repeat(ranks, c))
     else:
@@ -200,10 +198,8 @@ class TickedNetwork:
 
     Parameters
     ----------
-    net : PathNetwork
-        Its arrays.
     tick_s : Fraction
-        Seconds of a tick.
+        Length of a tick in seconds.
     exact : bool
         Whether all times are whole numbers of ticks; otherwise they are rounded up.
     """
@@ -214,18 +210,18 @@ class TickedNetwork:
 
     @property
     def alike(self) -> bool:
-        """Whether edges are links, all take as long, and no buffer is limited: then steps are ticks (section 6.4.2)."""
+        """True if edges are links with equal times and unlimited buffers: steps are ticks (section 6.4.2)."""
         net = self.net
         single = len(net.link) == len(net.tail) and len(net.units) == 1 and bool((net.room < 0).all())
         return single and len(np.unique(net.window)) == 1 and len(np.unique(net.delay)) == 1
 
     def stepped(self) -> PathNetwork:
-        """The network with steps for ticks."""
+        """Return the network with steps for ticks."""
         ones = np.ones_like(self.net.window)
         return self.net._replace(window=ones, delay=np.ones_like(self.net.delay))
 
-    def reversed(self) -> PathNetwork:
-        """The network with every edge turned around; each keeps its number."""
+    def reverse_edges(self) -> PathNetwork:
+        """Return the network with every edge reversed; each keeps its number."""
         net = self.net
         end = np.repeat(net.part_first[1:], np.diff(net.part_first))
         begin = np.repeat(net.part_first[:-1], np.diff(net.part_first))
@@ -251,24 +247,25 @@ def _by_tail(tail: Ints, nodes: int) -> tuple[Ints, Ints]:
     return np.searchsorted(tail[leaving], np.arange(nodes + 1)).astype(np.int64), leaving.astype(np.int64)
 
 
-def ticked(topology: Topology, sizes: Sequence[Fraction], units: Sequence[int], *, summed: bool) -> TickedNetwork:
+def to_ticked_network(
+    topology: Topology, sizes: Sequence[Fraction], units: Sequence[int], *, summed: bool
+) -> TickedNetwork:
     """Make the arrays of a network.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     sizes : sequence of Fraction
         Bytes of the chunks, each different one once.
     units : sequence of int
-        The same in units.
+        The sizes as multiples of a unit.
     summed : bool
-        Whether sums are sent: these pass through switches that send on only what they have received.
+        Whether sums are sent: these only pass through switches without multicast or with a limited buffer. A sum that
+        reached such a switch twice would be added to the stored one.
     """
     unit_bytes = sizes[0] / units[0]
     room = [_room(topology, node, unit_bytes, max(units)) for node in range(len(topology.nodes))]
     once = np.array([node.kind is NodeKind.SWITCH and not node.multicast for node in topology.nodes])
-    passing = np.array([r == 0 or (summed and bool(o)) for r, o in zip(room, once, strict=True)])
+    passing = np.array([r == 0 or (summed and (r > 0 or bool(o))) for r, o in zip(room, once, strict=True)])
     ways = _ways(topology, passing)
     tick_s, exact = _tick(topology, sizes)
     latency = [ceil(link.latency_s / tick_s) for link in topology.links]
@@ -300,7 +297,7 @@ def ticked(topology: Topology, sizes: Sequence[Fraction], units: Sequence[int], 
 
 
 def _room(topology: Topology, node: int, unit_bytes: Fraction, largest: int) -> int:
-    """Units that a node can hold, -1 without limit; 0 if the largest chunk does not fit."""
+    """Return the units that a node can hold, -1 without limit; 0 if the largest chunk does not fit."""
     limit = topology.nodes[node].buffer_bytes
     if topology.nodes[node].kind is NodeKind.COMPUTE or limit is None:
         return -1
@@ -328,7 +325,7 @@ def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
             if len(same) < ALIKE and (not same or len(way) == len(same[0])):
                 same.append(way)
         elif len(ways) > MAX_WAYS:
-            raise InputError(f"more than {MAX_WAYS:,} ways through switches that cannot store", place="network")
+            raise InputError(f"more than {MAX_WAYS:,} paths through switches that cannot store", place="network")
         elif len(way) < MAX_LINKS:
             passed = {topology.link_ends[way[0]][0], *(topology.link_ends[link][1] for link in way)}
             ways.extend((*way, link) for link in leaving[at] if topology.link_ends[link][1] not in passed)
@@ -336,7 +333,7 @@ def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
 
 
 def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool]:
-    """The largest tick that all times are multiples of; a coarser one where times would be too many ticks."""
+    """Return the largest common divisor of all times; a coarser tick if these are too many ticks."""
     rates = {link.bandwidth_Bps for link in topology.links}
     times = [size / rate for size in sizes for rate in rates]
     times += list({link.latency_s for link in topology.links} - {Fraction(0)})
@@ -347,7 +344,7 @@ def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool
 
 
 def distance_tables(net: PathNetwork, targets: Ints) -> DistanceTables:
-    """The distances of all nodes to the targets; those to others are not looked at.
+    """Return the distances of all nodes to the targets; others are left out.
 
     Raises
     ------

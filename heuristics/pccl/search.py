@@ -29,28 +29,28 @@ from ...algorithms.paths.search import (
 from ...core.budget import Budget
 from ...core.schedule import Ints
 
-#: Jobs that are placed between two looks at the budget.
-_BATCH = 8192
+#: Edges that searches may pass between two looks at the budget: a fraction of a second.
+_EDGES = 2**22
 
 
 @dataclass(eq=False)
 class Stage:
-    """What is to be scheduled, and what is taken already.
+    """Jobs to schedule in one stage, and sends already fixed.
 
     Parameters
     ----------
     net : PathNetwork
-        The network.
+        Network in ticks, or in steps.
     jobs : Jobs
-        What is to be placed.
+        Jobs to place in this stage.
     dist : DistanceTables
-        Distances.
+        Distances of all nodes to targets.
     fixed : tuple of Jobs and SendPool, or None
         Sends of an earlier stage on the same network.
     lower : int
-        Ticks that no schedule undercuts.
+        Lower bound on any schedule in ticks.
     stepped : bool
-        Whether ticks are steps.
+        Whether ticks of the network are steps.
     clock : tuple of int or None
         Of copies in steps, the ticks of the network for which a chunk holds a link, and after which it has arrived.
     """
@@ -75,12 +75,12 @@ class Stage:
 
     @property
     def single(self) -> bool:
-        """Whether every chunk has one target."""
+        """True if every chunk has one target."""
         return len(self.jobs.target) == self.jobs.number
 
     @property
     def plain(self) -> bool:
-        """Whether one search may find all targets of a chunk: no edge shares a link, no switch is limited."""
+        """True if one search may find all targets of a chunk: no edge shares a link, no switch is limited."""
         net = self.net
         return len(net.link) == len(net.tail) and bool(net.branches.all()) and bool((net.room < 0).all())
 
@@ -121,13 +121,18 @@ class Attempt:
     def place(self, order: Ints, *, whole: bool, slack: int, budget: Budget) -> int:
         """Place jobs in an order; give how many there was time for."""
         stage, done = self.stage, 0
+        # A job has one search, or one for each of its targets, and a search may pass every edge.
+        searches = (
+            len(order) if whole else int((stage.jobs.target_first[order + 1] - stage.jobs.target_first[order]).sum())
+        )
+        jobs = max(1, _EDGES * len(order) // max(1, searches * len(stage.net.tail)))
         while done < len(order) and not budget.exhausted:
-            batch = order[: done + _BATCH]
+            batch = order[: done + jobs]
             tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
             done, halt = place_all(*tables, batch, done, whole, slack)
             if halt == SENDS:
                 self.pool = self.pool._replace(
-                    **{name: _doubled(getattr(self.pool, name)) for name in ("edge", "start", "parent")}
+                    **{name: _double_column(getattr(self.pool, name)) for name in ("edge", "start", "parent")}
                 )
             elif halt == INTERVALS:
                 self.widen(2 * max(self.busy.begin.shape[1], self.busy.stay_begin.shape[1]))
@@ -155,29 +160,29 @@ class Attempt:
 
 
 def uses(net: PathNetwork, edges: Ints) -> Ints:
-    """How often every link is used by edges."""
+    """Count the uses of every link by edges."""
     counts = np.bincount(edges, minlength=len(net.tail))
     return np.bincount(net.link, weights=np.repeat(counts, np.diff(net.part_first))).astype(np.int64)
 
 
-def _doubled(column: Ints) -> Ints:
+def _double_column(column: Ints) -> Ints:
     return np.concatenate([column, np.zeros_like(column)])
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an attempt is made.
+    """Settings of an attempt.
 
     Parameters
     ----------
     name : str
-        What the metrics call it.
+        Name of the recipe in metrics.
     order : str
-        ``longest`` or ``random``.
+        Order of the chunks, ``longest`` or ``random``.
     whole : bool
         One search for all targets of a chunk.
     slack : int
-        Edges beyond the shortest way; -1 for any number.
+        Edges beyond the shortest path; -1 for any number.
     """
 
     name: str
@@ -204,15 +209,14 @@ def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt 
 
 
 def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | None:
-    """A grid's pairs along the dimensions, farthest to go first; None on other networks, and for several targets.
+    """Route a grid's pairs along the dimensions, farthest first; None on other networks, or for several targets.
 
-    Its sends start at ticks of the network, so that latency is in them.
+    Its sends start at ticks of the network, so that they include latency.
 
     Parameters
     ----------
     variant : int
-        What decides on the order of the dimensions: 0 the parity of both ends' coordinates, 1 of their numbers, more a
-        coin.
+        Rule for the order of the dimensions: 0 the parity of both ends' coordinates, 1 of their numbers, more a coin.
     """
     net, jobs = stage.net, stage.jobs
     if stage.clock is None or not stage.single or stage.fixed is not None or jobs.release.any():
@@ -237,7 +241,7 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | Non
 
 
 def _copies(jobs: Jobs) -> int:
-    """Whether neighbouring chunks are copies of one pair: then they take both orders in turn."""
+    """Return 2 if neighbouring chunks are copies of one pair, which then use both orders in turn, else 1."""
     same = (jobs.source[1:] == jobs.source[:-1]) & (jobs.target[1:] == jobs.target[:-1])
     return int(bool(same.any()))
 
@@ -251,14 +255,14 @@ _PATIENCE = 500
 
 @dataclass
 class SearchEffort:
-    """How many ways may still be sought.
+    """Remaining number of path searches.
 
     Parameters
     ----------
     left : int
-        Ways; the first attempt of a stage is made whatever is left.
+        Path searches left; the first attempt of a stage is made in any case.
     used : int
-        Ways that have been sought.
+        Path searches that have been made.
     """
 
     left: int
@@ -277,16 +281,16 @@ class StageResult:
     Parameters
     ----------
     pool : SendPool
-        Its sends.
+        Sends of all its jobs.
     ticks : int
-        When the last one has arrived.
+        Tick at which the last one has arrived.
     by : str
-        What has found it.
+        Name of the recipe that found it.
     attempts : int
-        How many have been made.
+        Number of attempts that were made.
     in_ticks : bool
-        Whether the sends, one way for each job after the other, start at ticks of the network although the stage has
-        steps; ``ticks`` are the steps that they take at least.
+        Whether the sends, one path for each job after the other, start at ticks of the network although the stage has
+        steps; ``ticks`` are then a lower bound in steps.
     """
 
     pool: SendPool
@@ -310,7 +314,7 @@ def recipes(stage: Stage, orders: str, restarts: int) -> list[Recipe]:
 
 
 def best_of(stage: Stage, orders: str, restarts: int, steps: SearchEffort, budget: Budget) -> StageResult | None:
-    """The best of the attempts, improved by ruin and recreate; None if the budget ends before there is any."""
+    """Return the best attempt, improved by ruin and recreate; None if the budget ends before there is any."""
     best: StageResult | None = None
     kept: Attempt | None = None
     made = 0
@@ -394,7 +398,7 @@ def _order(stage: Stage, chosen: Ints, finish: Ints, rng: np.random.Generator) -
 
 
 def _make_room(state: Attempt, chosen: Ints) -> None:
-    """Drop the sends in the pool that are no longer in use, and see that the lists of intervals can be cut."""
+    """Drop unused sends of the pool, and make sure that the lists of intervals can be cut."""
     pool = state.pool
     if pool.fill[0] > 3 * len(pool.edge) // 4:
         used = np.repeat(pool.first - np.cumsum(pool.length) + pool.length, pool.length) + np.arange(pool.length.sum())

@@ -18,18 +18,18 @@ from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
 from ...algorithms.schedules.replay import in_order
 from ...core.budget import Budget, Incumbent
-from ...core.effort import require_schedulable
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_schedulable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints, Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .bounds import cheap_bound, fewest_ticks, flow_bound, port_ticks, whole_steps
-from .extract import joined, justified, mirrored, rows_of, schedule_of, ways_of
+from .extract import concatenate_sends, justify_starts, mirror_trees, rows_of, schedule_of, ways_of
 from .method import PcclOptions
-from .others import others
-from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, ticked
+from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, to_ticked_network
+from .quick_methods import other_answers
 from .search import SearchEffort, Stage, StageResult, best_of
 
 #: Chunks times receivers up to which other methods' schedules are tried.
@@ -44,23 +44,23 @@ _CLOSE = 1.001
 
 @dataclass(frozen=True, eq=False)
 class PathSchedule:
-    """A schedule and how it came about.
+    """A schedule and its origin.
 
     Parameters
     ----------
     schedule : Schedule or StepSchedule
-        The schedule, in steps where another method has found it.
+        The schedule, in steps if another method found it.
     seconds : Fraction or None
-        Exactly when its last send ends; None where times were rounded up to ticks, or another method has found it and
-        there is no grid.
+        Exact end of its last send; None if times were rounded up to ticks, or another method found it and there is no
+        grid.
     complete_s : Fraction
-        When its last send ends, in seconds: as it says, or as it is played where another method has found it.
+        End of its last send in seconds: declared, or simulated if another method found it.
     found_by : str
-        What has found it.
+        Recipe or method that found it.
     attempts : int
-        Orders that were tried.
+        Number of orders that were tried.
     steps : int
-        Ways that were sought.
+        Number of path searches that were made.
     """
 
     schedule: Schedule | StepSchedule
@@ -78,7 +78,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         raise Unsupported("the instance has no collective to schedule, and the option conditions none")
     with budget.clock.phase("build"):
         conditions = conditions_of(instance, topology)
-        network = ticked(topology, conditions.sizes, conditions.units, summed=conditions.sums.number > 0)
+        network = to_ticked_network(topology, conditions.sizes, conditions.units, summed=conditions.sums.number > 0)
     with budget.clock.phase("bound"):
         bound = whole_steps(instance, cheap_bound(instance, topology))
         budget.tell_bound(*bound)
@@ -87,7 +87,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         if _meets(own, bound) or _meets(known, bound):
             break
         if step == "others":
-            known = _of_others(conditions, instance, topology, solver, options, budget)
+            known = _best_other_answer(conditions, instance, topology, solver, options, budget)
             continue
         try:
             with budget.clock.phase("search"):
@@ -106,17 +106,17 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
 
 
 def _along_dimensions(topology: Topology, conditions: PathProblem) -> bool:
-    """Whether the search begins with ways along a grid's dimensions, which meet the bound more often than others do."""
+    """Return whether to start with paths along a grid's dimensions, which often meet the bound."""
     copies = conditions.copies
     return not conditions.sums.number and len(copies.target) == copies.number and sides_of(topology) is not None
 
 
 def _meets(found: PathSchedule | None, bound: Bound) -> bool:
-    """Whether nothing can be complete earlier."""
+    """Return whether a schedule meets the bound."""
     return found is not None and (found.seconds or found.complete_s) <= bound[0]
 
 
-def _of_others(
+def _best_other_answer(
     conditions: PathProblem,
     instance: Instance,
     topology: Topology,
@@ -124,13 +124,13 @@ def _of_others(
     options: PcclOptions,
     budget: Budget,
 ) -> PathSchedule | None:
-    """The answer of another method that is complete first; it is told, so that it is not lost."""
+    """Return the earliest answer of other methods, reported to the budget so that it is not lost."""
     receptions = len(conditions.sums.target) + len(conditions.copies.target)
     if options.orders == "paper" or receptions > _MAX_COMPARED:
         return None
     best: PathSchedule | None = None
     with budget.clock.phase("others"):
-        for name, schedule, last in others(instance, topology, solver, budget):
+        for name, schedule, last in other_answers(instance, topology, solver, budget):
             if best is None or last < best.complete_s:
                 best = PathSchedule(schedule, last if instance.timing else None, last, name, 0, 0)
                 budget.tell(Incumbent(float(last), answer=partial(_same, schedule)))
@@ -139,12 +139,11 @@ def _of_others(
 
 
 def _same(schedule: Schedule | StepSchedule) -> Schedule | StepSchedule:
-    """The schedule itself."""
     return schedule
 
 
 def _earlier(topology: Topology, own: PathSchedule | None, known: PathSchedule | None) -> PathSchedule | None:
-    """The schedule that is complete first: the own one, unless another method's is earlier."""
+    """Return the schedule that is complete first; its own one if equal."""
     if own is None or known is None:
         return own or known
     assert isinstance(own.schedule, Schedule)  # noqa: S101 (the search gives no other)
@@ -179,7 +178,7 @@ def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverRes
 def _wants_flow(
     instance: Instance, topology: Topology, options: PcclOptions, bound: Bound, answer: PathSchedule | None
 ) -> bool:
-    """Whether the maximum concurrent flow is to be computed: where pairs exchange data and the bound is not met."""
+    """Return whether to compute the maximum concurrent flow: pairs exchange data, and the bound is not met."""
     if options.bound == "cut" or (answer is not None and answer.seconds == bound[0]):
         return False
     if options.bound == "auto" and answer is not None and answer.complete_s <= _CLOSE * bound[0]:
@@ -213,7 +212,7 @@ def _schedule_conditions(
     sums = conditions.sums
     alone = not (sums.number and copies.number)
     if sums.number:
-        backwards = TickedNetwork(net, ticked.tick_s, ticked.exact).reversed()
+        backwards = TickedNetwork(net, ticked.tick_s, ticked.exact).reverse_edges()
         stage = _stage(topology, backwards, sums, None, fewest_ticks(ticked, bound) if alone else 0, stepped=stepped)
         if not alone:
             steps = SearchEffort(options.steps // 2)
@@ -221,13 +220,12 @@ def _schedule_conditions(
         if best is None:
             return None
         found.append(best)
-        pool, complete = mirrored(net, sums, best.pool, best.ticks)
+        pool, complete = mirror_trees(net, sums, best.pool, best.ticks)
         fixed = sums, pool
-        copies = _released(copies, sums, complete, best.ticks, early=bool((net.room < 0).all()))
+        copies = _release_after_sums(copies, sums, complete)
         steps = SearchEffort(max(options.steps - steps.used, 1), steps.used)
     if copies.number:
-        earlier = fixed if net.room.max(initial=-1) < 0 else None
-        stage = _stage(topology, net, copies, earlier, fewest_ticks(ticked, bound), stepped=stepped)
+        stage = _stage(topology, net, copies, fixed, fewest_ticks(ticked, bound), stepped=stepped)
         if stepped:
             stage.clock = int(ticked.net.window.flat[0]), int(ticked.net.delay.flat[0])
         best = best_of(stage, options.orders, options.restarts, steps, budget)
@@ -264,16 +262,11 @@ def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
     require_schedulable(least)
 
 
-def _released(copies: Jobs, sums: Jobs, complete: Ints, ticks: int, *, early: bool) -> Jobs:
-    """Copies with the tick at which their sums are complete; with limited buffers, they wait for all sums."""
-    release = copies.release.copy()
-    if early:
-        when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max(initial=0))) + 1, dtype=np.int64)
-        when[sums.chunk] = complete
-        release = when[copies.chunk]
-    else:
-        release[:] = ticks
-    return copies._replace(release=release)
+def _release_after_sums(copies: Jobs, sums: Jobs, complete: Ints) -> Jobs:
+    """Return copies released at the tick at which their sums are complete."""
+    when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max(initial=0))) + 1, dtype=np.int64)
+    when[sums.chunk] = complete
+    return copies._replace(release=when[copies.chunk])
 
 
 def _schedule(
@@ -296,11 +289,11 @@ def _schedule(
         )
     if copies.number:
         parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
-    rows = joined(parts)
+    rows = concatenate_sends(parts)
     units = np.array(conditions.units, dtype=np.int64)
     sizes = np.searchsorted(units, chunks.units)
     limited = bool((net.room >= 0).any())
-    start = rows.start if limited else justified(net, rows, sizes, len(chunks))
+    start = rows.start if limited else justify_starts(net, rows, sizes, len(chunks))
     delay = net.delay[sizes[rows.chunk], rows.edge]
     last = int((start + delay).max(initial=0))
     schedule = schedule_of(sha256, chunks, net, rows, start, delay, ticked.tick_s)

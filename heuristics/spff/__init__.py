@@ -1,4 +1,4 @@
-"""Shortest path first: every chunk goes the shortest way, and of those that wait the one nearest to its goal first.
+"""Shortest path first: chunks follow shortest paths, and those nearest to their goal go first.
 
 TE-CCL (section 4.2) compares its rounds with such a schedule of an earlier work and gives no more than the name. This
 is a reading of it: time is cut into rounds; in each one every link carries as many chunks as its bandwidth is larger

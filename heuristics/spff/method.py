@@ -14,11 +14,12 @@ from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule, supports_copies
 from ...algorithms.schedules.problem import fewest_sends, group_problems
 from ...core.budget import Budget
-from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.limits import require_schedulable
+from ...core.method import Kind, Method
+from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.topology import Topology

@@ -1,4 +1,4 @@
-"""Proved bounds: what must enter a rank, or a set of ranks, over links that a chunk takes up for whole ticks.
+"""Proved bounds on data into a rank or a set of ranks, over links busy for whole ticks.
 
 Without switches every bound is one in ticks that the verifier recomputes: a rank or a set
 (:class:`~cwb.core.bounds.EpochCut`), or for an all-reduce all ranks (:class:`~cwb.core.bounds.EpochPartition`). The
@@ -21,7 +21,7 @@ from ...algorithms.graphs.maxflow import Unreachable, worst_cut
 from ...algorithms.graphs.network import Network, edges_by, exact_array
 from ...algorithms.matching.network import RankNetwork
 from ...core.bounds import Certificate, EpochCut, EpochPartition
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
@@ -36,16 +36,16 @@ _MAX_CUT = 512
 
 
 def entry_ticks(releases: Sequence[Ints], ticks: Ints, need: int) -> int:
-    """Ticks by which so many chunks can have come over links, the n-th of each not before its n-th release.
+    """Return the ticks by which so many chunks can have arrived over links.
+
+    The n-th chunk of a link starts not before its n-th release.
 
     Parameters
     ----------
     releases : sequence of array of int
         For every link the instants from which on one more chunk can start, in order.
     ticks : array of int
-        What a chunk takes up of each link.
-    need : int
-        Number of chunks.
+        Ticks for which a chunk occupies each link.
     """
     arrivals: list[Ints] = []
     for release, tick in zip(releases, ticks.tolist(), strict=True):
@@ -54,14 +54,14 @@ def entry_ticks(releases: Sequence[Ints], ticks: Ints, need: int) -> int:
         arrivals.append(starts + tick)
     every = np.concatenate(arrivals) if arrivals else np.empty(0, dtype=np.int64)
     if len(every) < need:
-        raise InputError("no link brings what a rank needs", place="network.links")
+        raise InputError("no link delivers data that a rank needs", place="network.links")
     return int(np.partition(every, need - 1)[need - 1]) if need else 0
 
 
 def slot_ticks(ticks: Ints, need: int) -> int:
     """Fewest ticks in which links that a chunk takes up for ``ticks`` each can bring so many chunks."""
     if not len(ticks):
-        raise InputError("no link brings what a rank needs", place="network.links")
+        raise InputError("no link delivers data that a rank needs", place="network.links")
     if not ticks.all():
         return 0  # some take less than a tick
     low, high = 0, need * int(ticks.min())
@@ -78,16 +78,16 @@ def half_ticks(arcs: RankNetwork, members: Bools, chunks: int) -> int:
 
 
 def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
-    """The best bound on a collective and its certificate.
+    """Return the best bound on a collective and its certificate.
 
     Parameters
     ----------
     instance : Instance
         The problem, with its timing.
     arcs : RankNetwork
-        The links as arcs; of networks with switches they are not looked at.
+        The links as arcs; ignored for networks with switches.
     members : array of bool, shape (ranks,)
-        The process group.
+        Whether each rank is in the process group.
     """
     topology, demand, timing = instance.network, instance.demand, instance.timing
     assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (posed)
@@ -100,19 +100,19 @@ def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
         return ceil(seconds / timing.epoch_s) * timing.epoch_s, proof  # schedules end at whole ticks
     chunks = demand.chunks
     found: list[tuple[int, Certificate]] = []
-    if demand.collective is CollectiveKind.ALL_REDUCE:
+    if demand.collective is Collective.ALL_REDUCE:
         need = 2 * (int(members.sum()) - 1) * int(members.sum()) * chunks
         singles = tuple((node,) for node in range(len(topology.nodes)))
         found.append((slot_ticks(arcs.least, need), EpochPartition(singles)))
         need = int(members.sum()) * chunks
     else:
         need = (int(members.sum()) - 1) * chunks
-    if demand.collective is not CollectiveKind.REDUCE_SCATTER:
-        most, sums = longest(chunks * int(members.sum())), demand.collective is CollectiveKind.ALL_REDUCE
+    if demand.collective is not Collective.REDUCE_SCATTER:
+        most, sums = longest(chunks * int(members.sum())), demand.collective is Collective.ALL_REDUCE
         found += _entering(topology, arcs, members, chunks, need, most, sums)
-    if demand.collective is not CollectiveKind.ALL_GATHER:
+    if demand.collective is not Collective.ALL_GATHER:
         found += _leaving(arcs, members, need)
-    if demand.collective is not CollectiveKind.ALL_REDUCE and not arcs.equal:
+    if demand.collective is not Collective.ALL_REDUCE and not arcs.has_equal_arcs:
         found += _worst_set(topology, arcs, members, chunks, demand.collective)
     ticks, certificate = max(found, key=itemgetter(0))
     return ticks * timing.epoch_s, certificate
@@ -121,7 +121,7 @@ def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
 def _entering(
     topology: Topology, arcs: RankNetwork, members: Bools, chunks: int, need: int, most: int, sums: bool
 ) -> list[tuple[int, Certificate]]:
-    """What enters one rank; of those that need the most time, also with the distances that chunks come from."""
+    """Return bounds on data into one rank; for the slowest ranks, also with distances of chunks."""
     into = arcs.incoming
     slots = _slots(arcs.least[into.arc], into.first, members, need)
     found: list[tuple[int, Certificate]] = []
@@ -157,7 +157,7 @@ def _slots(ticks: Ints, first: Ints, members: Bools, need: int) -> dict[int, int
 
 
 def _leaving(arcs: RankNetwork, members: Bools, need: int) -> list[tuple[int, Certificate]]:
-    """What leaves one rank: parts of all sums but its own, or of all."""
+    """Return bounds on data out of one rank: parts of all sums but its own, or of all."""
     first, order = edges_by(arcs.tail, arcs.ranks)
     slots = _slots(arcs.least[order], first, members, need)
     rank = max(slots, key=lambda r: slots[r])
@@ -165,12 +165,12 @@ def _leaving(arcs: RankNetwork, members: Bools, need: int) -> list[tuple[int, Ce
 
 
 def _worst_set(
-    topology: Topology, arcs: RankNetwork, members: Bools, chunks: int, kind: CollectiveKind
+    topology: Topology, arcs: RankNetwork, members: Bools, chunks: int, kind: Collective
 ) -> list[tuple[int, Certificate]]:
-    """The set of ranks that is served worst for its bandwidth, in whole chunks; for sums, the one that sends worst."""
+    """Return the bound of the worst set of ranks in whole chunks; for sums, the worst sender."""
     if arcs.ranks > _MAX_CUT:
         return []
-    sums = kind is CollectiveKind.REDUCE_SCATTER
+    sums = kind is Collective.REDUCE_SCATTER
     tail, head = (arcs.head, arcs.tail) if sums else (arcs.tail, arcs.head)
     side = _bottleneck(arcs.ranks, tail, head, [Fraction(1, t) for t in arcs.ticks.tolist()], members)
     if side is None:
@@ -183,9 +183,9 @@ def _worst_set(
 
 
 def _bottleneck(nodes: int, tail: Ints, head: Ints, rates: Sequence[Fraction], members: Bools) -> Bools | None:
-    """The set of nodes with the worst ratio of chunks outside to rate into it."""
+    """Return the set of nodes with the worst ratio of chunks outside to rate into it."""
     scale = int(np.lcm.reduce([rate.denominator for rate in rates], dtype=object))
-    graph = Network.merged(nodes, tail, head, exact_array(int(rate * scale) for rate in rates))
+    graph = Network.from_parallel_edges(nodes, tail, head, exact_array(int(rate * scale) for rate in rates))
     try:
         return worst_cut(graph, members.astype(np.int64), np.flatnonzero(members).astype(np.int64)).side
     except Unreachable:
@@ -193,7 +193,7 @@ def _bottleneck(nodes: int, tail: Ints, head: Ints, rates: Sequence[Fraction], m
 
 
 def _seconds(instance: Instance, topology: Topology, members: Bools) -> tuple[Fraction, Certificate]:
-    """Bytes over bandwidth, for single ranks and for the worst set."""
+    """Return the bound of bytes over bandwidth, for single ranks and for the worst set."""
     found: list[Bound] = [best_bound(instance)]
     assert instance.demand is not None  # noqa: S101 (the caller has looked)
     if len(topology.nodes) <= _MAX_CUT:
@@ -201,7 +201,7 @@ def _seconds(instance: Instance, topology: Topology, members: Bools) -> tuple[Fr
         chosen = np.zeros(len(topology.nodes), dtype=np.bool_)
         chosen[np.array(topology.rank_nodes)[members]] = True
         rates = [link.bandwidth_Bps for link in topology.links]
-        into = instance.demand.collective is not CollectiveKind.REDUCE_SCATTER
+        into = instance.demand.collective is not Collective.REDUCE_SCATTER
         tail, head = (ends[:, 0], ends[:, 1]) if into else (ends[:, 1], ends[:, 0])
         side = _bottleneck(len(topology.nodes), tail.copy(), head.copy(), rates, chosen)
         if side is not None:

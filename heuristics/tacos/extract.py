@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algorithms.matching.network import RankNetwork
-from ...algorithms.matching.stepped import TransferRows
-from ...core.collective import CollectiveKind
+from ...algorithms.matching.step_matching import TransferRows
+from ...core.collective import Collective
 from ...core.instance import Instance
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
@@ -20,16 +20,16 @@ from .method import chunk_bytes
 
 @dataclass(frozen=True, eq=False)
 class ArcTransfers:
-    """Transfers over arcs of the network, as they are done.
+    """Transfers over arcs of the network.
 
     Parameters
     ----------
     arcs : RankNetwork
-        What ``arc`` numbers.
+        Network whose arcs ``arc`` numbers.
     arc, chunk, start : array of int
-        Of every transfer; starts in ticks.
+        Columns of the transfers; starts in ticks.
     adds : array of bool
-        Whether the receiver adds.
+        Whether the receiver adds the data.
     """
 
     arcs: RankNetwork
@@ -40,8 +40,8 @@ class ArcTransfers:
 
 
 def all_gathered(arcs: RankNetwork, rows: TransferRows, members: Bools, begin: int = 0) -> ArcTransfers:
-    """An all-gather that begins at a tick, without transfers to ranks that neither need a chunk nor send it on."""
-    keep = _needed(arcs, rows, members)
+    """Return an all-gather from a tick on, without transfers to ranks that neither need nor forward them."""
+    keep = _needed_transfers(arcs, rows, members)
     arc, chunk, start = _wide(rows.arc[keep]), _wide(rows.chunk[keep]), rows.start[keep] + begin
     return ArcTransfers(arcs, arc, chunk, start, np.zeros(len(arc), dtype=np.bool_))
 
@@ -49,8 +49,8 @@ def all_gathered(arcs: RankNetwork, rows: TransferRows, members: Bools, begin: i
 def reduce_scattered(
     arcs: RankNetwork, turned: RankNetwork, rows: TransferRows, members: Bools, ticks: int
 ) -> ArcTransfers:
-    """The reduce-scatter that an all-gather over the arcs turned around is backwards: it takes so many ticks too."""
-    keep = _needed(turned, rows, members)
+    """Return the reduce-scatter that reverses an all-gather over reversed arcs, in as many ticks."""
+    keep = _needed_transfers(turned, rows, members)
     arc, chunk = _wide(rows.arc[keep]), _wide(rows.chunk[keep])
     start = ticks - rows.start[keep] - turned.ticks[arc]
     return ArcTransfers(arcs, arc, chunk, start, np.ones(len(arc), dtype=np.bool_))
@@ -60,7 +60,7 @@ def _wide(column: NDArray[Any]) -> Ints:
     return np.asarray(column, dtype=np.int64)
 
 
-def _needed(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
+def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
     """Positions of the transfers that bring a chunk to a member, or to where it is sent on to one."""
     if members.all():
         return np.arange(len(rows.arc))
@@ -76,7 +76,10 @@ def _needed(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
 
 
 def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransfers]) -> Schedule:
-    """A schedule of transfers, for an instance with a timing; chunk ``i c + j`` is chunk j of the i-th rank."""
+    """Return a schedule of transfers for an instance with a timing.
+
+    Chunk ``i c + j`` is chunk j of the i-th rank.
+    """
     demand, timing, topology = instance.demand, instance.timing, instance.network
     assert demand is not None and timing is not None  # noqa: S101 (posed)
     node = np.array(getattr(topology, "rank_nodes", ()), dtype=np.int64)
@@ -111,7 +114,7 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
 
 
 def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
-    """The number of links of every transfer, and all links one after the other."""
+    """Return the number of links of every transfer, and all links concatenated."""
     hops = np.array([len(path) for path in arcs.paths], dtype=np.int64)
     first = np.cumsum(hops) - hops
     flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
@@ -128,7 +131,7 @@ def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:
         np.ones(n * c, dtype=np.int64),
         chunk_bytes(demand, instance.npus),
         (*((rank,) for rank in ranks), tuple(sorted(ranks))),
-        own if kind is CollectiveKind.ALL_GATHER else everyone,
-        own if kind is CollectiveKind.REDUCE_SCATTER else everyone,
-        np.full(n * c, kind is not CollectiveKind.ALL_GATHER),
+        own if kind is Collective.ALL_GATHER else everyone,
+        own if kind is Collective.REDUCE_SCATTER else everyone,
+        np.full(n * c, kind is not Collective.ALL_GATHER),
     )

@@ -11,16 +11,17 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ...core.collective import CollectiveKind, Demand
-from ...core.described import Metric
+from ...core.collective import Collective, Demand
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
 
-COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 
 #: Ticks that all chunks one after the other may take over a link; beyond it ticks are made longer and times rounded up.
 MAX_TICKS = 2**44
@@ -62,31 +63,37 @@ class TacosOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
     if not instance.network.links:
-        return "the network has no links"
+        return Refusal("network", "the network has no links")
     if instance.demand is None:
-        return "the instance has no collective to schedule"
+        return Refusal("collective", "the instance has no collective to schedule")
     if instance.also:
-        return "several collectives at once; expected one"
+        return Refusal("collective", "several collectives at once; expected one")
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
-        return f"it counts time as circuits do, not as {instance.timing.semantics.value}"
+        return Refusal("timing", f"its time model is that of circuits, not {instance.timing.semantics.value}")
     return _fault(instance.demand, instance.npus)
 
 
-def _fault(demand: Demand, npus: int) -> str | None:
+def _fault(demand: Demand, npus: int) -> Refusal | None:
     if demand.collective not in COLLECTIVES:
-        return f"it does not define {demand.collective.value}, but {', '.join(kind.value for kind in COLLECTIVES)}"
+        return Refusal(
+            "collective",
+            f"it does not define {demand.collective.name}, but {', '.join(kind.name for kind in COLLECTIVES)}",
+        )
     if (npus if demand.ranks is None else len(demand.ranks)) < 2:
-        return "a collective needs at least two ranks"
-    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+        return Refusal("ranks", "a collective needs at least two ranks")
+    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
 
 def pose(instance: Instance, options: TacosOptions) -> Instance:
-    """The instance with its chunks, and the timing of circuits in ticks that divide all times (``Method.pose``)."""
+    """Return the instance with chunks, and the timing of circuits in ticks (``Method.pose``).
+
+    Ticks divide all times.
+    """
     demand, topology = instance.demand, instance.network
     if demand is None or not isinstance(topology, Topology):
         return instance
@@ -102,7 +109,7 @@ def chunk_bytes(demand: Demand, npus: int) -> Fraction:
 
 
 def count_of(demand: Demand, npus: int) -> int:
-    """Number of chunks of all ranks."""
+    """Return the number of chunks of all ranks."""
     return (npus if demand.ranks is None else len(demand.ranks)) * demand.chunks
 
 
@@ -112,10 +119,10 @@ def longest(count: int) -> int:
 
 
 def tick(topology: Topology, demand: Demand) -> Fraction:
-    """The longest tick that all transfers over links are multiples of; longer, and then inexact, if that is very short.
+    """Return the longest tick that divides all transfer times; a longer, inexact one if that is very short.
 
-    Over switches latencies and times on the wire are multiples of it. Links that are too slow for any schedule that is
-    worth a look (:func:`patience`) have no say.
+    Over switches, latencies and times on the wire are multiples of it. Links that are too slow for any useful schedule
+    (:func:`patience`) are ignored.
     """
     size = chunk_bytes(demand, len(topology.ranks))
     worth = patience(topology, demand)
@@ -131,10 +138,10 @@ def tick(topology: Topology, demand: Demand) -> Fraction:
 
 
 def patience(topology: Topology, demand: Demand) -> Fraction | None:
-    """Time of a schedule over the fastest links alone: no shortest schedule uses a link on which a chunk takes longer.
+    """Return the time of a schedule over the fastest links: slower links are never useful.
 
     The fastest links that connect the group bring every chunk to everybody, one transfer after the other, and for an
-    all-reduce as many add it up before.
+    all-reduce as many add it up before. No shortest schedule uses a link on which a chunk takes longer.
 
     Returns
     -------
@@ -165,7 +172,7 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
         return None
     slowest = times[bisect_left(range(len(times)), True, key=connected)]
     hops = len(topology.nodes) - 1 if topology.switches else 1
-    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     return passes * count_of(demand, npus) * (npus - 1) * hops * slowest
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
-from ...algorithms.matching.network import RankNetwork, reaches_all, restricted
-from ...algorithms.matching.stepped import TransferRows, gather_in_steps, room_for
+from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members
+from ...algorithms.matching.step_matching import TransferRows, gather_in_steps, room_for
 from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
 from .stream import stream_of
@@ -33,15 +33,15 @@ class SynthesizedGather:
     Parameters
     ----------
     arcs : RankNetwork
-        What the rows' arcs are the numbers of.
+        Network whose arcs the rows number.
     rows : TransferRows
         Transfers, with starts in ticks.
     ticks : int
-        When the last chunk arrives.
+        Tick at which the last chunk arrives.
     engine : str
-        What made it.
+        Name of the engine that made it.
     attempts : int
-        Attempts that were made in all.
+        Total number of attempts that were made.
     """
 
     arcs: RankNetwork
@@ -74,15 +74,15 @@ def gather(
     owner : array of int, shape (chunks,)
         The rank that has each chunk.
     members : array of bool, shape (ranks,)
-        The process group.
+        Whether each rank is in the process group.
     bound : int
-        Ticks that no schedule undercuts; a schedule of so many ends the search.
+        Lower bound in ticks; a schedule that meets it ends the search.
     budget : Budget
-        Asked before every attempt but the first one; gives the seed.
+        Checked before every attempt but the first one; gives the seed.
     variant : str
-        ``paper`` or ``portfolio``.
+        Search to run, ``paper`` or ``portfolio``.
     restarts : int
-        Number of attempts.
+        Number of attempts to make.
 
     Returns
     -------
@@ -110,42 +110,42 @@ def gather(
 def _attempts(
     networks: list[tuple[str, RankNetwork]], owner: Ints, members: Bools, bound: int, seed: int, variant: str
 ) -> Iterator[tuple[RankNetwork, str, Engine]]:
-    """Attempts without end, those first that are the most likely to meet the bound soon."""
+    """Yield attempts without end, those most likely to meet the bound first."""
     if not networks:
         return
     forms: list[tuple[str, RankNetwork]] = []
     for name, arcs in networks:
         if not members.all() and reaches_all(arcs, members, through_members=True):
-            forms.append((name, restricted(arcs, members)))
+            forms.append((name, restrict_to_members(arcs, members)))
         forms.append((name, arcs))
     if variant == "paper":
         for turn in count():
             name, arcs = forms[turn % len(forms)]
-            yield arcs, f"paper {name}", _in_turns(arcs, owner, members, _mixed(seed, turn))
-    if all(arcs.equal for _, arcs in forms):
+            yield arcs, f"paper {name}", _turn_engine(arcs, owner, members, _mix_seed(seed, turn))
+    if all(arcs.has_equal_arcs for _, arcs in forms):
         if members.all() and len(forms) == 1:
-            yield forms[0][1], "steps, as they come", _as_they_come(forms[0][1], owner, _mixed(seed, 0))
+            yield forms[0][1], "steps, as they come", _stream_engine(forms[0][1], owner, _mix_seed(seed, 0))
         for turn in count():
             name, arcs = forms[turn // (2 * _RANDOM_FIRST) % len(forms)]
             how = ANY if turn < _RANDOM_FIRST else RAREST if len(owner) <= _RAREST_UP_TO else RARE_OF_64
             word = ("any", "rarest", "rare of 64")[how]
-            yield arcs, f"steps, {word}", _in_steps(arcs, owner, members, how, _mixed(seed, turn))
+            yield arcs, f"steps, {word}", _step_engine(arcs, owner, members, how, _mix_seed(seed, turn))
     rules = list(product((RAREST, ANY), (True, False), (PREFER, INSIST, IGNORE)))
     for turn in count():
         for (how, deadline, groups), (name, arcs) in product(rules, forms):
             if (groups != IGNORE and arcs.tables.islands == 0) or (deadline and not arcs.alone):
                 continue
-            rule = ChoiceRule(how, groups, deadline, True, _mixed(seed, turn))
+            rule = ChoiceRule(how, groups, deadline, True, _mix_seed(seed, turn))
             words = ("no islands", "new to islands first", "new to islands alone")[groups]
-            yield arcs, f"events, {name}, {words}", _by_events(arcs, owner, members, rule, bound)
+            yield arcs, f"events, {name}, {words}", _event_engine(arcs, owner, members, rule, bound)
 
 
-def _mixed(seed: int, turn: int) -> int:
-    """Make one seed of two."""
+def _mix_seed(seed: int, turn: int) -> int:
+    """Combine two seeds into one."""
     return (seed * 1_000_003 + turn) & 0x7FFFFFFF
 
 
-def _in_steps(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed: int) -> Engine:
+def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed: int) -> Engine:
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
@@ -156,7 +156,7 @@ def _in_steps(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed: in
     return run
 
 
-def _as_they_come(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
+def _stream_engine(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
@@ -173,9 +173,9 @@ def _as_they_come(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
     return run
 
 
-def _in_turns(arcs: RankNetwork, owner: Ints, members: Bools, seed: int) -> Engine:
+def _turn_engine(arcs: RankNetwork, owner: Ints, members: Bools, seed: int) -> Engine:
     return lambda limit, rows: match_in_turns(arcs.tables, owner, members, seed, limit, rows)
 
 
-def _by_events(arcs: RankNetwork, owner: Ints, members: Bools, rule: ChoiceRule, bound: int) -> Engine:
+def _event_engine(arcs: RankNetwork, owner: Ints, members: Bools, rule: ChoiceRule, bound: int) -> Engine:
     return lambda limit, rows: gather_by_events(arcs.tables, owner, members, rule, bound, limit, rows)

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.matching.events import ChoiceRule, gather_by_events, match_in_turns
-from ...algorithms.matching.network import RankNetwork, arcs_of, most_unwound, reaches_all, reversed_arcs
-from ...algorithms.matching.stepped import gather_in_steps, room_for
-from ...algorithms.matching.trees import Cayley, grow, opposite, overlapped, recognize
+from ...algorithms.matching.network import RankNetwork, arcs_of, largest_unwound_degree, reaches_all, reversed_arcs
+from ...algorithms.matching.step_matching import gather_in_steps, room_for
+from ...algorithms.matching.trees import Cayley, grow, opposite, overlap_all_reduce, recognize
 from ...core.answers import Answer
 from ...core.bounds import Certificate
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.effort import require_schedulable
+from ...core.collective import Collective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_schedulable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Bools, Ints
 from ...core.solver import Solver
-from ...core.streamed import StreamedSteps
+from ...core.streamed_steps import StreamedSteps
 from ...core.topology import Topology
-from ...core.translated import TranslatedTrees
+from ...core.translated_trees import TranslatedTrees
 from ...core.trees import TreeKind
 from .bounds import bound_of, half_ticks
 from .extract import ArcTransfers, all_gathered, reduce_scattered, schedule
@@ -53,33 +53,33 @@ _DEPTHS = (0.2, 0.5, 1.0)
 
 #: Which way trees go for a collective.
 _TREES = {
-    CollectiveKind.ALL_GATHER: TreeKind.OUT,
-    CollectiveKind.REDUCE_SCATTER: TreeKind.IN,
-    CollectiveKind.ALL_REDUCE: TreeKind.BOTH,
+    Collective.ALL_GATHER: TreeKind.OUT,
+    Collective.REDUCE_SCATTER: TreeKind.IN,
+    Collective.ALL_REDUCE: TreeKind.BOTH,
 }
 
 
 @dataclass(frozen=True, eq=False)
 class SynthesisTask:
-    """What is to be done, in ticks.
+    """A synthesis problem in ticks.
 
     Parameters
     ----------
     instance : Instance
-        The problem as posed.
+        The problem in its posed form.
     ranks : tuple of int
         The process group in its order.
     owner : array of int, shape (chunks,)
-        Rank of every chunk.
+        Rank that owns every chunk.
     members : array of bool, shape (ranks of the network,)
-        The process group.
+        Whether each rank is in the process group.
     bound : int
-        Ticks that no schedule on the grid undercuts.
+        Lower bound on schedules on the grid, in ticks.
     """
 
     instance: Instance
     topology: Topology
-    kind: CollectiveKind
+    kind: Collective
     chunks: int
     ranks: tuple[int, ...]
     owner: Ints
@@ -171,20 +171,20 @@ def warm_up() -> None:
     list(stream_of(arcs, two, 0)())
     match_in_turns(arcs.tables, two, everyone, 0, 9, rows)
     gather_by_events(arcs.tables, two, everyone, ChoiceRule(0, 0, True, True, 0), 1, 9, rows)
-    overlapped(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
+    overlap_all_reduce(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
     grow(Cayley((2,), np.array([[1, 0]]), np.array([[1, 0]])), 1, 0)
 
 
 def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthesis | None:
-    """One tree for all ranks, where the network looks the same from each and the answer is wanted like this."""
-    passes = 2 if task.kind is CollectiveKind.ALL_REDUCE else 1
+    """Return one tree for all ranks, if the network is vertex-transitive and such an answer is wanted."""
+    passes = 2 if task.kind is Collective.ALL_REDUCE else 1
     sends = passes * len(task.owner) * (len(task.ranks) - 1)
     wanted = options.answer == "trees" or (options.answer == "auto" and sends > SENDS_UNASKED)
     if not wanted or options.variant == "paper" or not task.members.all():
         return None
     cayley = recognize(task.topology)
-    if cayley is not None and task.kind is not CollectiveKind.ALL_GATHER:
-        cayley = _turned(cayley, both=task.kind is CollectiveKind.ALL_REDUCE)
+    if cayley is not None and task.kind is not Collective.ALL_GATHER:
+        cayley = _reverse_cayley(cayley, both=task.kind is Collective.ALL_REDUCE)
     if cayley is None:
         if options.answer == "trees":
             raise Unsupported("answer=trees: the network does not look the same from every rank")
@@ -209,7 +209,7 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
 
 
 def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> bool:
-    """Whether sends are made step by step and not kept: where that is asked for, or there are too many, and no tree."""
+    """Return whether sends are streamed and not kept: on request, or if too many without a tree."""
     if options.answer in ("schedule", "trees") or options.variant == "paper":
         return False
     fits = can_stream(plain, len(task.topology.links), task.members, task.kind)
@@ -224,7 +224,7 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
 
 
 def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
-    """Sends step by step; of an all-reduce those of the gather, over the opposite links and backwards before."""
+    """Stream sends step by step; an all-reduce first reverses its gather over opposite links."""
     made = streamed_gather(plain, task.owner, task.kind, budget)
     if made is None:
         return None
@@ -234,15 +234,15 @@ def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesi
     return Synthesis(answer, answer.steps * _step_ticks(task), metrics)
 
 
-def _turned(cayley: Cayley, *, both: bool) -> Cayley | None:
-    """Turn all links around, for a reduce-scatter; None if both ways are needed and are not the same."""
+def _reverse_cayley(cayley: Cayley, *, both: bool) -> Cayley | None:
+    """Reverse all links, for a reduce-scatter; None if both directions are needed and differ."""
     if both and set(cayley.after[:, 0].tolist()) != set(cayley.before[:, 0].tolist()):
         return None
     return Cayley(cayley.sizes, cayley.before, cayley.after)
 
 
 def _step_ticks(task: SynthesisTask) -> int:
-    """Ticks of a step on a network of equal links."""
+    """Return the ticks of a step on a network of equal links."""
     link, demand = task.topology.links[0], task.instance.demand
     assert demand is not None  # noqa: S101 (posed)
     return int(-(-(link.latency_s + chunk_bytes(demand, task.instance.npus) / link.bandwidth_Bps) // task.tick_s))
@@ -251,19 +251,19 @@ def _step_ticks(task: SynthesisTask) -> int:
 def _sends(
     task: SynthesisTask, plain: RankNetwork, size: Fraction, budget: Budget, options: TacosOptions
 ) -> Synthesis | None:
-    """Every send, by the portfolio."""
+    """Return every send, found by the portfolio."""
     sends = len(task.owner) * (len(task.members) - 1)
     if sends > 4 * MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {4 * MAX_SENDS:,}")
     if sends <= MAX_SENDS:
-        require_schedulable(sends * (2 if task.kind is CollectiveKind.ALL_REDUCE else 1))
+        require_schedulable(sends * (2 if task.kind is Collective.ALL_REDUCE else 1))
     networks = _networks(task, plain, size, options)
     halves: list[SynthesizedGather] = []
     parts: list[ArcTransfers] = []
     begin = 0
-    both = task.kind is CollectiveKind.ALL_REDUCE
+    both = task.kind is Collective.ALL_REDUCE
     for adds in (True, False):
-        if task.kind is (CollectiveKind.ALL_GATHER if adds else CollectiveKind.REDUCE_SCATTER):
+        if task.kind is (Collective.ALL_GATHER if adds else Collective.REDUCE_SCATTER):
             continue
         turned = [(name, reversed_arcs(arcs) if adds else arcs) for name, arcs in networks]
         bound = half_ticks(reversed_arcs(plain) if adds else plain, task.members, task.chunks) if both else task.bound
@@ -299,10 +299,10 @@ def _sends(
 def _networks(
     task: SynthesisTask, plain: RankNetwork, size: Fraction, options: TacosOptions
 ) -> list[tuple[str, RankNetwork]]:
-    """The forms of the network: links, or ports and switches unwound."""
+    """Return the forms of the network: links, or ports and unwound switches."""
     if not task.topology.switches:
         return [("links", plain)]
-    most = most_unwound(task.topology)
+    most = largest_unwound_degree(task.topology)
     if options.unwind is not None:
         if options.unwind > most:
             raise InputError(f"{options.unwind}; expected at most {most} on this network", place="unwind")
@@ -318,7 +318,7 @@ def _networks(
         for d in degrees
     ]
     if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in found):
-        raise Unsupported(f"not every rank can be reached where switches are {found[0][0]}; expected unwind=0")
+        raise Unsupported(f"some ranks cannot be reached if switches are {found[0][0]}; expected unwind=0")
     return found
 
 
@@ -335,7 +335,9 @@ def _both_at_once(
     for turn in range(min(options.restarts, 2 * len(_DEPTHS))):
         if budget.exhausted or ticks <= task.bound:
             break
-        plan = overlapped(plain, back, task.owner, task.members, _DEPTHS[turn % len(_DEPTHS)], budget.seed + turn)
+        plan = overlap_all_reduce(
+            plain, back, task.owner, task.members, _DEPTHS[turn % len(_DEPTHS)], budget.seed + turn
+        )
         if plan.ticks < ticks:
             best, ticks = plan, plan.ticks
     if best is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...algorithms.matching.network import RankNetwork, reversed_arcs
-from ...algorithms.matching.streamed import GatherStream, bytes_of
+from ...algorithms.matching.streamed_gather import GatherStream, bytes_of
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.effort import require_streamable
+from ...core.collective import Collective
+from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
-from ...core.streamed import Digest
+from ...core.streamed_steps import Digest
 
 #: Chunks of all ranks up to which several words are looked at for a chunk that no other neighbour has.
 _FEW_CHUNKS = 4096
@@ -21,16 +21,16 @@ _TOLD = 50
 
 @dataclass(frozen=True, eq=False)
 class StreamedGather:
-    """An all-gather that has been made once.
+    """An all-gather that has been made once, and can be repeated.
 
     Parameters
     ----------
     stream : GatherStream
-        Makes it again.
+        Generator that makes it again.
     steps, sends : int
-        Their number.
+        Number of its steps and sends.
     digest : str
-        Of all sends.
+        Digest of all its sends.
     """
 
     stream: GatherStream
@@ -44,10 +44,10 @@ def stream_of(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
     return GatherStream(arcs.incoming, len(arcs.tail), owner, 4 if len(owner) <= _FEW_CHUNKS else 1, seed)
 
 
-def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: CollectiveKind) -> bool:
-    """Whether all ranks take part over equal links; for an all-reduce, with as many back as there."""
-    fits = bool(members.all()) and len(arcs.tail) == links and arcs.equal
-    if not fits or kind is not CollectiveKind.ALL_REDUCE:
+def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) -> bool:
+    """Return whether all ranks take part over equal links; for an all-reduce, with equal reverse links."""
+    fits = bool(members.all()) and len(arcs.tail) == links and arcs.has_equal_arcs
+    if not fits or kind is not Collective.ALL_REDUCE:
         return fits
     ends = (arcs.tail, arcs.head), (arcs.head, arcs.tail)
     there, back = ((a * arcs.ranks + b) for a, b in ends)
@@ -56,7 +56,7 @@ def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: CollectiveKi
     return bool((there == back).all())
 
 
-def streamed_gather(arcs: RankNetwork, owner: Ints, kind: CollectiveKind, budget: Budget) -> StreamedGather | None:
+def streamed_gather(arcs: RankNetwork, owner: Ints, kind: Collective, budget: Budget) -> StreamedGather | None:
     """Make all steps once and count them; None if not every rank gets everything, or the budget ends before.
 
     Raises
@@ -66,7 +66,7 @@ def streamed_gather(arcs: RankNetwork, owner: Ints, kind: CollectiveKind, budget
     """
     sends = len(owner) * (arcs.ranks - 1)
     require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
-    stream = stream_of(reversed_arcs(arcs) if kind is CollectiveKind.REDUCE_SCATTER else arcs, owner, budget.seed)
+    stream = stream_of(reversed_arcs(arcs) if kind is Collective.REDUCE_SCATTER else arcs, owner, budget.seed)
     digest, steps, made = Digest(), 0, 0
     for number, block in enumerate(stream()):
         digest.add(block)

@@ -15,44 +15,45 @@ from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.compose import concatenate, merge
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems, supports_groups
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.errors import InputError, Unsupported
+from ...core.collective import Collective
+from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.method import Kind, Method
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.solver import Solver
 from .moves import Moves
 
 #: Collectives that follow from an all-gather, and from a broadcast.
-GATHERS = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
-SPREADS = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+GATHERS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
+SPREADS = (Collective.BROADCAST, Collective.REDUCE)
 
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Where each part of the data is at the start and at the end; ``n`` stands for everybody.
+    """Positions of each part of the data at the start and at the end; ``n`` stands for everybody.
 
     Parameters
     ----------
     held_by, needed_by : array of int, shape (parts,)
         Positions in the group. A part that is needed where it is held does not exist.
     part_bytes : Fraction
-        Size of a part.
+        Size of a part in bytes.
     """
 
     held_by: Ints
     needed_by: Ints
     part_bytes: Fraction
 
-    def swapped(self) -> Ends:
-        """The ends of the collective that runs backwards."""
+    def swap(self) -> Ends:
+        """Return the ends of the reversed collective."""
         return Ends(self.needed_by, self.held_by, self.part_bytes)
 
 
 class Direction(Enum):
-    """How moves become sends."""
+    """Conversion of moves to sends."""
 
     COPY = "copy"
     COPY_BACKWARDS = "copy backwards"
@@ -93,28 +94,28 @@ def define(
     name: str,
     summary: str,
     paper: str,
-    collectives: tuple[CollectiveKind, ...],
+    collectives: tuple[Collective, ...],
     algorithm: Callable[[GroupProblem, Any], Algorithm],
     options: type[Strict] = NoOptions,
-    fits: Callable[[GroupProblem], str | None] | None = None,
+    fits: Callable[[GroupProblem], Refusal | None] | None = None,
 ) -> Method:
     """Make a method.
 
     Parameters
     ----------
     name, summary, paper : str
-        See :class:`~cwb.core.method.Method`.
-    collectives : tuple of CollectiveKind
-        What the algorithm defines.
+        As of :class:`~cwb.core.method.Method`, which shows them.
+    collectives : tuple of Collective
+        Collectives that the algorithm defines.
     algorithm : callable
-        ``algorithm(problem, options) -> Algorithm``.
+        A function ``algorithm(problem, options) -> Algorithm``.
     options : type of Strict
-        What can be chosen.
+        Class of the method's options.
     fits : callable or None
-        ``fits(problem) -> str | None``: the reason why the network or the group does not fit.
+        ``fits(problem) -> Refusal | None``: the refusal if the network or the group does not fit.
     """
 
-    def supports(instance: Instance) -> str | None:
+    def supports(instance: Instance) -> Refusal | None:
         return supports_groups(instance, collectives, fits)
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
@@ -150,14 +151,14 @@ def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:
     Unsupported
         If the algorithm does not define the collective, or the schedule would be too large.
     """
-    by_trees = problem.collective is CollectiveKind.ALL_REDUCE and algorithm.all_gather is None
+    by_trees = problem.collective is Collective.ALL_REDUCE and algorithm.all_gather is None
     check_size(fewest_sends(problem, parts=1 if by_trees else None))
     schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 
 
 def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, Ends, Direction]]:
-    """What makes up the collective: moves, ends in the direction of the moves, and which way they are taken."""
+    """Return the phases of the collective: moves, ends in the direction of the moves, and direction."""
     n, part, whole = problem.n, problem.part_bytes, problem.demand.size_bytes
     mirror = algorithm.mirror or algorithm
     copy, reduce = Direction.COPY, Direction.REDUCE_BACKWARDS
@@ -165,31 +166,31 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
     gathered, spread = Ends(each, np.full(n, n), part), Ends(root, root + n, whole)
     done: list[tuple[Moves, Ends, Direction]] = []
     match problem.collective:
-        case CollectiveKind.ALL_GATHER if algorithm.all_gather:
+        case Collective.ALL_GATHER if algorithm.all_gather:
             done = [(algorithm.all_gather(), gathered, copy)]
-        case CollectiveKind.REDUCE_SCATTER if mirror.all_gather:
+        case Collective.REDUCE_SCATTER if mirror.all_gather:
             done = [(mirror.all_gather(), gathered, reduce)]
-        case CollectiveKind.ALL_REDUCE if algorithm.all_gather and mirror.all_gather:
+        case Collective.ALL_REDUCE if algorithm.all_gather and mirror.all_gather:
             gather = algorithm.all_gather()
             back = gather if mirror is algorithm else mirror.all_gather()
             done = [(back, gathered, reduce), (gather, gathered, copy)]
-        case CollectiveKind.ALL_REDUCE if algorithm.tree_all_reduce:
+        case Collective.ALL_REDUCE if algorithm.tree_all_reduce:
             roots, tree = algorithm.tree_all_reduce()
             ends = Ends(roots, np.full_like(roots, n), whole / len(roots))
             done = [(tree, ends, reduce), (tree, ends, copy)]
-        case CollectiveKind.BROADCAST if algorithm.broadcast:
+        case Collective.BROADCAST if algorithm.broadcast:
             done = [(algorithm.broadcast(), spread, copy)]
-        case CollectiveKind.REDUCE if mirror.broadcast:
+        case Collective.REDUCE if mirror.broadcast:
             done = [(mirror.broadcast(), spread, reduce)]
-        case CollectiveKind.ALL_TO_ALL if algorithm.all_to_all:
+        case Collective.ALL_TO_ALL if algorithm.all_to_all:
             pair = np.arange(n * n)
             done = [(algorithm.all_to_all(), Ends(pair // n, pair % n, part), copy)]
-        case CollectiveKind.GATHER if algorithm.gather:
+        case Collective.GATHER if algorithm.gather:
             done = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), copy)]
-        case CollectiveKind.SCATTER if algorithm.gather:
+        case Collective.SCATTER if algorithm.gather:
             done = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), Direction.COPY_BACKWARDS)]
         case _:
-            raise Unsupported(f"the algorithm does not define {problem.collective.value}")
+            raise Unsupported(f"the algorithm does not define {problem.collective.name}")
     return done
 
 
@@ -210,7 +211,7 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     check_size(len(moves) * problem.demand.chunks)
     moves = moves.cut(problem.demand.chunks)
     if direction is not Direction.COPY:
-        moves, ends = moves.backwards(), ends.swapped()
+        moves, ends = moves.backwards(), ends.swap()
     if (np.diff(moves.step) < 0).any():
         moves = moves.take(np.argsort(moves.step, kind="stable"))
     exists = ends.held_by != ends.needed_by

@@ -24,16 +24,17 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
 from .algorithm import GATHERS, SPREADS, Algorithm, define
-from .moves import Moves, exchanges, joined
+from .moves import Moves, concatenate_moves, exchanges
 
 
 def direct(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """The primitives for a group."""
+    """Return the primitives for a group."""
     del options
     n = problem.n
     return Algorithm(
@@ -46,13 +47,13 @@ def direct(problem: GroupProblem, options: NoOptions) -> Algorithm:
 
 
 def _pairs(n: int) -> tuple[Ints, Ints]:
-    """Positions and distances of all pairs, by distance."""
+    """Return positions and distances of all pairs, by distance."""
     distance, position = np.divmod(np.arange(n, n * n), n)
     return position, distance
 
 
 def direct_all_gather(n: int, direction: int) -> Moves:
-    """Send one's part to those at distance 1, 2, ... in the given direction; one step, n (n - 1) sends."""
+    """Send each part to distances 1, 2, ... in the given direction; one step, n (n - 1) sends."""
     position, distance = _pairs(n)
     return Moves(position, position, (position + direction * distance) % n, np.zeros_like(position))
 
@@ -80,7 +81,7 @@ DIRECT = define(
     name="direct",
     summary="everybody sends to everybody at once, over shortest paths",
     paper="Chan et al., Collective communication: theory, practice, and experience, 2007",
-    collectives=(*GATHERS, CollectiveKind.ALL_TO_ALL, *SPREADS, CollectiveKind.GATHER, CollectiveKind.SCATTER),
+    collectives=(*GATHERS, Collective.ALL_TO_ALL, *SPREADS, Collective.GATHER, Collective.SCATTER),
     algorithm=direct,
 )
 
@@ -94,20 +95,23 @@ class HalvingOptions(Strict):
     )
 
 
-def fits_power_of_two(problem: GroupProblem) -> str | None:
+def fits_power_of_two(problem: GroupProblem) -> Refusal | None:
     """Insist on a power of two."""
     n = problem.n
-    return None if n & (n - 1) == 0 else f"{n} ranks are no power of two"
+    return None if n & (n - 1) == 0 else Refusal("network", f"{n} ranks are not a power of two")
 
 
 def halving_doubling(problem: GroupProblem, options: HalvingOptions) -> Algorithm:
-    """The primitives for a group."""
+    """Return the primitives for a group."""
     near_first = options.order == "near-first"
     return Algorithm(all_gather=lambda: doubling(problem.n, near_first=near_first))
 
 
 def doubling(n: int, *, near_first: bool) -> Moves:
-    """Exchange with the partner in every bit, half of the data in the last step; log2(n) steps, n (n - 1) sends."""
+    """Exchange with the partner in every bit; log2(n) steps, n (n - 1) sends.
+
+    The last step exchanges half of the data.
+    """
     bits = range(n.bit_length() - 1)
     position = np.arange(n)
     return exchanges([position ^ (1 << bit) for bit in (reversed(bits) if near_first else bits)])
@@ -125,7 +129,7 @@ RHD = define(
 
 
 def bruck(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """The primitives for a group."""
+    """Return the primitives for a group."""
     del options
     n = problem.n
     return Algorithm(all_gather=lambda: bruck_all_gather(n), all_to_all=lambda: bruck_all_to_all(n))
@@ -138,7 +142,7 @@ def bruck_all_gather(n: int) -> Moves:
         distance = 1 << step
         offset, position = np.divmod(np.arange(n * min(distance, n - distance)), n)
         steps.append(Moves((position + offset) % n, position, (position - distance) % n, np.full_like(position, step)))
-    return joined(steps)
+    return concatenate_moves(steps)
 
 
 def bruck_all_to_all(n: int) -> Moves:
@@ -153,13 +157,13 @@ def bruck_all_to_all(n: int) -> Moves:
         here = (start + distance % bit) % n
         block = start * n + (start + distance) % n
         steps.append(Moves(block, here, (here + bit) % n, np.full_like(here, step)))
-    return joined(steps)
+    return concatenate_moves(steps)
 
 
 BRUCK = define(
     name="bruck",
     summary="log2(n) steps for any number of ranks",
     paper="Bruck et al., Efficient algorithms for all-to-all communications in multiport message-passing systems, 1997",
-    collectives=(*GATHERS, CollectiveKind.ALL_TO_ALL),
+    collectives=(*GATHERS, Collective.ALL_TO_ALL),
     algorithm=bruck,
 )

@@ -1,4 +1,4 @@
-"""Which networks are grids, and cycles through all ranks of a group, over neighbours where there are any."""
+"""Recognition of grids, and cycles through all ranks of a group, over neighbours if possible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Lattice:
 
     @property
     def is_torus(self) -> bool:
-        """Whether all lines are closed."""
+        """True if all lines are closed."""
         return all(self.closed)
 
     def coordinate(self, dimension: int) -> Ints:
@@ -78,7 +78,7 @@ def _candidates(n: int, stride: int, near: set[int]) -> Iterator[Lattice]:
 
 
 def _count(n: int, lattice: Lattice) -> int:
-    """Number of directed links of a grid."""
+    """Return the number of directed links of a grid."""
     return sum(
         2 * n if closed and size > 2 else 2 * (n - n // size)
         for size, closed in zip(lattice.sizes, lattice.closed, strict=True)
@@ -86,7 +86,7 @@ def _count(n: int, lattice: Lattice) -> int:
 
 
 def _edges(n: int, lattice: Lattice) -> Ints:
-    """Links of a grid, as source * n + target."""
+    """Return the links of a grid, as source * n + target."""
     node = np.arange(n)
     edges: list[Ints] = []
     for d, size in enumerate(lattice.sizes):
@@ -101,7 +101,7 @@ def _edges(n: int, lattice: Lattice) -> Ints:
 
 
 def snake(lattice: Lattice) -> list[int] | None:
-    """A Hamiltonian cycle of a grid, or None if this simple construction has none.
+    """Return a Hamiltonian cycle of a grid, or None if this simple construction has none.
 
     Back and forth through the dimensions (a reflected Gray code) ends above its start, so that it closes if the
     slowest dimension is a ring of even size. A grid with a line of even size and another one goes out along the first
@@ -109,7 +109,7 @@ def snake(lattice: Lattice) -> list[int] | None:
     """
     for top, size in enumerate(lattice.sizes):
         if size % 2 == 0 and lattice.closed[top]:
-            return _reflected(lattice, [d for d in range(len(lattice.sizes)) if d != top] + [top])
+            return _reflected_path(lattice, [d for d in range(len(lattice.sizes)) if d != top] + [top])
     if len(lattice.sizes) == 1:
         return list(range(lattice.sizes[0])) if lattice.closed[0] else None
     for top, size in enumerate(lattice.sizes):
@@ -122,7 +122,7 @@ def snake(lattice: Lattice) -> list[int] | None:
     return None
 
 
-def _reflected(lattice: Lattice, order: list[int]) -> list[int]:
+def _reflected_path(lattice: Lattice, order: list[int]) -> list[int]:
     """Walk the grid back and forth; the last dimension of the order is the slowest."""
     path = [0]
     for d in order:
@@ -134,16 +134,19 @@ def _reflected(lattice: Lattice, order: list[int]) -> list[int]:
 
 
 def neighbours(problem: GroupProblem) -> list[set[int]]:
-    """The positions that every position reaches over one link or through switches alone."""
+    """Return the positions that every position reaches over one link or through switches alone."""
     topology = problem.topology
     onward: list[list[int]] = [[] for _ in topology.nodes]
     for source, target in topology.link_ends:
         onward[source].append(target)
     position = {int(node): index for index, node in enumerate(problem.nodes)}
-    return [_reached(topology, onward, int(node), position) - {index} for index, node in enumerate(problem.nodes)]
+    return [
+        _reachable_positions(topology, onward, int(node), position) - {index}
+        for index, node in enumerate(problem.nodes)
+    ]
 
 
-def _reached(topology: Topology, onward: list[list[int]], start: int, position: dict[int, int]) -> set[int]:
+def _reachable_positions(topology: Topology, onward: list[list[int]], start: int, position: dict[int, int]) -> set[int]:
     seen, stack, positions = {start}, [start], set[int]()
     while stack:
         for node in onward[stack.pop()]:
@@ -158,7 +161,7 @@ def _reached(topology: Topology, onward: list[list[int]], start: int, position: 
 
 
 def is_cycle(order: list[int], near: list[set[int]]) -> bool:
-    """Whether each position of a closed order has the next one as its neighbour."""
+    """Return whether each position of a closed order has the next one as its neighbour."""
     return all(after in near[before] for before, after in zip(order, [*order[1:], order[0]], strict=True))
 
 
@@ -202,10 +205,10 @@ def _search(near: list[set[int]]) -> list[int] | None:
 
 
 def _by_degree(near: list[set[int]], node: int, used: set[int]) -> list[int]:
-    """Unused neighbours, the one with the fewest unused neighbours last; ties by position."""
+    """Return unused neighbours, the one with the fewest unused neighbours last; ties by position."""
     return sorted(near[node] - used, key=lambda other: (-len(near[other] - used), -other))
 
 
 def both_ways(order: list[int], near: list[set[int]]) -> bool:
-    """Whether a cycle can be run the other way round over neighbours, if it can this way."""
+    """Return whether a cycle over neighbours can be reversed over neighbours."""
     return is_cycle(order[::-1], near) or not is_cycle(order, near)

@@ -53,29 +53,29 @@ class Moves:
         return replace(self, source=self.target, target=self.source, step=int(self.step.max()) - self.step)
 
     def take(self, index: Ints) -> Moves:
-        """The moves in the order of the index."""
+        """Return the moves in the order of the index."""
         return replace(
             self, block=self.block[index], source=self.source[index], target=self.target[index], step=self.step[index]
         )
 
-    def relabelled(self, position: Ints) -> Moves:
+    def relabel_positions(self, position: Ints) -> Moves:
         """Let ``position[i]`` play the part of position i; the blocks stay as they are."""
         return replace(self, source=position[self.source], target=position[self.target])
 
-    def renamed(self, position: Ints) -> Moves:
-        """The same in an all-gather, whose parts are named after those who have them."""
+    def rename_blocks(self, position: Ints) -> Moves:
+        """Renumber an all-gather, whose parts are named after their owners."""
         part, piece = np.divmod(self.block, self.slices)
-        return replace(self.relabelled(position), block=position[part] * self.slices + piece)
+        return replace(self.relabel_positions(position), block=position[part] * self.slices + piece)
 
-    def renamed_pairs(self, position: Ints) -> Moves:
-        """The same in an all-to-all, whose parts are named after both ends."""
+    def rename_pairs(self, position: Ints) -> Moves:
+        """Renumber an all-to-all, whose parts are named after both ends."""
         n = len(position)
         part, piece = np.divmod(self.block, self.slices)
         pair = position[part // n] * n + position[part % n]
-        return replace(self.relabelled(position), block=pair * self.slices + piece)
+        return replace(self.relabel_positions(position), block=pair * self.slices + piece)
 
 
-def joined(several: Sequence[Moves]) -> Moves:
+def concatenate_moves(several: Sequence[Moves]) -> Moves:
     """Put moves of the same blocks into one table."""
     if len(several) == 1:
         return several[0]
@@ -88,7 +88,7 @@ def joined(several: Sequence[Moves]) -> Moves:
     )
 
 
-def together(several: Sequence[Moves]) -> Moves:
+def run_side_by_side(several: Sequence[Moves]) -> Moves:
     """Run algorithms side by side, each on its own equal share of every part."""
     shares, slices = len(several), several[0].slices
     shifted: list[Moves] = []
@@ -96,7 +96,7 @@ def together(several: Sequence[Moves]) -> Moves:
         part, piece = np.divmod(moves.block, slices)
         block = (part * shares + share) * slices + piece
         shifted.append(replace(moves, block=block, slices=slices * shares))
-    return joined(shifted)
+    return concatenate_moves(shifted)
 
 
 def negabinary(step: int) -> int:
@@ -105,7 +105,7 @@ def negabinary(step: int) -> int:
 
 
 def exchanges(partner: Sequence[Ints]) -> Moves:
-    """All-gather by pairwise exchange: in step s, every position sends all it has to ``partner[s]`` of it.
+    """Return an all-gather by pairwise exchange: in step s, positions send all they have to ``partner[s]``.
 
     Recursive doubling and Swing differ in the partners alone. The partners must be such that nobody receives a block
     twice.
@@ -116,4 +116,4 @@ def exchanges(partner: Sequence[Ints]) -> Moves:
         source, block = np.nonzero(held)
         steps.append(Moves(block, source, peer[source], np.full_like(source, step)))
         held = held | held[peer]
-    return joined(steps)
+    return concatenate_moves(steps)

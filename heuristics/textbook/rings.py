@@ -21,32 +21,32 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
 from ...core.schedule import Ints
 from .algorithm import GATHERS, SPREADS, Algorithm, define
 from .lattice import both_ways, find_cycle, neighbours
-from .moves import Moves, joined, together
+from .moves import Moves, concatenate_moves, run_side_by_side
 
 
 def one_way(n: int, direction: int = 1) -> Moves:
-    """All-gather: every part goes all the way around; n - 1 steps of n sends (dissertation, section 2.3.2)."""
+    """Return an all-gather once around: n - 1 steps of n sends (dissertation, section 2.3.2)."""
     step, position = np.divmod(np.arange(n * (n - 1)), n)
     return Moves((position - direction * step) % n, position, (position + direction) % n, step)
 
 
 def two_way(n: int) -> Moves:
-    """All-gather: one half of every part goes around the one way, the other half the other way; n - 1 steps."""
-    return together([one_way(n, 1), one_way(n, -1)])
+    """Return an all-gather with one half of every part each way around; n - 1 steps."""
+    return run_side_by_side([one_way(n, 1), one_way(n, -1)])
 
 
 def breadth_first(n: int) -> Moves:
-    """All-gather: every part goes both ways, half around; floor(n / 2) steps, each link equally busy over all.
+    """Return an all-gather with every part going half around both ways; floor(n / 2) steps.
 
-    Where n is even, the position opposite gets one half of the part from either side. Source: Zhao et al., "Efficient
-    Direct-Connect Topologies for Collective Communications", appendix F.1: half the latency of the ring at the same
-    bandwidth.
+    Links are equally busy over all. If n is even, the position opposite gets one half of the part from either side.
+    Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", appendix F.1: half the
+    latency of the ring at the same bandwidth.
     """
     full = (n - 1) // 2
     slices = 1 if n % 2 else 2
@@ -62,23 +62,23 @@ def breadth_first(n: int) -> Moves:
             Moves(((position - way * full) % n) * 2 + j, position, (position + way) % n, np.full(n, full), 2)
             for j, way in enumerate((1, -1))
         ]
-    return joined(parts)
+    return concatenate_moves(parts)
 
 
 def chain(n: int, *, both: bool) -> Moves:
-    """Broadcast from position 0 along the ring, n - 2 + c steps; with ``both``, half of the data each way."""
+    """Broadcast from position 0 along the ring, n - 2 + c steps; with ``both``, half each way."""
     step = np.arange(n - 1)
     zero = np.zeros_like(step)
     forth = Moves(zero, step, step + 1, step, stride=1)
     back = Moves(zero, -step % n, -(step + 1) % n, step, stride=1)
-    return together([forth, back]) if both else forth
+    return run_side_by_side([forth, back]) if both else forth
 
 
 def all_to_all(n: int, *, both: bool) -> Moves:
-    """All-to-all, from neighbour to neighbour: every part travels d hops in d steps.
+    """Return an all-to-all from neighbour to neighbour: every part travels d hops in d steps.
 
     One way, n - 1 steps and n^2 (n - 1) / 2 sends. With ``both``, every part goes the shorter way, floor(n / 2)
-    steps; where n is even and a part has to get to the opposite side, one half of it goes each way.
+    steps; if n is even, a part for the opposite side goes half each way.
     """
     slices = 2 if both and n % 2 == 0 else 1
     parts: list[Moves] = []
@@ -90,7 +90,7 @@ def all_to_all(n: int, *, both: bool) -> Moves:
             block = (start * n + (start + distance) % n) * slices + j
             here = (start + way * step) % n
             parts.append(Moves(block, here, (here + way) % n, step, slices))
-    return joined(parts)
+    return concatenate_moves(parts)
 
 
 class RingOptions(Strict):
@@ -108,7 +108,7 @@ class RingOptions(Strict):
 
 
 def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
-    """The primitives for a group; reductions run backwards around the ring turned around, and so the same way.
+    """Return the primitives for a group; reductions run backwards around the reversed ring, and so the same way.
 
     Raises
     ------
@@ -119,18 +119,18 @@ def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
     order = find_cycle(problem, near) if options.order is None else given_order(problem, options.order)
     both = both_ways(order, near) if options.ways == "auto" else options.ways == "two-way"
     cycle = np.array(order, dtype=np.int64)
-    forth = around(cycle, both=both)
-    back = around(np.roll(cycle[::-1], 1), both=both)
+    forth = ring_algorithm(cycle, both=both)
+    back = ring_algorithm(np.roll(cycle[::-1], 1), both=both)
     return replace(forth, mirror=back)
 
 
-def around(cycle: Ints, *, both: bool) -> Algorithm:
-    """The primitives on a cycle, which begins with position 0."""
+def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
+    """Return the primitives on a cycle that begins with position 0."""
     n = len(cycle)
     return Algorithm(
-        all_gather=lambda: (two_way(n) if both else one_way(n)).renamed(cycle),
-        broadcast=lambda: chain(n, both=both).relabelled(cycle),
-        all_to_all=lambda: all_to_all(n, both=both).renamed_pairs(cycle),
+        all_gather=lambda: (two_way(n) if both else one_way(n)).rename_blocks(cycle),
+        broadcast=lambda: chain(n, both=both).relabel_positions(cycle),
+        all_to_all=lambda: all_to_all(n, both=both).rename_pairs(cycle),
     )
 
 
@@ -148,7 +148,7 @@ RING = define(
     name="ring",
     summary="around a cycle through all ranks, half of the data each way",
     paper="Patarasuk, Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009",
-    collectives=(*GATHERS, CollectiveKind.ALL_TO_ALL, *SPREADS),
+    collectives=(*GATHERS, Collective.ALL_TO_ALL, *SPREADS),
     algorithm=ring,
     options=RingOptions,
 )
@@ -170,7 +170,7 @@ class ShiftedRingOptions(Strict):
 
 
 def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorithm:
-    """The primitives for a group.
+    """Return the primitives for a group.
 
     Raises
     ------
@@ -187,13 +187,13 @@ def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorith
     moves = breadth_first if options.variant == "bfb" else two_way
 
     def gather() -> Moves:
-        return together([moves(n).renamed(np.arange(n) * stride % n) for stride in strides])
+        return run_side_by_side([moves(n).rename_blocks(np.arange(n) * stride % n) for stride in strides])
 
     return Algorithm(all_gather=gather)
 
 
 def strides_over_neighbours(problem: GroupProblem) -> list[int]:
-    """The strides of all rings over neighbours."""
+    """Return the strides of all rings over neighbours."""
     n, near = problem.n, neighbours(problem)
     strides = [
         a
@@ -201,9 +201,7 @@ def strides_over_neighbours(problem: GroupProblem) -> list[int]:
         if gcd(a, n) == 1 and all((i + a) % n in near[i] and (i - a) % n in near[i] for i in range(n))
     ]
     if not strides:
-        raise Unsupported(
-            f"shifted-ring: no stride leads around all {n} ranks over neighbours: give -O strides=[1,...]"
-        )
+        raise Unsupported(f"shifted-ring: no stride visits all {n} ranks over neighbours: give -O strides=[1,...]")
     return strides
 
 

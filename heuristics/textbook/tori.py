@@ -24,26 +24,29 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
 from .algorithm import GATHERS, Algorithm, define
 from .lattice import Lattice, find_lattice
-from .moves import Moves, exchanges, joined, negabinary, together
+from .moves import Moves, concatenate_moves, exchanges, negabinary, run_side_by_side
 
 
-def fits_torus(problem: GroupProblem) -> str | None:
+def fits_torus(problem: GroupProblem) -> Refusal | None:
     """Insist on all ranks of a torus, in order."""
     lattice = find_lattice(problem.topology)
     if lattice is None or not lattice.is_torus:
-        return "the network is no torus numbered along one dimension after the other, such as torus(4,4)"
+        return Refusal(
+            "network", "the network is not a torus numbered along one dimension after another, such as torus(4,4)"
+        )
     if problem.ranks != tuple(range(len(problem.topology.ranks))):
-        return "it needs all ranks of the torus, in order"
+        return Refusal("ranks", "it needs all ranks of the torus, in order")
     return None
 
 
 def torus_of(problem: GroupProblem) -> Lattice:
-    """The torus of a problem that :func:`fits_torus` has nothing against."""
+    """Return the torus of a problem that :func:`fits_torus` accepts."""
     lattice = find_lattice(problem.topology)
     assert lattice is not None  # noqa: S101 (fits has been asked)
     return lattice
@@ -61,14 +64,14 @@ class TorusRingsOptions(Strict):
 
 
 def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
-    """The primitives for a torus."""
+    """Return the primitives for a torus."""
     torus = torus_of(problem)
     dimensions = range(len(torus.sizes))
     orders = [[*dimensions[d:], *dimensions[:d]] for d in dimensions] if options.rotate else [list(dimensions)]
     ways = (1, -1) if options.ways == "two-way" else (1,)
 
     def gather(direction: int) -> Moves:
-        return together([gather_along(torus, order, direction * way) for way in ways for order in orders])
+        return run_side_by_side([gather_along(torus, order, direction * way) for way in ways for order in orders])
 
     return Algorithm(all_gather=lambda: gather(1), mirror=Algorithm(all_gather=lambda: gather(-1)))
 
@@ -94,7 +97,7 @@ def gather_along(torus: Lattice, order: Sequence[int], way: int) -> Moves:
             step += 1
         own = own - here * stride
         gathered = (gathered[:, None] + np.arange(size)[None, :] * stride).ravel()
-    return joined(lines)
+    return concatenate_moves(lines)
 
 
 TORUS_RINGS = define(
@@ -108,25 +111,31 @@ TORUS_RINGS = define(
 )
 
 
-def fits_swing(problem: GroupProblem) -> str | None:
+def fits_swing(problem: GroupProblem) -> Refusal | None:
     """Insist on all ranks of a torus with sizes that are powers of two."""
     if (reason := fits_torus(problem)) is not None:
         return reason
     torus = torus_of(problem)
-    return f"a size of {torus} is no power of two" if any(size & (size - 1) for size in torus.sizes) else None
+    return (
+        Refusal("network", f"a size of {torus} is not a power of two")
+        if any(size & (size - 1) for size in torus.sizes)
+        else None
+    )
 
 
 def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """The primitives for a torus."""
+    """Return the primitives for a torus."""
     del options
     torus = torus_of(problem)
     variants = [(first, mirror) for mirror in (1, -1) for first in range(len(torus.sizes))]
     # The partners of a reduce-scatter, the last one first; log2(n) steps, n (n - 1) sends.
-    return Algorithm(all_gather=lambda: together([exchanges(partners(torus, *variant)[::-1]) for variant in variants]))
+    return Algorithm(
+        all_gather=lambda: run_side_by_side([exchanges(partners(torus, *variant)[::-1]) for variant in variants])
+    )
 
 
 def partners(torus: Lattice, first: int, mirror: int) -> list[Ints]:
-    """The partner of every node in each step of a reduce-scatter that begins in the dimension ``first``."""
+    """Return the partner of every node in each step of a reduce-scatter from the dimension ``first`` on."""
     dimensions = len(torus.sizes)
     node = np.arange(int(np.prod(torus.sizes)))
     left = [size.bit_length() - 1 for size in torus.sizes]

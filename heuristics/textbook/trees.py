@@ -22,30 +22,30 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
 from .algorithm import SPREADS, Algorithm, define
-from .moves import Moves, joined
+from .moves import Moves, concatenate_moves
 
 
 def double_binary_tree(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """The primitives for a group."""
+    """Return the primitives for a group."""
     del options
     n = problem.n
     return Algorithm(
-        broadcast=lambda: down(two_trees_from_root(n), slices=2),
-        tree_all_reduce=lambda: (roots(two_trees(n)), down(two_trees(n), slices=1)),
+        broadcast=lambda: send_down_trees(two_trees_from_root(n), slices=2),
+        tree_all_reduce=lambda: (roots(two_trees(n)), send_down_trees(two_trees(n), slices=1)),
     )
 
 
 def roots(trees: Sequence[Sequence[int]]) -> Ints:
-    """The root of each tree."""
+    """Return the root of each tree."""
     return np.array([parent.index(-1) for parent in trees], dtype=np.int64)
 
 
-def down(trees: Sequence[Sequence[int]], slices: int) -> Moves:
+def send_down_trees(trees: Sequence[Sequence[int]], slices: int) -> Moves:
     """Send block t down tree t; 2 (n - 1) sends for every chunk."""
     starts = start_steps(trees)
     rows = [
@@ -62,7 +62,10 @@ def down(trees: Sequence[Sequence[int]], slices: int) -> Moves:
 
 
 def in_order_tree(n: int) -> list[int]:
-    """The parent of every node of a tree on 0, ..., n - 1, or -1; odd nodes are leaves, the root 0 has one child."""
+    """Return the parents, or -1, of a tree on 0, ..., n - 1 with odd leaves.
+
+    The root 0 has one child.
+    """
     parent = [-1] * n
     for node in range(1, n):
         bit = node & -node
@@ -94,10 +97,10 @@ def two_trees_from_root(n: int) -> tuple[list[int], list[int]]:
 
 
 def start_steps(trees: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The step in which every node of both trees is sent the first chunk; the next chunks follow every second step.
+    """Return the step of the first chunk to every node of both trees; others follow every second step.
 
-    Every node is sent to by at most two parents, and sends to at most two children: the edges have a colouring in two
-    colours, such that no node sends, or is sent to, twice in one colour. Even steps belong to the one colour, odd
+    Every node receives from at most two parents, and sends to at most two children: the edges have a colouring in two
+    colours, such that no node sends, or receives, twice in one colour. Even steps belong to the one colour, odd
     steps to the other one.
     """
     edges = [(tree, child) for tree, parent in enumerate(trees) for child, up in enumerate(parent) if up >= 0]
@@ -147,7 +150,7 @@ DBT = define(
     name="dbt",
     summary="double binary tree, half of the data down each of two trees",
     paper="Sanders, Speck, Traeff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009",
-    collectives=(*SPREADS, CollectiveKind.ALL_REDUCE),
+    collectives=(*SPREADS, Collective.ALL_REDUCE),
     algorithm=double_binary_tree,
 )
 
@@ -161,7 +164,7 @@ class KnomialOptions(Strict):
 
 
 def knomial(problem: GroupProblem, options: KnomialOptions) -> Algorithm:
-    """The primitives for a group."""
+    """Return the primitives for a group."""
     n, k = problem.n, options.k
     return Algorithm(
         broadcast=lambda: broadcast(n, k), tree_all_reduce=lambda: (np.zeros(1, dtype=np.int64), broadcast(n, k))
@@ -180,14 +183,14 @@ def broadcast(n: int, k: int) -> Moves:
         target = source + np.tile(np.arange(1, k), len(source) // (k - 1)) * reach
         source, target = source[target < n], target[target < n]
         steps.append(Moves(np.zeros_like(source), source, target, np.full_like(source, step)))
-    return joined(steps)
+    return concatenate_moves(steps)
 
 
 KNOMIAL = define(
     name="knomial",
     summary="k-nomial tree from or to the first rank of the group",
     paper="Thakur, Rabenseifner, Gropp, Optimization of collective communication operations in MPICH, 2005",
-    collectives=(*SPREADS, CollectiveKind.ALL_REDUCE),
+    collectives=(*SPREADS, Collective.ALL_REDUCE),
     algorithm=knomial,
     options=KnomialOptions,
 )

@@ -8,11 +8,12 @@ from pydantic import Field
 
 from ...algorithms.schedules.pipelined_trees import supports_all_reduce, tree_all_reduce
 from ...core.budget import Budget
-from ...core.described import Metric
-from ...core.errors import Unsupported
+from ...core.errors import Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver
 from ...core.topology import Topology
@@ -37,16 +38,19 @@ class TtoOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
+def supports(instance: Instance) -> Refusal | None:
     """Why an instance does not fit, if it does not (``Method.supports``)."""
     if (reason := supports_all_reduce(instance, "mesh(4,4)")) is not None:
         return reason
     sides = mesh_sides(instance.network) if isinstance(instance.network, Topology) else None
     if sides is None:
-        return "the network is no 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"
+        return Refusal(
+            "network", "the network is not a 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"
+        )
     if min(sides) < SMALLEST:
-        return (
-            f"a mesh of {sides[0]} x {sides[1]} has no room for three trees; expected at least {SMALLEST} x {SMALLEST}"
+        return Refusal(
+            "network",
+            f"a mesh of {sides[0]} x {sides[1]} has no room for three trees; expected at least {SMALLEST} x {SMALLEST}",
         )
     return None
 

@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 def mesh_sides(topology: Topology) -> tuple[int, int] | None:
-    """Rows and columns of a network that is a mesh with its nodes numbered row by row; None if it is none."""
+    """Return rows and columns of a mesh numbered row by row; None for other networks."""
     nodes = len(topology.nodes)
     links = set(topology.link_ends)
     if topology.switches or len(links) != len(topology.links):
@@ -41,17 +41,14 @@ def mesh_sides(topology: Topology) -> tuple[int, int] | None:
 
 
 def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool) -> list[list[TreeEdge]]:
-    """The edges of the trees, those of a parent before those of its children.
+    """Return the edges of the trees, those of a parent before those of its children.
 
     Parameters
     ----------
     topology : Topology
         A mesh with nodes numbered row by row.
-    rows, columns : int
-        At least :data:`SMALLEST` each.
     edge_roots : bool
-        Whether the roots are at the edge of the mesh; otherwise anywhere. Of those that may be, one is taken from
-        which a tree is least high.
+        Whether the roots are at the edge of the mesh; otherwise anywhere. The root gives a tree of least height.
     """
     middle = columns // 2
     across, along = _rows(rows, columns), _columns(rows, columns)

@@ -1,4 +1,4 @@
-"""From trees or messages to the outcome of a run: the same metrics for all, and the bound for any schedule."""
+"""Outcomes of runs from trees or messages: the same metrics for all, and the bound for any schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import (
     RatedTrees,
-    filled,
+    fill_bottleneck,
     heights_from,
     heights_of,
     in_order,
@@ -19,14 +19,14 @@ from ...algorithms.trees.trees import (
     measures_of_trees,
     packing,
 )
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, StepSchedule
 from ...core.solver import ModelSize, SolverResult
 from ...models.mtree.problem import WanProblem
 
 
-def proved(problem: WanProblem) -> dict[str, Any]:
-    """The bound of an outcome and its certificate."""
+def bound_fields(problem: WanProblem) -> dict[str, Any]:
+    """Return the bound of an outcome and its certificate."""
     return {"bound": float(problem.seconds(problem.highest.rate)), "certificate": problem.highest.certificate}
 
 
@@ -39,21 +39,19 @@ def tree_outcome(
     rounds: int = 0,
     metrics: dict[str, Any] | None = None,
 ) -> Outcome:
-    """The outcome of a run that has found trees.
+    """Return the outcome of a run that has found trees.
 
     Parameters
     ----------
-    problem : WanProblem
-        The problem.
     rated : RatedTrees
         At least one tree; rates are raised together until a link is full.
     common_root : bool
         Whether all trees have the root that makes the highest of them lowest; else each has its own.
     reports, rounds, metrics
-        As of :class:`~cwb.core.method.Outcome`.
+        Fields of :class:`~cwb.core.outcome.Outcome` of these names.
     """
     wan = problem.wan
-    rated = in_order(filled(wan, rated))
+    rated = in_order(fill_bottleneck(wan, rated))
     limit = wan.hops(None)
     roots = heights_of(wan, limit, rated.trees)[0]
     if common_root:
@@ -71,27 +69,30 @@ def tree_outcome(
         size=max((report.size for report in reports), key=lambda size: size.nonzeros, default=ModelSize()),
         iterations=rounds,
         metrics={**measured, **(metrics or {})},
-        **proved(problem),
+        **bound_fields(problem),
     )
 
 
 def lowest_root(wan: Wan, rated: RatedTrees) -> int:
-    """The site from which the highest tree is lowest, in hops."""
+    """Return the site from which the highest tree is lowest, in hops."""
     trees = rated.trees
     hops = [heights_from(wan, wan.latency_ns, trees, [root] * len(trees))[1] for root in range(wan.nodes)]
     return int(np.array(hops).max(axis=1).argmin())
 
 
 def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[str, Any]) -> Outcome:
-    """The outcome of a run that has found messages; their rate is the size over the time of the most loaded link."""
+    """Return the outcome of a run that has found messages.
+
+    Their rate is the size over the time of the most loaded link.
+    """
     load_s = _load_s(problem, schedule)
     rate = problem.size_bytes / load_s / problem.wan.unit_Bps
     measured = measures_of_rate(problem.wan, rate, problem.highest)
-    return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **proved(problem))
+    return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **bound_fields(problem))
 
 
 def _load_s(problem: WanProblem, schedule: StepSchedule) -> Fraction:
-    """Seconds for which the most loaded link is busy, exactly."""
+    """Return the exact busy seconds of the most loaded link."""
     links = problem.instance.topology.links
     units: dict[int, int] = {}
     chunks: Chunks = schedule.chunks

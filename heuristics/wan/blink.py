@@ -18,15 +18,15 @@ from ...algorithms.trees.one_tree import spanning_tree
 from ...algorithms.trees.trees import RatedTrees, exact_rates
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.trees import TreePacking
 from ...models.mtree.extract import best_rates, select
 from ...models.mtree.problem import WanProblem, wan_problem
 from . import formulation
-from .answer import proved, tree_outcome
-from .method import BlinkWanOptions, UnitOptions
+from .answer import bound_fields, tree_outcome
+from .method import BlinkWanOptions
 
 #: Heaviest trees of the packing that the integer programs are given.
 _FOR_UNITS, _FOR_TREES = 200, 60
@@ -38,9 +38,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOpt
     with budget.clock.phase("pack"):
         trees, weights = weighted_packing(problem.wan, options.accuracy, options.steps, budget)
     budget.progress(f"{len(trees):,} trees packed")
-    rated, report = cut(problem.wan, trees, weights, solver, budget, options)
+    rated, report = keep_few_trees(problem.wan, trees, weights, solver, budget, options)
     if rated is None or not rated.rates:
-        return Outcome(Status.LIMIT, message="the budget ended before trees were chosen", **proved(problem))
+        return Outcome(Status.LIMIT, message="the budget ended before trees were chosen", **bound_fields(problem))
     metrics = {"pool": len(trees), "packing_rate_Bps": float(weights.sum()) * float(problem.wan.unit_Bps)}
     return tree_outcome(
         problem,
@@ -64,23 +64,26 @@ def weighted_packing(wan: Wan, accuracy: float, steps: int, budget: Budget) -> t
     tuple
         Different trees, the heaviest first, and their rates in units.
     """
-    capacity = wan.capacity.astype(np.float64)
-    price = 1e-6 / capacity
+    room = wan.room.astype(np.float64)
+    price = 1e-6 / room
     pushed: dict[tuple[int, ...], float] = {}
     for _ in range(steps):
-        tree = spanning_tree(wan, np.argsort(price, kind="stable").tolist()) or []
-        if price[tree].sum() >= 1 or (pushed and budget.exhausted):
+        tree = spanning_tree(wan, np.argsort(wan.per_link(price), kind="stable").tolist()) or []
+        taken = wan.carriers(tree)
+        if price[taken].sum() >= 1 or (pushed and budget.exhausted):
             break
-        least = float(capacity[tree].min())
+        least = float(room[taken].min())
         pushed[tuple(tree)] = pushed.get(tuple(tree), 0.0) + least
-        price[tree] *= 1 + accuracy * least / capacity[tree]
+        price[taken] *= 1 + accuracy * least / room[taken]
     order = sorted(pushed, key=lambda tree: (-pushed[tree], tree))
     trees, weights = np.array(order, dtype=np.int64), np.array([pushed[tree] for tree in order])
-    load = np.bincount(trees.ravel(), np.repeat(weights, wan.nodes - 1), len(wan))
-    return trees, weights / (load / capacity).max()
+    load = np.zeros(len(room))
+    for key, weight in zip(order, weights.tolist(), strict=True):
+        load[wan.carriers(key)] += weight
+    return trees, weights / (load / room).max()
 
 
-def cut(
+def keep_few_trees(
     wan: Wan, trees: Ints, weights: Floats, solver: Solver, budget: Budget, options: BlinkWanOptions
 ) -> tuple[RatedTrees | None, SolverResult]:
     """Keep few trees, or all, at the best rates."""
@@ -91,15 +94,15 @@ def cut(
         few = trees[:_FOR_TREES]
         start = exact_rates(wan, few[: options.trees], weights[: options.trees])
         return select(wan, few, options.trees, 0, solver, budget, search, start)
-    few, unit = trees[:_FOR_UNITS], int(wan.capacity.min())
+    few, unit = trees[:_FOR_UNITS], int(wan.room.min())
     with budget.clock.phase("build"):
         model = formulation.build(wan, few, unit)
     result = solver.solve(model, budget, search)
-    return (_counted(model, few, unit) if result.has_solution else None), result
+    return (_trees_of_units(model, few, unit) if result.has_solution else None), result
 
 
-def _counted(model: Any, trees: Ints, unit: int) -> RatedTrees:
-    """The trees that carry a unit."""
+def _trees_of_units(model: Any, trees: Ints, unit: int) -> RatedTrees:
+    """Return the trees that carry a unit."""
     counts = [round(model.count[i].value) for i in model.T]
     chosen = [i for i, count in enumerate(counts) if count]
     return RatedTrees(trees[chosen], tuple(Fraction(counts[i] * unit) for i in chosen))
@@ -111,12 +114,10 @@ class UnitPool:
 
     Parameters
     ----------
-    problem : WanProblem
-        The network.
     trees : array of int, shape (trees, sites - 1)
-        The heaviest of the packing.
+        The heaviest trees of the packing.
     unit : int
-        Rate of a tree that is taken once, in units of capacity.
+        Rate of a tree with multiplicity one, in units of capacity.
     common_root : bool
         Whether all trees have one root.
     """
@@ -127,11 +128,11 @@ class UnitPool:
     common_root: bool
 
 
-def unit_pool(instance: Instance, options: UnitOptions) -> UnitPool:
+def unit_pool(instance: Instance, options: BlinkWanOptions) -> UnitPool:
     """Pack; a unit is the smallest capacity (``Formulation.index``)."""
     problem = wan_problem(instance, Budget())
     trees, _ = weighted_packing(problem.wan, options.accuracy, options.steps, Budget())
-    return UnitPool(problem, trees[:_FOR_UNITS], int(problem.wan.capacity.min()), options.root == "common")
+    return UnitPool(problem, trees[:_FOR_UNITS], int(problem.wan.room.min()), options.root == "common")
 
 
 def build_units(pool: UnitPool) -> Any:
@@ -140,8 +141,8 @@ def build_units(pool: UnitPool) -> Any:
 
 
 def unit_trees(model: Any, pool: UnitPool) -> TreePacking | None:
-    """The trees that carry a unit as an answer (``Formulation.extract``)."""
-    rated = _counted(model, pool.trees, pool.unit)
+    """Return the trees that carry a unit as an answer (``Formulation.extract``)."""
+    rated = _trees_of_units(model, pool.trees, pool.unit)
     if not rated.rates:
         return None
     answer = tree_outcome(pool.problem, rated, common_root=pool.common_root).answer

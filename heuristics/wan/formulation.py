@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 
 from ...algorithms.trees.network import Wan
 from ...core.schedule import Ints
-from ...models.mtree.formulations.selection import link_users, sets
+from ...models.mtree.formulations.selection import carrier_users, sets
 
 
 def build(wan: Wan, trees: Ints, unit: int) -> Any:
@@ -16,12 +16,10 @@ def build(wan: Wan, trees: Ints, unit: int) -> Any:
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : array of int, shape (trees, sites - 1)
-        The pool.
+        Links of every tree of the pool.
     unit : int
-        Rate of a tree that is taken once, u, in units of capacity.
+        Rate of a tree with multiplicity one, u, in units of capacity.
     """
     m = pyo.ConcreteModel("blink-units")
     sets(m, wan, trees)
@@ -37,12 +35,12 @@ def variables(m: Any) -> None:
 
 
 def unit_capacity(m: Any, wan: Wan, trees: Ints, unit: int) -> None:
-    """``sum_i a_ie k_i <= floor(b_e / u)`` for every link that a tree has; the units are whole."""
-    users = link_users(trees)
+    """``sum_i a_ie k_i <= floor(b_e / u)`` for every carrier that a tree has; the units are whole."""
+    users = carrier_users(wan, trees)
 
     @m.Constraint(sorted(users))
-    def unit_capacity(m: Any, e: int) -> Any:
-        return pyo.quicksum(m.count[i] for i in users[e]) <= int(wan.capacity[e]) // unit
+    def unit_capacity(m: Any, c: int) -> Any:
+        return pyo.quicksum(m.count[i] for i in users[c]) <= int(wan.room[c]) // unit
 
 
 def objective(m: Any) -> None:

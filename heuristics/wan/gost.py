@@ -12,7 +12,7 @@ from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, heights_from
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...models.mtree.answer import outcome
 from ...models.mtree.bounds import EXACT_ARITHMETIC, SearchResult
@@ -55,7 +55,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
 
 
 def ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[GbstTrees, int, int]:
-    """Algorithm 3: trees at the least H, by bisection, that keeps a share rho of the rate; H; and the runs of GBST."""
+    """Run algorithm 3: find by bisection the least height H that keeps a share rho of the rate.
+
+    Returns the trees, H, and the number of runs of GBST.
+    """
     state = random_state(budget.seed)
     variant = GbstVariant(
         options.rate,
@@ -107,12 +110,12 @@ def choose(
 
 
 def _rate(problem: TreeProblem, grown: GbstTrees) -> float:
-    """Rate of the trees as GBST has it."""
+    """Return the rate of the trees as GBST counts it."""
     return float(int(grown.rates.sum()) * problem.wan.unit_Bps)
 
 
 def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
-    """A warning where trees are higher than was asked, as latencies make them (see ``height_test``)."""
+    """Return a warning if trees are higher than requested because of latencies (see ``height_test``)."""
     wan, limit = problem.wan, problem.limit
     worst = int(heights_from(wan, limit.length, rated.trees, roots)[0].max(initial=0))
     if worst <= limit.most:

@@ -24,7 +24,7 @@ from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import ShortestPaths, shortest_paths
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome
+from ...core.outcome import Outcome
 from ...core.schedule import Chunks, Floats, Ints, StepSchedule, sends_from_lists
 from ...core.solver import Solver
 from ...models.mtree.problem import WanProblem, wan_problem
@@ -38,18 +38,16 @@ Message = tuple[int, int, int, int, bool]
 def schedule(
     problem: WanProblem, ways: ShortestPaths, units: Sequence[int], messages: Sequence[Message]
 ) -> StepSchedule:
-    """Messages as a schedule in steps; each goes the shortest way.
+    """Return messages as a schedule in steps; each follows a shortest path.
 
     Parameters
     ----------
-    problem : WanProblem
-        The problem.
     ways : ShortestPaths
-        Shortest ways between all sites.
+        Shortest paths between all sites.
     units : sequence of int
         Size of every part in proportion to the others.
     messages : sequence of Message
-        What is sent; steps without a message are left out.
+        Messages to send; steps without a message are left out.
     """
     everyone = tuple(range(problem.wan.nodes))
     none = np.zeros(len(units), dtype=np.int64)
@@ -69,7 +67,7 @@ def schedule(
 
 
 def path(problem: WanProblem, ways: ShortestPaths, start: int, end: int) -> list[int]:
-    """The directed links of the shortest way."""
+    """Return the directed links of the shortest path."""
     wan = problem.wan
     sites = ways.sites(start, end)
     found: list[int] = []
@@ -112,7 +110,7 @@ def clusters(distance: Ints, count: int) -> list[list[int]]:
 
 
 def median(distance: Ints, sites: Sequence[int]) -> int:
-    """The site with the least sum of distances to the others, the first of several."""
+    """Return the site with the least sum of distances to the others, the first of several."""
     among = np.array(sites)
     return int(among[distance[np.ix_(among, among)].sum(axis=0).argmin()])
 
@@ -160,7 +158,7 @@ def pair_bandwidth(wan: Wan, ways: ShortestPaths) -> Floats:
 
 
 def shares(bandwidth: Floats, options: PsldOptions) -> list[int]:
-    """Every site's share of the data, in whole parts, at least one."""
+    """Return every site's share of the data, in whole parts, at least one."""
     sites = len(bandwidth)
     if options.share == "equal":
         return [1] * sites

@@ -8,11 +8,12 @@ from typing import Literal
 from pydantic import Field
 
 from ...algorithms.trees.network import supports
-from ...core.described import Metric
-from ...core.fields import Rate, Strict
+from ...core.errors import Refusal
+from ...core.fields import Rate, Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import StepSchedule
 from ...core.trees import TreePacking
 from ...models.mtree.method import CHUNK_METRICS, PAPER, TREE_METRICS, WAN_METRICS, ChunkOptions, Height
@@ -42,16 +43,6 @@ class BlinkWanOptions(Strict):
     nodes: int = Field(
         200, ge=1, le=10**7, description="Nodes of the search of the integer program, which need not end."
     )
-    root: Literal["centre", "common"] = Field(
-        "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
-    )
-
-
-class UnitOptions(Strict):
-    """Options of ``wan/blink-units``."""
-
-    accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
-    steps: int = Field(2000, ge=1, le=10**6, description="Most trees that the multiplicative weights look at.")
     root: Literal["centre", "common"] = Field(
         "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
     )
@@ -135,9 +126,9 @@ _READING = (
 )
 
 
-def fit_for_ring(instance: Instance) -> str | None:
+def fit_for_ring(instance: Instance) -> Refusal | None:
     """Return why a ring does not fit an instance, if it does not (``Method.supports``)."""
-    return supports(instance) or ("a ring needs at least three sites" if instance.npus < 3 else None)
+    return supports(instance) or (Refusal("ranks", "a ring needs at least three sites") if instance.npus < 3 else None)
 
 
 #: What the methods' metrics mean, beside those of the verifier.
@@ -269,7 +260,7 @@ BLINK_UNITS = Formulation(
     build=f"{__package__}.blink:build_units",
     extract=f"{__package__}.blink:unit_trees",
     needs=("integers",),
-    options=UnitOptions,
+    options=select_options(BlinkWanOptions, "accuracy", "steps", "root"),
     supports=supports,
     bounds=False,
     agrees_with="blink-wan",

@@ -15,15 +15,15 @@ import numpy as np
 
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import spanning_tree
-from ...algorithms.trees.trees import rooted
+from ...algorithms.trees.trees import links_from_root
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverResult
 from ...models.mtree.extract import best_rates
 from ...models.mtree.problem import wan_problem
-from .answer import proved, tree_outcome
+from .answer import bound_fields, tree_outcome
 from .method import TopoAdoptOptions
 
 
@@ -35,14 +35,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
     best, report = best_rates(wan, np.array(trees), solver, budget)
     reports: list[SolverResult] = [report]
     if best is None:
-        return Outcome(Status.LIMIT, message="the budget ended before the first trees had rates", **proved(problem))
+        return Outcome(
+            Status.LIMIT, message="the budget ended before the first trees had rates", **bound_fields(problem)
+        )
     now = best.total
     temperature = float(options.temperature / wan.unit_Bps)
     for move in range(options.moves):
         if budget.exhausted or len(wan) < wan.nodes:
             break
         which = source.randrange(len(trees))
-        changed = [*trees[:which], swapped(wan, trees[which], source), *trees[which + 1 :]]
+        changed = [*trees[:which], swap_link(wan, trees[which], source), *trees[which + 1 :]]
         found, report = best_rates(wan, np.array(changed), solver, budget)
         reports.append(report)
         if found is None:
@@ -57,14 +59,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
 
 
 def random_tree(wan: Wan, source: Random) -> Ints:
-    """The spanning tree that Kruskal's algorithm makes of the links in random order."""
+    """Return the spanning tree of Kruskal's algorithm for a random order of the links."""
     order = list(range(len(wan)))
     source.shuffle(order)
     return np.array(spanning_tree(wan, order), dtype=np.int64)
 
 
-def swapped(wan: Wan, tree: Ints, source: Random) -> Ints:
-    """The tree with a random link more, and another one of the cycle that this closes less."""
+def swap_link(wan: Wan, tree: Ints, source: Random) -> Ints:
+    """Exchange a random link for another one of the cycle that it closes."""
     inside = set(tree.tolist())
     added = source.choice([e for e in range(len(wan)) if e not in inside])
     dropped = source.choice(way_between(wan, tree.tolist(), int(wan.tail[added]), int(wan.head[added])))
@@ -72,9 +74,9 @@ def swapped(wan: Wan, tree: Ints, source: Random) -> Ints:
 
 
 def way_between(wan: Wan, tree: Sequence[int], start: int, end: int) -> list[int]:
-    """The links of a tree between two sites."""
+    """Return the links of a tree between two sites."""
     link_of = {frozenset((int(wan.tail[e]), int(wan.head[e]))): e for e in tree}
-    before = {child: parent for parent, child, *_ in rooted(wan, tree, start)}
+    before = {child: parent for parent, child, *_ in links_from_root(wan, tree, start)}
     found: list[int] = []
     while end != start:
         found.append(link_of[frozenset((end, before[end]))])

@@ -21,12 +21,12 @@ from ...algorithms.trees.trees import RatedTrees, measures_of_rate
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.kernel import kernel
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints
 from ...core.solver import Solver
 from ...core.trees import TreeKind, TreePacking
 from ...models.mtree.problem import WanProblem, wan_problem
-from .answer import proved, tree_outcome
+from .answer import bound_fields, tree_outcome
 from .method import SingleTreeOptions, WanRingOptions
 
 
@@ -65,12 +65,12 @@ def run_ring(instance: Instance, solver: Solver, budget: Budget, options: WanRin
         return Outcome(Status.UNSUPPORTED, message=message, iterations=tests)
     if ring is None:
         message = "no ring through every site was found; there may be one, -O tries=... looks longer"
-        return Outcome(Status.LIMIT, message=message, iterations=tests, **proved(problem))
+        return Outcome(Status.LIMIT, message=message, iterations=tests, **bound_fields(problem))
     return _ring_outcome(problem, ring, tests)
 
 
 def widest_ring(wan: Wan, budget: Budget, options: WanRingOptions) -> tuple[list[int] | None, int]:
-    """Look for a ring among links of at least a capacity, by bisection; its sites, and how many capacities were tried.
+    """Find the widest ring by bisection; return its sites, and the number of capacities tried.
 
     On at most 20 sites the answer is exact.
     """
@@ -107,7 +107,7 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
 
 
 def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
-    """The outcome of a run that has found a ring."""
+    """Return the outcome of a run that has found a ring."""
     wan, n = problem.wan, problem.wan.nodes
     links = ring_links(wan, ring)
     rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
@@ -127,12 +127,12 @@ def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
         objective=float(problem.seconds(rate)),
         metrics=metrics,
         iterations=tests,
-        **proved(problem),
+        **bound_fields(problem),
     )
 
 
 def ring_links(wan: Wan, ring: list[int]) -> Ints:
-    """The fastest link from each site of a ring to the next one."""
+    """Return the fastest link from each site of a ring to the next one."""
     fastest: dict[frozenset[int], int] = {}
     for e in np.argsort(wan.capacity, kind="stable").tolist():
         fastest[frozenset((int(wan.tail[e]), int(wan.head[e])))] = e
@@ -140,7 +140,7 @@ def ring_links(wan: Wan, ring: list[int]) -> Ints:
 
 
 def ring_packing(problem: WanProblem, ring: list[int], links: Ints) -> TreePacking:
-    """The parts of both directions as trees: paths to their roots, and on around the ring."""
+    """Return the parts of both directions as trees: paths to their roots, and on around the ring."""
     wan, n = problem.wan, problem.wan.nodes
     there = np.where(wan.tail[links] == ring, wan.forth[links], wan.back[links])
     back = np.where(wan.tail[links] == ring, wan.back[links], wan.forth[links])
@@ -173,7 +173,7 @@ def ring_packing(problem: WanProblem, ring: list[int], links: Ints) -> TreePacki
 
 
 def _trees(around: Ints, places: list[tuple[Ints, Ints]], paths: list[Ints]) -> tuple[Ints, Ints, Ints]:
-    """Put the edges of both directions together: parents, children and links."""
+    """Concatenate the edges of both directions: parents, children and links."""
     parent = np.concatenate([around[one].ravel() for one, _ in places])
     child = np.concatenate([around[other].ravel() for _, other in places])
     return parent, child, np.concatenate([path.ravel() for path in paths]).astype(np.int64)
@@ -187,7 +187,7 @@ _ROTATIONS = 50
 
 
 def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
-    """A cycle through all sites, or None: there is none.
+    """Return a cycle through all sites, or None if there is none.
 
     Held and Karp's recursion: ``ends[S]`` are the sites at which a path can end that begins at site 0 and passes all
     of S, a set of the others.
@@ -212,7 +212,10 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
 
 @kernel
 def path_ends(nodes: int, near: Any) -> Any:
-    """The sites at which paths from site 0 can end, for every set of the others; site v is bit v - 1."""
+    """Return the possible last sites of paths from site 0, for every set of the others.
+
+    Site v is bit v - 1.
+    """
     ends = np.zeros(2 ** (nodes - 1), np.int32)
     for chosen in range(1, len(ends)):
         for v in range(nodes - 1):
@@ -246,7 +249,7 @@ def random_cycle(nodes: int, tail: Ints, head: Ints, source: Random) -> list[int
 
 
 def cut_site(nodes: int, tail: Ints, head: Ints) -> int | None:
-    """A site whose loss parts the others, so that no cycle passes all; None if there is none."""
+    """Return a site whose loss disconnects the others, so that no cycle passes all; None if there is none."""
     for site in range(nodes):
         kept = (tail != site) & (head != site)
         if (components(nodes, tail[kept], head[kept]) > 0).sum() > (1 if site else nodes - 1) and nodes > 2:

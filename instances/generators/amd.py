@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .boxes import Wiring, bufferless, gpu, gpus, nics, switched, wired_box, wiring
-from .building import LATENCY, Time, check_size, wire, within
+from .boxes import Wiring, bufferless, gpu, gpus, nics, switched_network, wired_box, wiring
+from .building import LATENCY, Time, check_range, check_size, wire
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
 #: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
@@ -39,7 +39,7 @@ def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -
     boxes : int
         Number of boxes; a single one has no InfiniBand.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the InfiniBand switch can copy; ForestColl assumes not (section 3.2).
     """
@@ -57,7 +57,7 @@ def mi250_8(boxes: int = 2, *, latency: Time = LATENCY, multicast: bool = False)
     boxes : int
         Number of boxes; a single one has no InfiniBand.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the InfiniBand switch can copy.
     """
@@ -85,7 +85,7 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
     """
     if variant not in ("fixed", "repo"):
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
-    within(chassis, "chassis", 1 if variant == "fixed" else 2)
+    check_range(chassis, "chassis", 1 if variant == "fixed" else 2)
     check_size(nodes=24 * chassis + 1, links=(56 + 32 + 16) * chassis)
     inside, outside = wire("50 GB/s", "0.7 us"), wire("25 GB/s", "1.3 us")
     links: list[Link] = []
@@ -111,10 +111,10 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
 def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
     """AMD MI300X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
 
-    AMD's data sheet of the Instinct MI300X platform: seven links for a GPU, 128 GB/s each and 896 GB/s altogether in both
-    directions together, hence 64 GB/s in each direction of a link. A NIC of 400 Gb/s = 50 GB/s for each GPU, as in AMD's
-    Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each position in
-    the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
+    AMD's data sheet of the Instinct MI300X platform: seven links for a GPU, 128 GB/s each and 896 GB/s altogether in
+    both directions together, hence 64 GB/s in each direction of a link. A NIC of 400 Gb/s = 50 GB/s for each GPU, as in
+    AMD's Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each
+    position in the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
 
     Parameters
     ----------
@@ -123,19 +123,19 @@ def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     rails : int
         Number of network switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(boxes, "boxes", 1)
-    within(rails, "rails", 1, 8)
+    check_range(boxes, "boxes", 1)
+    check_range(rails, "rails", 1, 8)
     rails = rails if boxes > 1 else 0
     check_size(nodes=8 * boxes + rails, links=2 * boxes * (len(FULL_MESH) + (8 if rails else 0)))
     inside, outside = wire("64 GB/s", latency), wire("400 Gb/s", latency)
     links = [link for box in range(boxes) for link in wired_box(box, FULL_MESH, inside)]
     if rails:
         links += nics(boxes, 8, outside, lambda _, index: f"rail{index % rails}")
-    return switched(gpus(boxes, 8), [f"rail{rail}" for rail in range(rails)], links, multicast=multicast)
+    return switched_network(gpus(boxes, 8), [f"rail{rail}" for rail in range(rails)], links, multicast=multicast)
 
 
 def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -151,7 +151,7 @@ def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     rails : int
         Number of network switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
@@ -159,7 +159,7 @@ def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
 
 
 def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology:
-    within(boxes, "boxes", 1)
+    check_range(boxes, "boxes", 1)
     pairs: Wiring = {pair: count for pair, count in INFINITY_FABRIC.items() if max(pair) < per_box}
     check_size(nodes=boxes * per_box + 1, links=2 * boxes * (len(pairs) + per_box))
     inside, outside = wire("50 GB/s", latency), wire("16 GB/s", latency)
@@ -167,4 +167,4 @@ def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology
     names = gpus(boxes, per_box)
     if boxes > 1:
         links += [link for name in names for link in outside.both(name, "ib")]
-    return switched(names, ["ib"] if boxes > 1 else [], links, multicast=multicast)
+    return switched_network(names, ["ib"] if boxes > 1 else [], links, multicast=multicast)

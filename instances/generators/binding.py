@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from inspect import Parameter, signature
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-from ...core.errors import InputError, located
+from ...core.errors import InputError, locate_errors
 from ...core.topology import Topology
-from ..expression import Expression, Value, quoted, show
-from .building import Nested, Rate, Time
+from ..expression import Expression, Value, quote_text, show
+from .building import NestedNetwork, Rate, Time
+from .register import Generator, find_generator
 
 _T = TypeVar("_T")
-
-Generator: TypeAlias = Callable[..., Topology]
 
 
 def call(generator: Generator, expression: Expression) -> Topology:
@@ -62,7 +61,6 @@ def _arguments(generator: Generator) -> Iterator[str]:
 
 
 def _repeats(parameter: Parameter) -> bool:
-    """Whether a parameter takes all positional arguments that are left."""
     return parameter.kind is parameter.VAR_POSITIONAL
 
 
@@ -84,51 +82,51 @@ def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     known = [name for name in parameters if name not in repeated]
     for name, value in expression.keywords.items():
         if name not in known:
-            raise InputError(f"unknown argument {quoted(name)}; expected {', '.join(known) or 'none'}")
+            raise InputError(f"unknown argument {quote_text(name)}; expected {', '.join(known) or 'none'}")
         if name in bound:
-            raise InputError(f"argument {quoted(name)} is given twice, without and with its name; expected it once")
+            raise InputError(f"argument {quote_text(name)} is given twice, without and with its name; expected it once")
         bound[name] = value
     return bound
 
 
 def _read(reader: Callable[[Value], _T], value: Value, place: str) -> _T:
-    with located(place):
+    with locate_errors(place):
         return reader(value)
 
 
-def _shown(value: Value) -> str:
-    """Write a value for an error line, cut to a length that fits there."""
+def _show_short(value: Value) -> str:
+    """Format a value for an error message, cut to a length that fits there."""
     text = show(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _integer(value: Value) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{_shown(value)} is no integer; expected an integer, such as 8")
+        raise InputError(f"{_show_short(value)} is no integer; expected an integer, such as 8")
     return value
 
 
 def _decimal(value: Value) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InputError(f"{_shown(value)} is no number; expected a number, such as 0.5")
+        raise InputError(f"{_show_short(value)} is no number; expected a number, such as 0.5")
     return Fraction(value)
 
 
 def _integers(value: Value) -> tuple[int, ...]:
     if not isinstance(value, tuple):
-        raise InputError(f"{_shown(value)} is no list; expected a list of integers, such as [1, 4]")
+        raise InputError(f"{_show_short(value)} is no list; expected a list of integers, such as [1, 4]")
     return tuple(_read(_integer, entry, f"[{index}]") for index, entry in enumerate(value))
 
 
 def _truth(value: Value) -> bool:
     if not isinstance(value, bool):
-        raise InputError(f"{_shown(value)} is no truth value; expected true or false")
+        raise InputError(f"{_show_short(value)} is no truth value; expected true or false")
     return value
 
 
 def _text(value: Value) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{_shown(value)} is no text; expected text")
+        raise InputError(f"{_show_short(value)} is no text; expected text")
     return value
 
 
@@ -137,17 +135,17 @@ def _quantity(value: Value) -> str:
     return value if isinstance(value, str) else show(value)
 
 
-def _network(value: Value) -> Nested:
-    from . import generate
-
+def _network(value: Value) -> NestedNetwork:
     if not isinstance(value, Expression):
-        raise InputError(f"{_shown(value)} is no network; expected an expression, such as ring(4)")
-    return Nested(str(value), lambda: generate(value))
+        raise InputError(f"{_show_short(value)} is no network; expected an expression, such as ring(4)")
+    return NestedNetwork(str(value), lambda: call(find_generator(value.name), value))
 
 
 def _quantities(value: Value) -> tuple[str, ...]:
     if not isinstance(value, tuple):
-        raise InputError(f"{_shown(value)} is no list; expected a list of quantities, such as ['50 GB/s', '25 GB/s']")
+        raise InputError(
+            f"{_show_short(value)} is no list; expected a list of quantities, such as ['50 GB/s', '25 GB/s']"
+        )
     return tuple(_quantity(entry) for entry in value)
 
 
@@ -162,5 +160,5 @@ READERS: Mapping[Any, Callable[[Value], object]] = {
     Time: _quantity,
     Sequence[Rate]: _quantities,
     Sequence[Time]: _quantities,
-    Nested: _network,
+    NestedNetwork: _network,
 }

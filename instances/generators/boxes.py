@@ -1,4 +1,4 @@
-"""What the generators of machines share: boxes of GPUs, wired alike, joined by switches."""
+"""Common parts of machine generators: boxes of GPUs with equal wiring, joined by switches."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def rail_cluster(
     missing_nics: int = 0,
     nvls: bool = False,
 ) -> Topology:
-    """Join boxes of GPUs on NVSwitches by rails: GPU i of every box is on switch i mod rails; a single box has none."""
+    """Join boxes of GPUs on NVSwitches by rails: GPU i is on switch i mod rails.
+
+    A single box has no rails.
+    """
     rails, cards = (rails, boxes * per_box - missing_nics) if boxes > 1 else (0, 0)
     check_size(nodes=boxes * (per_box + planes) + rails, links=2 * (boxes * per_box * planes + cards))
     inside = wire(nvlink, latency, place="nvlink")
@@ -87,7 +90,9 @@ def rail_cluster(
     return Topology((*nodes, *(relay(f"ib{rail}", multicast=multicast) for rail in range(rails))), tuple(links))
 
 
-def switched(names: Iterable[str], switches: Iterable[str], links: Iterable[Link], *, multicast: bool) -> Topology:
+def switched_network(
+    names: Iterable[str], switches: Iterable[str], links: Iterable[Link], *, multicast: bool
+) -> Topology:
     """Make the network of GPUs and of switches that only pass on."""
     return Topology(
         (*map(Node, names), *(relay(name, multicast=multicast) for name in switches)),

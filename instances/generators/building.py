@@ -1,4 +1,4 @@
-"""What the generators share: bounded sizes, quantities as text, and links."""
+"""Common parts of generators: bounded sizes, quantities as text, and links."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
 
-from ...core.errors import InputError, located
+from ...core.errors import InputError, locate_errors
+from ...core.limits import ITEMS_PER_REPORT, check_time_rarely, iterate_in_time, report_progress
 from ...core.topology import Link, Node, NodeKind, Topology
 from ...core.units import UnitKind, parse
-from ...core.watch import TOLD, counted, say, tick
 from ..schema import MAX_LINKS, MAX_NODES
 
 #: A bandwidth or a latency as the user writes it, with its unit.
@@ -27,14 +27,14 @@ LATENCY: Time = "0.5 us"
 
 @dataclass(frozen=True)
 class Wire:
-    """What a link is made of.
+    """Bandwidth and latency of a link.
 
     Parameters
     ----------
     bandwidth_Bps : Fraction
         Bytes per second, in each direction.
     latency_s : Fraction
-        Seconds that the first byte takes.
+        Seconds until the first byte arrives.
     """
 
     bandwidth_Bps: Fraction
@@ -46,7 +46,7 @@ class Wire:
 
     def link(self, source: str, target: str) -> Link:
         """Make a link in one direction."""
-        tick("links are made")
+        check_time_rarely("links are made")
         return Link(source, target, self.bandwidth_Bps, self.latency_s)
 
     def both(self, one: str, other: str) -> tuple[Link, Link]:
@@ -56,14 +56,14 @@ class Wire:
 
 def wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:
     """Read the two quantities of a link; ``place`` and ``latency_place`` are the arguments they were given as."""
-    with located(place):
+    with locate_errors(place):
         rate = parse(bandwidth, UnitKind.RATE, allow_zero=False)
-    with located(latency_place):
+    with locate_errors(latency_place):
         return Wire(rate, parse(latency, UnitKind.TIME))
 
 
-def within(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
-    """The value, if it lies within the bounds (inclusive)."""
+def check_range(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
+    """Return the value if it is within the bounds (inclusive), else raise InputError."""
     if not low <= value <= high:
         raise InputError(f"{value:,} is out of range; expected an integer from {low:,} to {high:,}", place=place)
     return value
@@ -78,15 +78,15 @@ class _MeasuredError(Exception):
 
 
 @dataclass(frozen=True)
-class Nested:
-    """A network that another one is made of, not made before it is needed.
+class NestedNetwork:
+    """A network inside an expression, made on demand.
 
     Parameters
     ----------
     text : str
-        Its expression.
+        Expression of the network, for messages.
     make : callable
-        Makes it.
+        Makes the network without arguments.
     """
 
     text: str
@@ -122,7 +122,7 @@ class Nested:
         """
         topology = self.make()
         if topology.switches:
-            raise InputError(f"{self.text[:40]!r} has switches; expected a network of compute nodes alone")
+            raise InputError(f"{self.text[:40]!r} has switches; expected only compute nodes")
         return topology
 
 
@@ -134,8 +134,8 @@ def check_size(*, nodes: int, links: int) -> None:
         )
     if _MEASURING.get():
         raise _MeasuredError(nodes, links)
-    if nodes + links > TOLD:
-        say(f"making {nodes:,} nodes and {links:,} links")
+    if nodes + links > ITEMS_PER_REPORT:
+        report_progress(f"making {nodes:,} nodes and {links:,} links")
 
 
 def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire) -> Topology:
@@ -153,7 +153,9 @@ def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire)
     check_size(nodes=nodes, links=links)
     names, rate, latency = ranks(nodes), of.bandwidth_Bps, of.latency_s
     made = (Link(names[source], names[target], rate, latency) for source, target in edges)
-    return Topology(tuple(counted(map(Node, names), nodes, "nodes")), tuple(counted(made, links, "links")))
+    return Topology(
+        tuple(iterate_in_time(map(Node, names), nodes, "nodes")), tuple(iterate_in_time(made, links, "links"))
+    )
 
 
 def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from ...core.topology import Topology
 from .amd import INFINITY_FABRIC
-from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched, switched_box, wired_box
-from .building import LATENCY, Rate, Time, check_size, wire, within
+from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched_box, switched_network, wired_box
+from .building import LATENCY, Rate, Time, check_range, check_size, wire
 
 #: What ForestColl's A100 boxes have.
 NVLINK: Rate = "300 GB/s"
@@ -42,13 +42,13 @@ def rail(
     nvlink, nic : str
         Bandwidth between a GPU and its NVSwitch, and between a GPU and its rail, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(boxes, "boxes", 2)
-    within(per_box, "per_box", 2)
-    within(missing_nics, "missing_nics", 0, boxes - 1)
+    check_range(boxes, "boxes", 2)
+    check_range(per_box, "per_box", 2)
+    check_range(missing_nics, "missing_nics", 0, boxes - 1)
     return rail_cluster(
         boxes,
         per_box,
@@ -81,11 +81,11 @@ def pods(
     pods : int
         Number of pods, at least 2.
     boxes : int
-        Boxes in a pod.
+        Number of boxes in each pod.
     per_box : int
         GPUs in a box, at least 2.
     spines : int
-        Number of spine switches.
+        Number of spine switches above all leaves.
     oversubscription : int
         A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
         what leaves a pod. A missing NIC does not count.
@@ -94,17 +94,17 @@ def pods(
     nvlink, nic : str
         Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(pods, "pods", 2)
-    within(boxes, "boxes", 1)
-    within(per_box, "per_box", 2)
-    within(spines, "spines", 1)
-    within(oversubscription, "oversubscription", 1)
+    check_range(pods, "pods", 2)
+    check_range(boxes, "boxes", 1)
+    check_range(per_box, "per_box", 2)
+    check_range(spines, "spines", 1)
+    check_range(oversubscription, "oversubscription", 1)
     count = pods * boxes
-    within(missing_nics, "missing_nics", 0, count - 1)
+    check_range(missing_nics, "missing_nics", 0, count - 1)
     check_size(
         nodes=count * (per_box + 1) + pods + spines, links=2 * (2 * count * per_box - missing_nics + pods * spines)
     )
@@ -115,7 +115,7 @@ def pods(
     links += nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
     links += [link for leaf in leaves for top in tops for link in up.both(leaf, top)]
     below = [name for box in range(count) for name in nvswitches(box)]
-    return switched(gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast)
+    return switched_network(gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast)
 
 
 def three_tier(
@@ -149,7 +149,7 @@ def three_tier(
     aggregations : int
         Aggregation switches in a pod.
     cores : int
-        Number of core switches.
+        Number of core switches above all pods.
     oversubscription, core_oversubscription : int
         Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
         missing NIC does not count.
@@ -158,18 +158,18 @@ def three_tier(
     nvlink, nic : str
         Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(pods, "pods", 2)
-    within(per_box, "per_box", 2)
+    check_range(pods, "pods", 2)
+    check_range(per_box, "per_box", 2)
     sizes = {"leaves": leaves, "boxes": boxes, "aggregations": aggregations, "cores": cores}
     sizes |= {"oversubscription": oversubscription, "core_oversubscription": core_oversubscription}
     for place, value in sizes.items():
-        within(value, place, 1)
+        check_range(value, place, 1)
     count = pods * leaves * boxes
-    within(missing_nics, "missing_nics", 0, count - 1)
+    check_range(missing_nics, "missing_nics", 0, count - 1)
     check_size(
         nodes=count * (per_box + 1) + pods * (leaves + aggregations) + cores,
         links=2 * (2 * count * per_box - missing_nics + pods * aggregations * (leaves + cores)),
@@ -188,7 +188,7 @@ def three_tier(
         links += [link for one in above for other in core for link in top.both(one, other)]
     switches = [name for box in range(count) for name in nvswitches(box)]
     switches += [*leaf_names, *(name for pod in high for name in pod), *core]
-    return switched(gpus(count, per_box), switches, links, multicast=multicast)
+    return switched_network(gpus(count, per_box), switches, links, multicast=multicast)
 
 
 def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -202,12 +202,12 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
     a100, mi250 : int
         Number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(a100, "a100", 1)
-    within(mi250, "mi250", 1)
+    check_range(a100, "a100", 1)
+    check_range(mi250, "mi250", 1)
     check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
     inside, fabric = wire("300 GB/s", latency), wire("50 GB/s", latency)
     outside, share = wire("25 GB/s", latency), wire("16 GB/s", latency)
@@ -220,4 +220,4 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
         links += wired_box(box, INFINITY_FABRIC, fabric)
         links += [link for name in mine for link in share.both(name, "ib")]
     switches = [name for box in range(a100) for name in nvswitches(box)]
-    return switched(names, [*switches, "ib"], links, multicast=multicast)
+    return switched_network(names, [*switches, "ib"], links, multicast=multicast)

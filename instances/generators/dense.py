@@ -8,7 +8,7 @@ from math import gcd
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
 
 
 def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -19,9 +19,9 @@ def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) ->
     n : int
         Number of nodes, at least 2.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(n, "n", 2)
+    check_range(n, "n", 2)
     pairs = ((one, other) for one in range(n) for other in range(n) if one != other)
     return graph(nodes=n, links=n * (n - 1), edges=pairs, of=wire(bandwidth, latency))
 
@@ -34,16 +34,16 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     left, right : int
         Number of nodes on each side, at least 1; the left ones have the lower ranks.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(left, "left", 1)
-    within(right, "right", 1)
+    check_range(left, "left", 1)
+    check_range(right, "right", 1)
     pairs = ((one, left + other) for one in range(left) for other in range(right))
     return graph(nodes=left + right, links=2 * left * right, edges=both_ways(pairs), of=wire(bandwidth, latency))
 
 
 def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Circulant graph: node i is connected with i + a and i - a (mod n) for every offset a, in both directions.
+    """Circulant graph: node i is connected with i + a and i - a (mod n) for every offset a.
 
     Definition 18 of the direct-connect paper. An offset of n / 2 leads to the same node both ways; it makes one link
     in each direction, so that such a graph has odd degree.
@@ -55,9 +55,9 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
     offsets : sequence of int
         Different numbers from 1 to n / 2 that have no common factor with n, so that the graph is connected.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    _check_offsets(within(n, "n", 2), offsets, n // 2)
+    _check_offsets(check_range(n, "n", 2), offsets, n // 2)
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
     links = sum(2 * n if 2 * a < n else n for a in offsets)
     return graph(nodes=n, links=links, edges=both_ways(pairs), of=wire(bandwidth, latency))
@@ -74,9 +74,9 @@ def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LA
     n : int
         Number of nodes, at least 7.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(n, "n", 7)
+    check_range(n, "n", 7)
     diameter = next(m for m in count(1) if 2 * m * (m + 1) + 1 >= n)
     return circulant(n, (diameter, diameter + 1), bandwidth=bandwidth, latency=latency)
 
@@ -93,9 +93,9 @@ def directed_circulant(
     offsets : sequence of int
         Different numbers from 1 to n - 1 that have no common factor with n, so that the graph is strongly connected.
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
-    _check_offsets(within(n, "n", 2), offsets, n - 1)
+    _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))
     return graph(nodes=n, links=n * len(offsets), edges=onward, of=wire(bandwidth, latency))
 
@@ -104,12 +104,12 @@ def _check_offsets(n: int, offsets: Sequence[int], largest: int) -> None:
     if not offsets:
         raise InputError("no offsets; expected at least one", place="offsets")
     for index, offset in enumerate(offsets):
-        within(offset, f"offsets[{index}]", 1, largest)
+        check_range(offset, f"offsets[{index}]", 1, largest)
     if len(set(offsets)) < len(offsets):
         raise InputError("an offset is given twice; expected different ones", place="offsets")
     if (common := gcd(n, *offsets)) > 1:
         raise InputError(
-            f"all offsets and n = {n:,} are divisible by {common:,}, so that the graph falls into {common:,} parts; "
+            f"all offsets and n = {n:,} are divisible by {common:,}, so the graph has {common:,} components; "
             "expected no common factor",
             place="offsets",
         )

@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
 
 _Edges = Iterator[tuple[int, int]]
 _Vector = tuple[int, ...]
@@ -31,10 +31,10 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
     letters : int
         How many different letters there are, at least 2.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(length, "length", 1, _MAX_DIGITS)
-    within(letters, "letters", 2)
+    check_range(length, "length", 1, _MAX_DIGITS)
+    check_range(letters, "letters", 2)
     nodes = letters**length
     pairs = (
         (rank, rank + more * stride)
@@ -65,13 +65,13 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     Parameters
     ----------
     d : int
-        Degree, 4.
+        Degree; only 4 is known.
     n : int
-        Number of nodes.
+        Number of nodes, one of the table.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(d, "d", 4, 4)
+    check_range(d, "d", 4, 4)
     if n not in _TABLE_8:
         known = ", ".join(str(size) for size in _TABLE_8)
         raise InputError(f"no graph of {n:,} nodes in the table; expected one of {known}", place="n")
@@ -98,13 +98,13 @@ def _subsets(size: int, of: int) -> list[frozenset[int]]:
 
 
 def _projective(q: int, length: int) -> list[_Vector]:
-    """Points of a projective space over the integers modulo a prime: the vectors whose first entry but 0 is 1."""
+    """Return the points of PG(length - 1, q): vectors whose first nonzero entry is 1."""
     vectors = product(range(q), repeat=length)
     return [v for v in vectors if next((entry for entry in v if entry), 0) == 1]
 
 
 def _plane(q: int) -> list[tuple[int, int]]:
-    """Points and lines of PG(2, q): lines are vectors, too, orthogonal to their points."""
+    """Return incident points and lines of PG(2, q); a line is a vector orthogonal to its points."""
     vectors = list(enumerate(_projective(q, 3)))
     return [(p, i) for p, v in vectors for i, w in vectors if sum(a * b for a, b in zip(v, w, strict=True)) % q == 0]
 
@@ -138,7 +138,7 @@ def _petersen_lines() -> _Edges:
 
 
 def _affine_minus_class() -> _Edges:
-    """Points (x, y) over the field of 4 elements, and lines y = m x + b: the vertical lines are left out."""
+    """Connect points (x, y) over GF(4) with lines y = m x + b, without vertical lines."""
 
     def times(a: int, b: int) -> int:
         # Elements are polynomials over 0 and 1, as bits; x^2 = x + 1.
@@ -158,14 +158,14 @@ def _doubled_odd() -> _Edges:
 
 
 def _tutte_8_cage() -> list[tuple[int, int]]:
-    """Pairs out of six, and the ways to part the six in pairs: points and lines of GQ(2, 2)."""
+    """Return incident pairs of six and partitions into pairs: points and lines of GQ(2, 2)."""
     pairs = _subsets(2, 6)
     parted = [frozenset(three) for three in combinations(pairs, 3) if len(frozenset().union(*three)) == 6]
     return _incident(pairs, [frozenset(three) for three in parted])
 
 
 def _symplectic() -> _Edges:
-    """Points of PG(3, 3) and the lines on which the symplectic form vanishes: GQ(3, 3)."""
+    """Connect points of PG(3, 3) with totally isotropic lines of the symplectic form: GQ(3, 3)."""
     points = _projective(3, 4)
     lines = _lines(points, 3, lambda v, w: (v[0] * w[1] - v[1] * w[0] + v[2] * w[3] - v[3] * w[2]) % 3 == 0)
     return _bipartite(_incident(points, lines))
@@ -200,7 +200,7 @@ def _lines(points: Sequence[_Vector], q: int, joined: Callable[[_Vector, _Vector
 
 
 def _normal(vector: _Vector, q: int) -> _Vector:
-    """Scale a vector so that its first entry but 0 is 1."""
+    """Scale a vector so that its first nonzero entry is 1."""
     first = next(entry for entry in vector if entry)
     inverse = pow(first, -1, q)
     return tuple(entry * inverse % q for entry in vector)

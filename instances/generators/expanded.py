@@ -11,36 +11,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from ...core.errors import InputError, located
+from ...core.errors import InputError, locate_errors
+from ...core.limits import iterate_in_time
 from ...core.topology import Link, Node, Topology
-from ...core.watch import counted
 from ..schema import MAX_NODES
-from .building import Nested, check_size, ranks, within
+from .building import NestedNetwork, check_range, check_size, ranks
 
 #: Larger powers of two nodes are too large.
 MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
 
 
-def line_graph(network: Nested, times: int = 1) -> Topology:
-    """Line graph L(G): every link of G is a node, and sends to the links that begin where it ends (definition 1).
+def line_graph(network: NestedNetwork, times: int = 1) -> Topology:
+    """Line graph L(G): the nodes are the links of G, each linked to its successors (definition 1).
 
-    Nodes are the links of G in the order of their ends. Link (u, v) to (v, w) has what (v, w) has. Every node of G has the
-    same number of links from it and to it.
+    Nodes are the links of G in the order of their ends. Link (u, v) to (v, w) has what (v, w) has. Every node of G has
+    the same number of links from it and to it.
 
     Parameters
     ----------
     network : expression
-        What is expanded.
+        Expression of the network to expand.
     times : int
-        How often, each time what came out before.
+        Number of expansions, each of the result of the one before.
     """
-    within(times, "times", 1, MAX_DIMENSIONS)
+    check_range(times, "times", 1, MAX_DIMENSIONS)
     nodes, links = network.size
     degree, left = divmod(links, nodes)
     if left or not degree:
         raise InputError(_irregular(f"{links:,} links of {nodes:,} nodes"), place="network")
     check_size(nodes=nodes * degree**times, links=nodes * degree ** (times + 1))
-    with located("network"):
+    with locate_errors("network"):
         made = network.made
     for _ in range(times):
         made = _line_graph(made, degree)
@@ -68,7 +68,7 @@ def _irregular(text: str) -> str:
     return f"{text}; expected as many links from and to every node"
 
 
-def product(*networks: Nested) -> Topology:
+def product(*networks: NestedNetwork) -> Topology:
     """Cartesian product: nodes with a coordinate in every network, linked where one coordinate's network has a link.
 
     Node (x, y, ...) of networks of N, M, ... nodes is x + N y + N M z + ...: ``product(ring(4), ring(3))`` is
@@ -77,32 +77,32 @@ def product(*networks: Nested) -> Topology:
     Parameters
     ----------
     networks : expressions
-        At least two.
+        Expressions of at least two networks.
     """
     if len(networks) < 2:
         raise InputError(f"{len(networks)} networks; expected at least 2", place="networks")
     return _product(networks, "networks")
 
 
-def power(network: Nested, n: int) -> Topology:
+def power(network: NestedNetwork, n: int) -> Topology:
     """Cartesian power: the product of n networks that are all the same (definition 14).
 
     Parameters
     ----------
     network : expression
-        What is expanded.
+        Expression of the network to expand.
     n : int
         Number of dimensions, at least 2.
     """
-    return _product([network] * within(n, "n", 2, MAX_DIMENSIONS), "network")
+    return _product([network] * check_range(n, "n", 2, MAX_DIMENSIONS), "network")
 
 
-def _product(factors: Sequence[Nested], place: str) -> Topology:
+def _product(factors: Sequence[NestedNetwork], place: str) -> Topology:
     sizes = [factor.size for factor in factors]
     nodes = prod(count for count, _ in sizes)
     count = sum(links * (nodes // size) for size, links in sizes)
     check_size(nodes=nodes, links=count)
-    with located(place):
+    with locate_errors(place):
         made = [factor.made for factor in factors]  # kept by the factor, so that a power makes one
     return _network(nodes, count, _product_links(made, nodes))
 
@@ -118,22 +118,22 @@ def _product_links(factors: Iterable[Topology], nodes: int) -> Iterator[tuple[in
         stride = block
 
 
-def degree_expansion(network: Nested, n: int) -> Topology:
-    """Degree expansion G * n: n copies of every node, and all copies of two linked nodes are linked (definition 2).
+def degree_expansion(network: NestedNetwork, n: int) -> Topology:
+    """Degree expansion G * n: n copies of every node, all copies of linked nodes linked (definition 2).
 
     Copy i of node v is v n + i.
 
     Parameters
     ----------
     network : expression
-        What is expanded.
+        Expression of the network to expand.
     n : int
         Number of copies, at least 2.
     """
-    within(n, "n", 2)
+    check_range(n, "n", 2)
     nodes, links = network.size
     check_size(nodes=n * nodes, links=n * n * links)
-    with located("network"):
+    with locate_errors("network"):
         base = network.made
     ends = (
         (source * n + i, target * n + j, link)
@@ -144,35 +144,35 @@ def degree_expansion(network: Nested, n: int) -> Topology:
     return _network(n * nodes, n * n * links, ends)
 
 
-def parallel(network: Nested, k: int) -> Topology:
+def parallel(network: NestedNetwork, k: int) -> Topology:
     """Parallel links: k of every link (appendix F.4).
 
     Parameters
     ----------
     network : expression
-        What is expanded.
+        Expression of the network to expand.
     k : int
-        Number of links, at least 2.
+        Number of parallel links, at least 2.
     """
-    within(k, "k", 2)
+    check_range(k, "k", 2)
     nodes, links = network.size
     check_size(nodes=nodes, links=k * links)
-    with located("network"):
+    with locate_errors("network"):
         base = network.made
     return _network(nodes, k * links, ((*ends, link) for ends, link in _each(base) for _ in range(k)))
 
 
-def both_directions(network: Nested) -> Topology:
+def both_directions(network: NestedNetwork) -> Topology:
     """Both directions: a network together with its transpose, so that every link has one back (appendix A.6).
 
     Parameters
     ----------
     network : expression
-        What is expanded.
+        Expression of the network to expand.
     """
     nodes, links = network.size
     check_size(nodes=nodes, links=2 * links)
-    with located("network"):
+    with locate_errors("network"):
         base = network.made
     there = ((*ends, link) for ends, link in _each(base))
     back = ((target, source, link) for (source, target), link in _each(base))
@@ -184,7 +184,7 @@ def _each(base: Topology) -> Iterable[tuple[tuple[int, int], Link]]:
 
 
 def _network(nodes: int, count: int, links: Iterable[tuple[int, int, Link]]) -> Topology:
-    """Make a network whose nodes are named by their rank; a link is like another one, between other nodes."""
+    """Make a network whose nodes are named by rank; each link copies bandwidth and latency of another."""
     names = ranks(nodes)
     made = (Link(names[a], names[b], like.bandwidth_Bps, like.latency_s) for a, b, like in links)
-    return Topology(tuple(map(Node, names)), tuple(counted(made, count, "links")))
+    return Topology(tuple(map(Node, names)), tuple(iterate_in_time(made, count, "links")))

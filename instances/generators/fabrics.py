@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...core.errors import InputError, located
+from ...core.errors import InputError, locate_errors
 from ...core.fabric import expand, expanded_size, parse_fabric
 from ...core.topology import Topology
 from ...core.units import UnitKind, parse
@@ -30,7 +30,7 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
     InputError
         If there is not one of each for every dimension, or the network is too large.
     """
-    with located("dims"):
+    with locate_errors("dims"):
         blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))
     count = len(blocks.dimensions)
     given = {"bandwidth": (bandwidth, UnitKind.RATE), "latency": (latency or ("0 s",) * count, UnitKind.TIME)}
@@ -38,7 +38,7 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
     for name, (texts, kind) in given.items():
         if len(texts) != count:
             raise InputError(f"{len(texts)} entries for {count} dimensions", place=name)
-        with located(name):
+        with locate_errors(name):
             read[name] = [parse(text, kind, allow_zero=kind is UnitKind.TIME) for text in texts]
     nodes, links = expanded_size(blocks)
     check_size(nodes=nodes, links=links)

@@ -11,7 +11,7 @@ from math import prod
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
 
 #: More dimensions than this cannot have two nodes each: log2 of the largest number of nodes.
 MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
@@ -25,9 +25,9 @@ def line(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Top
     n : int
         Number of nodes, at least 2.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    return _grid((within(n, "n", 2),), wrap=False, bandwidth=bandwidth, latency=latency)
+    return _grid((check_range(n, "n", 2),), wrap=False, bandwidth=bandwidth, latency=latency)
 
 
 def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -42,9 +42,9 @@ def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, lat
     bidirectional : bool
         Whether every link has its reverse.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(n, "n", 2)
+    check_range(n, "n", 2)
     if bidirectional:
         return _grid((n,), wrap=True, bandwidth=bandwidth, latency=latency)
     onward = ((i, (i + 1) % n) for i in range(n))
@@ -64,13 +64,13 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
         Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
         (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
     if not joined_rows:
         return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
     if len(sizes) != 2:
         raise InputError(f"{len(sizes)} dimensions; joined rows need two", place="sizes")
-    width, rows = within(sizes[0], "sizes[0]", 2), within(sizes[1], "sizes[1]", 2)
+    width, rows = check_range(sizes[0], "sizes[0]", 2), check_range(sizes[1], "sizes[1]", 2)
     nodes = width * rows
     neighbours = ((i, j) for i in range(nodes) for j in (i + 1, i + width) if j < nodes)
     links = 2 * (nodes - 1 + nodes - width)
@@ -88,7 +88,7 @@ def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> 
     *sizes : int
         Nodes in each dimension, at least 2, the innermost dimension first.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
     return _grid(sizes, wrap=True, bandwidth=bandwidth, latency=latency)
 
@@ -101,9 +101,9 @@ def hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY)
     dim : int
         Number of bits of a rank, at least 1.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(dim, "dim", 1, MAX_DIMENSIONS)
+    check_range(dim, "dim", 1, MAX_DIMENSIONS)
     return _grid((2,) * dim, wrap=False, bandwidth=bandwidth, latency=latency)
 
 
@@ -111,7 +111,7 @@ def _grid(sizes: tuple[int, ...], *, wrap: bool, bandwidth: Rate, latency: Time)
     if not 1 <= len(sizes) <= MAX_DIMENSIONS:
         raise InputError(f"{len(sizes)} dimensions; expected 1 to {MAX_DIMENSIONS} sizes", place="sizes")
     for index, size in enumerate(sizes):
-        within(size, f"sizes[{index}]", 2)
+        check_range(size, f"sizes[{index}]", 2)
     nodes = prod(sizes)
     pairs = sum(nodes if _closes(size, wrap) else nodes - nodes // size for size in sizes)
     edges = both_ways(_neighbours(sizes, wrap))
@@ -119,7 +119,7 @@ def _grid(sizes: tuple[int, ...], *, wrap: bool, bandwidth: Rate, latency: Time)
 
 
 def _closes(size: int, wrap: bool) -> bool:
-    """Whether the lines of a dimension are closed by a further pair of links."""
+    """Return whether the lines of a dimension are closed by a further pair of links."""
     return wrap and size > 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import bufferless, gpu, gpus, rail_cluster, wired_box, wiring
-from .building import LATENCY, Time, check_size, wire, within
+from .building import LATENCY, Time, check_range, check_size, wire
 
 #: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
 #: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
@@ -27,7 +27,7 @@ def dgx1(*, latency: Time = "0.7 us") -> Topology:
     Parameters
     ----------
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
     links = wired_box(0, HYBRID_CUBE_MESH, wire("25 GB/s", latency))
     return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
@@ -43,7 +43,7 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
     Parameters
     ----------
     chassis : int
-        Number of chassis.
+        Number of chassis, at least 1.
     variant : str
         ``repo`` repeats a slip of the published code for two chassis, for comparison with its published results:
         GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
@@ -55,7 +55,7 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
     variant = "repo" if gpu0_switch and variant == "fixed" else variant
     if variant not in ("fixed", "repo"):
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
-    within(chassis, "chassis", 1 if variant == "fixed" else 2)
+    check_range(chassis, "chassis", 1 if variant == "fixed" else 2)
     check_size(nodes=8 * chassis + 1, links=34 * chassis)
     nodes = [Node(name) for name in gpus(chassis, 8)]
     links: list[Link] = []
@@ -85,7 +85,7 @@ def dgx2(chassis: int = 1) -> Topology:
     chassis : int
         1 or 2; the paper defines no more.
     """
-    within(chassis, "chassis", 1, 2)
+    check_range(chassis, "chassis", 1, 2)
     inside = wire("125 GB/s", "0.35 us")
     outside = wire("12.5 GB/s", "2.6 us")
     links: list[Link] = []
@@ -113,12 +113,12 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
     rails : int
         Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy; ForestColl assumes not (section 3.2).
     """
-    within(boxes, "boxes", 1)
-    within(rails, "rails", 1, 8)
+    check_range(boxes, "boxes", 1)
+    check_range(rails, "rails", 1, 8)
     return rail_cluster(boxes, 8, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
 
 
@@ -139,14 +139,14 @@ def dgx_h100(
     rails : int
         Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether all switches can copy.
     nvls : bool
         Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
-    within(boxes, "boxes", 1)
-    within(rails, "rails", 1, 8)
+    check_range(boxes, "boxes", 1)
+    check_range(rails, "rails", 1, 8)
     return rail_cluster(
         boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
     )
@@ -155,9 +155,9 @@ def dgx_h100(
 def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
     """DGX H200: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
-    NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX H100/H200
-    user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``: what is
-    new is the memory.
+    NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX
+    H100/H200 user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``:
+    what is new is the memory.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     rails : int
         Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy, as NVLink SHARP does.
     """
@@ -177,8 +177,8 @@ def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     """DGX B200: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet of the DGX B200: 14.4 TB/s of NVLink for its eight GPUs, that is 1.8 TB/s for each in both
-    directions together, hence 900 GB/s in each; eight ConnectX-7 ports of 400 Gb/s = 50 GB/s. The two NVSwitches are one
-    here. A rail for each position in the box, as in ``dgx_h100``. The data sheet gives no latency.
+    directions together, hence 900 GB/s in each; eight ConnectX-7 ports of 400 Gb/s = 50 GB/s. The two NVSwitches are
+    one here. A rail for each position in the box, as in ``dgx_h100``. The data sheet gives no latency.
 
     Parameters
     ----------
@@ -187,12 +187,12 @@ def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     rails : int
         Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy, as NVLink SHARP does.
     """
-    within(boxes, "boxes", 1)
-    within(rails, "rails", 1, 8)
+    check_range(boxes, "boxes", 1)
+    check_range(rails, "rails", 1, 8)
     return rail_cluster(boxes, 8, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
 
 
@@ -227,16 +227,16 @@ def nvl72(
     rails : int
         Number of InfiniBand switches; GPU i of every rack is on switch i mod rails.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether all switches can copy.
     nvls : bool
         Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
-    within(racks, "racks", 1)
-    within(gpus, "gpus", 2, 72)
-    within(planes, "planes", 1, 18)
-    within(rails, "rails", 1, gpus)
+    check_range(racks, "racks", 1)
+    check_range(gpus, "gpus", 2, 72)
+    check_range(planes, "planes", 1, 18)
+    check_range(rails, "rails", 1, gpus)
     return rail_cluster(
         racks,
         gpus,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...core.topology import Link, Topology
-from .boxes import gpu, gpus, switched
-from .building import LATENCY, Rate, Time, check_size, wire, within
+from .boxes import gpu, gpus, switched_network
+from .building import LATENCY, Rate, Time, check_range, check_size, wire
 
 
 def pcie(
@@ -20,11 +20,11 @@ def pcie(
 ) -> Topology:
     """PCIe box: two processors with PCIe switches of GPUs each, and a NIC on every PCIe switch.
 
-    NVIDIA's data sheet of the A100: PCIe Gen4 with 64 GB/s in both directions together, hence 32 GB/s in each, for a GPU
-    and for the link of its switch to the processor; 64 GB/s is PCIe Gen5. Intel's page of the Xeon Platinum 8358: three
-    UPI links of 11.2 GT/s between two processors, two bytes a transfer, hence 67.2 GB/s in each direction. A NIC of 200
-    Gb/s = 25 GB/s. All NICs are on one InfiniBand switch. Processors, PCIe switches and the InfiniBand switch only pass
-    on. None of the sources gives a latency.
+    NVIDIA's data sheet of the A100: PCIe Gen4 with 64 GB/s in both directions together, hence 32 GB/s in each, for a
+    GPU and for the link of its switch to the processor; 64 GB/s is PCIe Gen5. Intel's page of the Xeon Platinum 8358:
+    three UPI links of 11.2 GT/s between two processors, two bytes a transfer, hence 67.2 GB/s in each direction. A NIC
+    of 200 Gb/s = 25 GB/s. All NICs are on one InfiniBand switch. Processors, PCIe switches and the InfiniBand switch
+    only pass on. None of the sources gives a latency.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ def pcie(
     per_switch : int
         GPUs on a PCIe switch.
     bandwidth : str
-        Of a PCIe link, in each direction.
+        Bandwidth of a PCIe link, in each direction.
     upi : str
-        Between the two processors, in each direction.
+        Bandwidth between the two processors, in each direction.
     nic : str
-        Between a PCIe switch and the InfiniBand switch, in each direction.
+        Bandwidth between a PCIe switch and the InfiniBand switch, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
     for place, value in {"boxes": boxes, "switches": switches, "per_switch": per_switch}.items():
-        within(value, place, 1)
+        check_range(value, place, 1)
     per_box, more = 2 * switches * per_switch, boxes > 1
     check_size(
         nodes=boxes * (per_box + 2 * switches + 2) + more,
@@ -66,4 +66,4 @@ def pcie(
             links += card.both(chip, "ib") if more else ()
         for index in range(per_box):
             links += lane.both(gpu(box, index), chips[index // per_switch])
-    return switched(gpus(boxes, per_box), [*names, *(["ib"] if more else [])], links, multicast=multicast)
+    return switched_network(gpus(boxes, per_box), [*names, *(["ib"] if more else [])], links, multicast=multicast)

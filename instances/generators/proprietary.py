@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...core.topology import Link, Node, Topology
 from .boxes import bufferless, gpu, gpus
-from .building import BANDWIDTH, Rate, Time, check_size, wire, within
+from .building import BANDWIDTH, Rate, Time, check_range, check_size, wire
 
 #: TE-CCL, table 2.
 INSIDE: Time = "0.6 us"
@@ -49,7 +49,7 @@ def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
 
 
 def _chassis(chassis: int, per_chassis: int, bandwidth: Rate, uplink: Rate) -> Topology:
-    within(chassis, "chassis", 1)
+    check_range(chassis, "chassis", 1)
     ring = 2 if per_chassis == 2 else 2 * per_chassis
     check_size(nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1)))
     inside, outside = wire(bandwidth, INSIDE), wire(uplink, OUTSIDE, place="uplink")

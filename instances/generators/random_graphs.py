@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from ...core.errors import InputError
+from ...core.limits import check_time, iterate_in_time
 from ...core.topology import Topology
-from ...core.watch import ask, counted
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_size, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_size, graph, wire
 
 #: A random regular graph of degree 3 or more is nearly always connected, and a pairing seldom gets stuck.
 ATTEMPTS = 1000
@@ -32,15 +32,15 @@ def random_regular(
     n : int
         Number of nodes, at least 4.
     degree : int
-        Number of neighbours, at least 3; those of degree 2 are rings. n or degree must be even.
+        Number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
     seed : int
-        Chooses the graph.
+        Seed of the random choice of graph.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(n, "n", 4)
-    within(degree, "degree", 3, n - 1)
-    within(seed, "seed", 0, 2**63 - 1)
+    check_range(n, "n", 4)
+    check_range(degree, "degree", 3, n - 1)
+    check_range(seed, "seed", 0, 2**63 - 1)
     if n % 2 and degree % 2:
         raise InputError(f"no graph has {n} nodes of degree {degree}; expected an even degree", place="degree")
     check_size(nodes=n, links=n * degree)
@@ -57,7 +57,7 @@ def _draw(n: int, degree: int, seed: int) -> _Edges:
         edges = _pair(n, min(degree, missing), source)
         if edges is not None and missing < degree:
             edges = {(i, j) for i in range(n) for j in range(i + 1, n)} - edges
-        if edges is not None and connected(n, edges):
+        if edges is not None and is_connected(n, edges):
             return edges
     raise InputError(f"no connected graph in {ATTEMPTS} attempts; expected another seed", place="seed")
 
@@ -68,10 +68,10 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
     stubs = [node for node in range(n) for _ in range(degree)]
     patience = PATIENCE
     while stubs and patience:
-        ask("edges are drawn")
+        check_time("edges are drawn")
         stubs.sort(key=lambda _: source.random())
         left: list[int] = []
-        for one, other in counted(zip(stubs[::2], stubs[1::2], strict=True), len(stubs) // 2, "edges drawn"):
+        for one, other in iterate_in_time(zip(stubs[::2], stubs[1::2], strict=True), len(stubs) // 2, "edges drawn"):
             edge = (min(one, other), max(one, other))
             if one == other or edge in edges:
                 left += edge
@@ -82,8 +82,8 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
     return None if stubs else edges
 
 
-def connected(n: int, edges: _Edges) -> bool:
-    """Whether the edges join all nodes."""
+def is_connected(n: int, edges: _Edges) -> bool:
+    """Return whether the edges connect all nodes."""
     neighbours: list[list[int]] = [[] for _ in range(n)]
     for one, other in edges:
         neighbours[one].append(other)

@@ -40,14 +40,14 @@ def diamond(*, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology
     Parameters
     ----------
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
     onward = ((x, y) for x, targets in enumerate(_DIAMOND) for y in targets)
     return graph(nodes=8, links=16, edges=onward, of=wire(bandwidth, latency))
 
 
 def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Modified de Bruijn graph: loops and opposite links are replaced by one long cycle; the cycle was found by search.
+    """De Bruijn graph whose loops and opposite links are replaced by one long cycle, found by search.
 
     Every node has d links from and to it. Known are (2, 3), (2, 4), (3, 2) and (4, 2), those of the paper.
 
@@ -58,7 +58,7 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
     diameter : int
         Length of the words in the de Bruijn graph.
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
     if (d, diameter) not in _CYCLES:
         known = ", ".join(str(pair) for pair in _CYCLES)

@@ -7,8 +7,8 @@ since the sources do not say it; the ports of the switches come out as they do. 
 from __future__ import annotations
 
 from ...core.topology import Link, Topology
-from .boxes import gpu, gpus, switched, wired_box, wiring
-from .building import LATENCY, Time, check_size, wire, within
+from .boxes import gpu, gpus, switched_network, wired_box, wiring
+from .building import LATENCY, Time, check_range, check_size, wire
 from .switched import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
@@ -27,19 +27,19 @@ def frontera(racks: int = 2, *, latency: Time = LATENCY, multicast: bool = False
     """Frontera-like fat tree of two tiers, oversubscribed 22 to 18: racks of 88 nodes, six core switches.
 
     Frontera user guide, "System architecture" (TACC): two leaf switches in a rack, each with 44 nodes on HDR100 (100
-    Gb/s = 12.5 GB/s) and 18 uplinks of HDR (200 Gb/s) to six core switches, three to each, which are one link of 75 GB/s
-    here. The machine has 91 racks with 8,008 nodes. The guide gives no latency.
+    Gb/s = 12.5 GB/s) and 18 uplinks of HDR (200 Gb/s) to six core switches, three to each, which are one link of 75
+    GB/s here. The machine has 91 racks with 8,008 nodes. The guide gives no latency.
 
     Parameters
     ----------
     racks : int
         Number of racks; the machine has 91.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(racks, "racks", 1)
+    check_range(racks, "racks", 1)
     check_size(nodes=90 * racks + 6, links=2 * (88 + 12) * racks)
     down, up = wire("100 Gb/s", latency), wire("600 Gb/s", latency)
     nodes = [f"rack{rack}.node{index}" for rack in range(racks) for index in range(88)]
@@ -47,18 +47,18 @@ def frontera(racks: int = 2, *, latency: Time = LATENCY, multicast: bool = False
     cores = [f"core{index}" for index in range(6)]
     links = [link for index, node in enumerate(nodes) for link in down.both(node, leaves[index // 44])]
     links += [link for leaf in leaves for core in cores for link in up.both(leaf, core)]
-    return switched(nodes, [*leaves, *cores], links, multicast=multicast)
+    return switched_network(nodes, [*leaves, *cores], links, multicast=multicast)
 
 
 def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
     """Leonardo-like Dragonfly+ of HDR InfiniBand: cells of 18 leaf and 18 spine switches, nodes of four A100.
 
-    M. Turisini, G. Amati, M. Cestari, "LEONARDO: a pan-European pre-exascale supercomputer for HPC and AI applications",
-    arXiv:2307.16885, and CINECA's page of the system: nodes of four A100 with two dual-port HDR cards, 400 Gb/s, hence a
-    port of 100 Gb/s = 12.5 GB/s for each GPU; cells of 180 nodes, 18 leaf and 18 spine switches with 40 ports of 200
-    Gb/s = 25 GB/s; every spine has a link to every other one of up to 22 cells. The GPUs of a node are all linked: 12
-    NVLinks of 25 GB/s (NVIDIA's data sheet of the A100) for three others, hence 100 GB/s for each. The four GPUs of a
-    node are on one leaf here. The sources give no latency.
+    M. Turisini, G. Amati, M. Cestari, "LEONARDO: a pan-European pre-exascale supercomputer for HPC and AI
+    applications", arXiv:2307.16885, and CINECA's page of the system: nodes of four A100 with two dual-port HDR cards,
+    400 Gb/s, hence a port of 100 Gb/s = 12.5 GB/s for each GPU; cells of 180 nodes, 18 leaf and 18 spine switches with
+    40 ports of 200 Gb/s = 25 GB/s; every spine has a link to every other one of up to 22 cells. The GPUs of a node are
+    all linked: 12 NVLinks of 25 GB/s (NVIDIA's data sheet of the A100) for three others, hence 100 GB/s for each. The
+    four GPUs of a node are on one leaf here. The sources give no latency.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
     leaves : int
         Leaf switches of a cell with ten nodes each; 18 in the machine.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(cells, "cells", 1, 23)
-    within(leaves, "leaves", 1, 18)
+    check_range(cells, "cells", 1, 23)
+    check_range(leaves, "leaves", 1, 18)
     nodes, spines = 10 * leaves * cells, 18
     check_size(
         nodes=4 * nodes + cells * (leaves + spines),
@@ -89,7 +89,7 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
         first = index // leaves * spines
         links += [link for spine in top[first : first + spines] for link in cable.both(leaf, spine)]
     links += [link for one, other in between_groups(cells, spines, spines) for link in cable.both(top[one], top[other])]
-    return switched(gpus(nodes, 4), [*low, *top], links, multicast=multicast)
+    return switched_network(gpus(nodes, 4), [*low, *top], links, multicast=multicast)
 
 
 def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -99,8 +99,8 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     those of different ones, which are one to four links of 50 GB/s, drawn there; a NIC of 200 Gb/s = 25 GB/s for each
     MI250X, here at its second GPU. G. Lockwood, "Frontier", with the numbers of S. Atchley et al., "Frontier: exploring
     exascale", SC 2023: a group has 128 nodes and 32 switches of 64 ports of 200 Gb/s, 16 of them for NICs and 31 to the
-    other switches of the group; four links between every two of 74 groups. A chassis is 16 nodes with four switches; NIC
-    i of a node is on switch i of its chassis here. The sources give no latency.
+    other switches of the group; four links between every two of 74 groups. A chassis is 16 nodes with four switches;
+    NIC i of a node is on switch i of its chassis here. The sources give no latency.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     chassis : int
         Chassis of 16 nodes in a group; 8 in the machine.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(groups, "groups", 1, 74)
-    within(chassis, "chassis", 1, 8)
+    check_range(groups, "groups", 1, 74)
+    check_range(chassis, "chassis", 1, 8)
     nodes, routers = 16 * chassis * groups, 4 * chassis
     check_size(
         nodes=8 * nodes + routers * groups,
@@ -133,4 +133,4 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     links += [
         link for one, other in between_groups(groups, routers, 4) for link in cable.both(names[one], names[other])
     ]
-    return switched(gpus(nodes, 8), names, links, multicast=multicast)
+    return switched_network(gpus(nodes, 8), names, links, multicast=multicast)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_size, ranks, switch, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, check_size, ranks, switch, wire
 
 
 def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -22,7 +22,7 @@ def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multic
     multicast : bool
         Whether the switch can copy.
     """
-    check_size(nodes=within(n, "n", 2) + 1, links=2 * n)
+    check_size(nodes=check_range(n, "n", 2) + 1, links=2 * n)
     cable = wire(bandwidth, latency)
     nodes = [*map(Node, ranks(n)), switch("switch", multicast=multicast)]
     return Topology(tuple(nodes), tuple(link for rank in ranks(n) for link in cable.both(rank, "switch")))
@@ -50,11 +50,11 @@ def fat_tree(
         Bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the edge switches have
         this part of ``bandwidth``.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     multicast : bool
         Whether the switches can copy.
     """
-    if within(k, "k", 2) % 2:
+    if check_range(k, "k", 2) % 2:
         raise InputError(f"{k:,} is odd; expected an even number of ports", place="k")
     if oversubscription < 1:
         raise InputError(f"{float(oversubscription):g} is below 1; expected at least 1", place="oversubscription")
@@ -103,17 +103,17 @@ def dragonfly(
     hosts : int
         Compute nodes on each router; 0 for routers that compute.
     bandwidth : str
-        Of a link within a group or to a host, in each direction.
+        Bandwidth of a link within a group or to a host, in each direction.
     global_bandwidth : str
-        Of a link between two groups, in each direction.
+        Bandwidth of a link between two groups, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether routers that are switches can copy.
     """
-    within(groups, "groups", 2)
-    within(routers, "routers", 1)
-    within(hosts, "hosts", 0)
+    check_range(groups, "groups", 2)
+    check_range(routers, "routers", 1)
+    check_range(hosts, "hosts", 0)
     count = groups * routers
     check_size(nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts)
     local = wire(bandwidth, latency)
@@ -174,17 +174,17 @@ def dragonfly_plus(
         Links between every two groups, in each direction; as many as there are spines is one from every spine to every
         other group.
     bandwidth : str
-        Of a link within a group or to a host, in each direction.
+        Bandwidth of a link within a group or to a host, in each direction.
     global_bandwidth : str
-        Of a link between two groups, in each direction.
+        Bandwidth of a link between two groups, in each direction.
     latency : str
-        Of every link.
+        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy.
     """
-    within(groups, "groups", 2)
+    check_range(groups, "groups", 2)
     for place, value in {"leaves": leaves, "spines": spines, "hosts": hosts, "global_links": global_links}.items():
-        within(value, place, 1)
+        check_range(value, place, 1)
     check_size(
         nodes=groups * (leaves * (hosts + 1) + spines),
         links=2 * groups * leaves * (hosts + spines) + groups * (groups - 1) * global_links,
@@ -214,7 +214,7 @@ def switch2d(
     latency: Time = LATENCY,
     multicast: bool = False,
 ) -> Topology:
-    """Two-dimensional switch: every node has a port on the switch of its row and one on the switch of its column.
+    """Two-dimensional switch: every node has a port on the switches of its row and of its column.
 
     The defaults are the system of the dissertation, section 5.6.2: 8 x 4 with 300 and 25 GiB/s; 0.5 us is that of
     section 5.5.2. The node (x, y) has rank x + inner * y.
@@ -226,13 +226,13 @@ def switch2d(
     outer : int
         Nodes on an outer switch, at least 2; also the number of inner switches.
     inner_bandwidth, outer_bandwidth : str
-        Of a node's port on either switch, in each direction.
+        Bandwidth of a node's port on either switch, in each direction.
     latency : str
-        Of every link; a transfer from node to node crosses two.
+        Latency of every link, with its unit; a transfer from node to node crosses two.
     multicast : bool
         Whether the switches can copy.
     """
-    count = within(inner, "inner", 2) * within(outer, "outer", 2)
+    count = check_range(inner, "inner", 2) * check_range(outer, "outer", 2)
     check_size(nodes=count + inner + outer, links=4 * count)
     near = wire(inner_bandwidth, latency, place="inner_bandwidth")
     far = wire(outer_bandwidth, latency, place="outer_bandwidth")
@@ -271,12 +271,12 @@ def rfs3d(
     ring_bandwidth, connected_bandwidth, switch_bandwidth : str
         Of a node in each dimension, in each direction.
     latency : str
-        Of every link; a transfer through a switch crosses two.
+        Latency of every link, with its unit; a transfer through a switch crosses two.
     multicast : bool
         Whether the switches can copy.
     """
-    plane = within(ring, "ring", 2) * within(connected, "connected", 2)
-    count = plane * within(switched, "switched", 2)
+    plane = check_range(ring, "ring", 2) * check_range(connected, "connected", 2)
+    count = plane * check_range(switched, "switched", 2)
     neighbours = 1 if ring == 2 else 2
     check_size(nodes=count + plane, links=count * (neighbours + connected - 1 + 2))
     around = wire(ring_bandwidth, latency, place="ring_bandwidth") * Fraction(1, neighbours)

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
 
 
 def twisted_torus(
     width: int, height: int, twist: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY
 ) -> Topology:
-    """Twisted torus: the columns of a torus end shifted, so that (x, height - 1) is connected with (x + twist, 0).
+    """Twisted torus: a torus with shifted columns: (x, height - 1) is connected with (x + twist, 0).
 
     J. M. Camara, M. Moreto, E. Vallejo, R. Beivide, J. Miguel-Alonso, C. Martinez, J. Navaridas, "Twisted torus
     topologies for enhanced interconnection networks", 2010; theirs has width 2 a, height a and twist a. The node (x, y)
@@ -28,13 +28,13 @@ def twisted_torus(
     height : int
         Number of rows, at least 2.
     twist : int
-        By how many nodes the columns are shifted where they end, from 1 to width - 1.
+        Nodes by which the columns are shifted where they end, from 1 to width - 1.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(width, "width", 3)
-    within(height, "height", 2)
-    within(twist, "twist", 1, width - 1)
+    check_range(width, "width", 3)
+    check_range(height, "height", 2)
+    check_range(twist, "twist", 1, width - 1)
     nodes = width * height
     edges = both_ways(_rows_and_columns(width, height, twist))
     return graph(nodes=nodes, links=4 * nodes, edges=edges, of=wire(bandwidth, latency))
@@ -58,9 +58,9 @@ def twisted_hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = 
     dim : int
         Number of bits of a rank, at least 3.
     bandwidth, latency : str
-        Of every link, in each direction.
+        Bandwidth and latency of every link, in each direction.
     """
-    within(dim, "dim", 3, MAX_NODES.bit_length() - 1)
+    check_range(dim, "dim", 3, MAX_NODES.bit_length() - 1)
     nodes = 2**dim
     pairs = ((rank, rank | 1 << bit) for bit in range(dim) for rank in range(nodes) if not rank >> bit & 1)
     exchanged = {(0, 1): (0, 3), (2, 3): (2, 1)}

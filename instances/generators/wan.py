@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .building import check_size, ranks, within
+from .building import check_range, check_size, ranks
 
 _Edges = list[tuple[int, int]]
 
@@ -44,9 +44,9 @@ def gscale(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
     skewness : Fraction
         From 0, all links have 200 Mb/s, to 1, from 100 to 300 Mb/s; a multiple of 0.1.
     seed : int
-        Chooses the capacities.
+        Seed of the random capacities of links.
     """
-    return _drawn(12, GSCALE, skewness, seed, _GSCALE)
+    return _draw_wan(12, GSCALE, skewness, seed, _GSCALE)
 
 
 def equinix_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
@@ -55,11 +55,11 @@ def equinix_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology
     Parameters
     ----------
     skewness : Fraction
-        As of ``gscale``.
+        Spread of the capacities, as of ``gscale``.
     seed : int
-        Chooses the graph and the capacities.
+        Seed of the random graph and capacities.
     """
-    return _drawn(20, _random_edges(20, 141, seed), skewness, seed, _EQUINIX)
+    return _draw_wan(20, _random_edges(20, 141, seed), skewness, seed, _EQUINIX)
 
 
 def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
@@ -68,11 +68,11 @@ def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
     Parameters
     ----------
     skewness : Fraction
-        As of ``gscale``.
+        Spread of the capacities, as of ``gscale``.
     seed : int
-        Chooses the graph and the capacities.
+        Seed of the random graph and capacities.
     """
-    return _drawn(40, _random_edges(40, 231, seed), skewness, seed, _IDN)
+    return _draw_wan(40, _random_edges(40, 231, seed), skewness, seed, _IDN)
 
 
 def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
@@ -81,28 +81,28 @@ def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed
     Parameters
     ----------
     sites : int
-        At least 2.
+        Number of sites, at least 2.
     links : int
-        At most one for each pair of sites.
+        Number of links, at most one for each pair of sites.
     skewness : Fraction
-        As of ``gscale``.
+        Spread of the capacities, as of ``gscale``.
     seed : int
-        Chooses the graph and the capacities.
+        Seed of the random graph and capacities.
     """
-    within(sites, "sites", 2)
-    within(links, "links", sites - 1, sites * (sites - 1) // 2)
+    check_range(sites, "sites", 2)
+    check_range(links, "links", sites - 1, sites * (sites - 1) // 2)
     check_size(nodes=sites, links=2 * links)
-    return _drawn(sites, _random_edges(sites, links, seed), skewness, seed, _RANDOM)
+    return _draw_wan(sites, _random_edges(sites, links, seed), skewness, seed, _RANDOM)
 
 
-def _drawn(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int) -> Topology:
+def _draw_wan(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int) -> Topology:
     """Assign every link a capacity and the latency that goes with it."""
     import numpy as np
 
     tenths = skewness * 10
     if tenths.denominator != 1 or not 0 <= tenths <= 10:
         raise InputError(f"{float(skewness):g}; expected a multiple of 0.1 from 0 to 1", place="skewness")
-    within(seed, "seed", 0, 2**63 - 1)
+    check_range(seed, "seed", 0, 2**63 - 1)
     check_size(nodes=nodes, links=2 * len(edges))
     source = np.random.default_rng([family, int(tenths), seed])
     steps = 20 + source.integers(-int(tenths), int(tenths) + 1, size=len(edges))
@@ -121,7 +121,7 @@ def _random_edges(nodes: int, count: int, seed: int) -> _Edges:
     """Draw a graph of so many links."""
     import networkx as nx
 
-    within(seed, "seed", 0, 2**63 - 1)
+    check_range(seed, "seed", 0, 2**63 - 1)
     graph = nx.gnm_random_graph(nodes, count, seed)
     if not nx.is_connected(graph):
         raise InputError("its graph is not connected; expected another seed", place="seed")

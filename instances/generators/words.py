@@ -13,7 +13,7 @@ from math import gcd
 
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, graph, wire, within
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, graph, wire
 
 #: A longer word over two letters has more values than there may be nodes.
 MAX_LENGTH = MAX_NODES.bit_length()
@@ -33,15 +33,15 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
     diameter : int
         Length of the words, at least 1.
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
-    within(d, "d", 2)
-    within(diameter, "diameter", 1, MAX_LENGTH)
+    check_range(d, "d", 2)
+    check_range(diameter, "diameter", 1, MAX_LENGTH)
     return _imase_itoh(d, d**diameter + d ** (diameter - 1), bandwidth, latency)
 
 
 def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Generalized Kautz graph of Imase and Itoh, for any number of nodes: links from x to -d x - a (mod n), a = 1 to d.
+    """Generalized Kautz graph (Imase and Itoh): x leads to -d x - a (mod n), a = 1..d.
 
     Definition 16 of the direct-connect paper; its diameter is within one of the smallest that any digraph of this size
     and degree has (theorem 21). Where x = -d x - a, the definition has a loop, which is left out; there is none if n is
@@ -54,10 +54,10 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
     n : int
         Number of nodes, at least d + 1.
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
-    within(d, "d", 2, MAX_NODES - 1)
-    within(n, "n", d + 1)
+    check_range(d, "d", 2, MAX_NODES - 1)
+    check_range(n, "n", d + 1)
     return _imase_itoh(d, n, bandwidth, latency)
 
 
@@ -74,10 +74,10 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     diameter : int
         Length of the words, at least 1.
     bandwidth, latency : str
-        Of every link.
+        Latency of every link, with its unit.
     """
-    within(d, "d", 2)
-    within(diameter, "diameter", 1, MAX_LENGTH)
+    check_range(d, "d", 2)
+    check_range(diameter, "diameter", 1, MAX_LENGTH)
     nodes = d**diameter
     onward = ((x, (d * x + a) % nodes) for x in range(nodes) for a in range(d))
     return graph(nodes=nodes, links=nodes * d - d, edges=_without_loops(onward), of=wire(bandwidth, latency))
@@ -89,9 +89,9 @@ def _imase_itoh(d: int, n: int, bandwidth: Rate, latency: Time) -> Topology:
 
 
 def _loops(d: int, n: int) -> int:
-    """Count the x of a graph of Imase and Itoh with (d + 1) x = -a (mod n).
+    """Count the loops of a graph of Imase and Itoh: solutions of (d + 1) x = -a (mod n).
 
-    For every a that the gcd divides, as many as the gcd.
+    Every a that the gcd divides has as many as the gcd.
     """
     common = gcd(d + 1, n)
     return d // common * common

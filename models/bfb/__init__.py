@@ -1,13 +1,13 @@
 """Breadth-first-broadcast schedules (Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications").
 
-Source: section 6 and appendix E. Everybody broadcasts its shard breadth first: in step t, every node u receives the
-shards of all nodes at distance t, over links from in-neighbours that are one step nearer to them. What is left to
-decide is how much of each shard comes over which of these links, so that the busiest link into u carries as little as
-possible. That is a problem of its own for every node and step.
+Source: section 6 and appendix E. Every node broadcasts its shard breadth first: in step t, every node u receives
+the shards of all nodes at distance t, over links from in-neighbours that are one step nearer to them. The remaining
+decision is the share of each shard on each of these links; it minimizes the load of the busiest link into u. That
+is a separate problem for every node and step.
 
-===============  ==========================================================================================  ===============
+===============  ==========================================================================================  ==========
 symbol           meaning                                                                                     unit
-===============  ==========================================================================================  ===============
+===============  ==========================================================================================  ==========
 N, d             nodes; the most links into or out of one of them                                            1
 M, B, b          size of the collective; bandwidth of a node, d b; bandwidth of a link                       B, B/s, B/s
 u, v, w          node that receives, node whose shard it is, in-neighbour of u that sends                    position
@@ -20,12 +20,12 @@ P                pieces that each shard is cut into                             
 y_{v,e,t}        pieces of v's shard that link e carries                                                     piece
 W_{u,t}          load of the busiest link into u                                                             piece
 T_L, T_B         number of steps, the diameter; d/N sum_t max_u U_{u,t}                                      1, M/B
-===============  ==========================================================================================  ===============
+===============  ==========================================================================================  ==========
 
 ===============  ===========================================================================================
-``problem``      on which networks, and which shards can come over which links: the sets of all formulations
+``problem``      supported networks, and the links that can carry each shard: the sets of all formulations
 ``formulation``  LP (1), program (13) and LP (14) in Pyomo
 ``solve``        ``bfb`` by theorem 19 (:mod:`cwb.algorithms.breadth_first`); the others by linear programs
-``extract``      from what a solver has found to pieces, schedules and outcomes
+``extract``      pieces, schedules and outcomes from solutions
 ===============  ===========================================================================================
 """

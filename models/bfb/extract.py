@@ -1,6 +1,6 @@
-"""From what a solver has found to whole pieces, and from shares to outcomes.
+"""Whole pieces from solutions, and outcomes from shares.
 
-An all_gather is on the network itself, a reduce_scatter an all_gather on the transposed one run backwards, an
+An all_gather uses the network itself, a reduce_scatter an all_gather on the transposed one run backwards, an
 all_reduce both.
 """
 
@@ -15,16 +15,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.breadth_first.broadcast import Shares
+from ...algorithms.breadth_first.broadcast import PieceRanges
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
-from ...core.effort import too_long
+from ...core.collective import Collective
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import why_unschedulable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.topology import Topology
-from .problem import Choices, GatherChoices, posed
+from .problem import Choices, GatherChoices, network_and_demand
 
 #: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to
 #: make and to verify.
@@ -41,7 +41,7 @@ WHOLE = 1e-6
 
 
 class AllGather(Protocol):
-    """A breadth-first broadcast of everybody's shard on one network."""
+    """Breadth-first broadcast of every shard on one network."""
 
     @property
     def steps(self) -> int:
@@ -50,24 +50,24 @@ class AllGather(Protocol):
 
     @property
     def pieces(self) -> int:
-        """A number of pieces into any multiple of which shards can be split without a loss."""
+        """Number of pieces into any multiple of which shards can be split without loss."""
         ...
 
     @property
     def time(self) -> Fraction:
-        """Sum over the steps of what the busiest link takes: T_B in M/B, or seconds where links differ."""
+        """Sum of the busiest links' times over steps: T_B in M/B, or seconds where links differ."""
         ...
 
-    def split(self, pieces: int) -> Shares:
+    def split(self, pieces: int) -> PieceRanges:
         """Assign every piece of every shard a link."""
         ...
 
-    def time_of(self, shares: Shares) -> Fraction:
-        """Measure the same of shares."""
+    def time_of(self, shares: PieceRanges) -> Fraction:
+        """Compute the :attr:`time` of shares."""
         ...
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Metrics: the time of all parts of a collective, and that before shards were cut into pieces."""
+        """Return metrics from the time of all parts of a collective and the time without whole pieces."""
         ...
 
 
@@ -83,24 +83,18 @@ def outcome(
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    budget : Budget
-        Limits of the run.
     found : sequence of AllGather
         One for each of :func:`networks`.
     schedule : bool or None
-        Whether the schedule is wanted, or metrics alone; None if it is wanted unless it is large.
-    metrics : mapping, optional
-        Further metrics.
+        True for a schedule, False for metrics alone; None for a schedule unless it is large.
 
     Returns
     -------
     Outcome
-        Without an answer if none is wanted or it were too large; that is a limit only where it is asked for. See
+        Without an answer if none is requested or it were too large; the latter is a limit only on request. See
         :func:`_is_optimal` for the status of a schedule.
     """
-    topology, demand = posed(instance)
+    topology, demand = network_and_demand(instance)
     nodes = len(topology.nodes)
     pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
     sends = len(found) * pieces * nodes * (nodes - 1)
@@ -108,7 +102,7 @@ def outcome(
     entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
     bound, certificate = best_bound(instance)
     most = SENDS_UNASKED if schedule is None else MAX_SENDS
-    late = "" if schedule is False or sends > most else too_long(sends)
+    late = "" if schedule is False or sends > most else why_unschedulable(sends)
     if schedule is False or sends > most or late:
         entries |= found[0].metrics(relaxed, relaxed)
         why = late or "no schedule was asked for"
@@ -120,7 +114,7 @@ def outcome(
     with budget.clock.phase("schedule"):
         split = [broadcast.split(pieces) for broadcast in found]
         parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
-        if demand.collective is not CollectiveKind.ALL_GATHER:
+        if demand.collective is not Collective.ALL_GATHER:
             parts[0] = reverse(parts[0])
         answer = parts[0] if len(parts) == 1 else concatenate(*parts)
     time = sum((broadcast.time_of(shares) for broadcast, shares in zip(found, split, strict=True)), Fraction(0))
@@ -130,16 +124,16 @@ def outcome(
     return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, metrics=entries)
 
 
-def _is_optimal(instance: Instance, shares: Shares) -> bool:
-    """Whether a schedule is known to take as long as all data takes to come into a node.
+def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
+    """Check whether a schedule is known to take only as long as all data needs to enter a node.
 
-    So it is for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then every link is busy
-    for as long as every other one in every step. What is sent in step t asks for its link while step t - 1 is under
-    way, before anything of step t + 1 can ask for it, so that links serve one step after the other, and none waits.
+    This holds for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then all links are
+    busy equally long in every step. Sends of step t request their link while step t - 1 is under way, before any send
+    of step t + 1 can, so that links serve one step after the other without idle time.
     """
-    topology, demand = posed(instance)
+    topology, demand = network_and_demand(instance)
     one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1
-    if demand.collective is not CollectiveKind.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
+    if demand.collective is not Collective.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
         return False
     nodes = len(topology.nodes)
     return shares.bandwidth_time() == Fraction(nodes - 1, nodes)
@@ -151,14 +145,12 @@ class ShardParts:
 
     Parameters
     ----------
-    choices : Choices
-        Who may send what to whom.
     parts : mapping of (v, e) to float
         Part of v's shard that link e carries.
     pieces : int
-        Number of pieces of which the parts are multiples, or that the shards are to be cut into.
+        Number of pieces of which the parts are multiples, or into which the shards are to be cut.
     time : Fraction
-        What the solver's parts take: T_B in M/B.
+        Time of the solver's parts: T_B in M/B.
     """
 
     choices: Choices
@@ -171,42 +163,39 @@ class ShardParts:
         """T_L: number of steps."""
         return self.choices.graph.steps
 
-    def split(self, pieces: int) -> Shares:
-        """Round all parts to whole pieces, as theorem 20."""
+    def split(self, pieces: int) -> PieceRanges:
+        """Round all parts to whole pieces, as in theorem 20."""
         graph = self.choices.graph
         slot_of = {int(link): slot for row in graph.link for slot, link in enumerate(row.tolist()) if link >= 0}
         rows: list[tuple[int, int, int, int, int, int]] = []
         for (v, u), links in self.choices.over.items():
             step, start = int(graph.distance[u, v]) - 1, 0
-            for e, count in zip(links, rounded([self.parts[v, e] for e in links], pieces), strict=True):
+            for e, count in zip(links, round_parts([self.parts[v, e] for e in links], pieces), strict=True):
                 if count:
                     rows.append((u, v, slot_of[e], step, start, start + count))
                     start += count
-        return Shares(graph, pieces, *np.array(rows, dtype=np.int64).T)
+        return PieceRanges(graph, pieces, *np.array(rows, dtype=np.int64).T)
 
-    def time_of(self, shares: Shares) -> Fraction:
-        """T_B of shares."""
+    def time_of(self, shares: PieceRanges) -> Fraction:
+        """Compute T_B of shares."""
         return shares.bandwidth_time()
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """T_B as text, such as ``"14/15"``."""
+        """Return T_B as text, such as ``"14/15"``."""
         del relaxed
         return {"T_B": str(time)}
 
 
 def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:
-    """T_B, equation (2), of the loads U of all (u, t)."""
+    """Compute T_B, equation (2), of the loads U of all (u, t)."""
     largest = [Fraction(0)] * choices.graph.steps
     for (_, t), value in load.items():
         largest[t - 1] = max(largest[t - 1], value)
     return Fraction(choices.graph.degree, choices.graph.nodes) * sum(largest)
 
 
-def rounded(parts: Sequence[float], pieces: int) -> list[int]:
-    """Round parts that sum to 1 to whole pieces, each up or down.
-
-    Down, and up those that lose most until none is missing.
-    """
+def round_parts(parts: Sequence[float], pieces: int) -> list[int]:
+    """Round parts of sum 1 to whole pieces: down, then up those that lose most until none is missing."""
     exact = [part * pieces for part in parts]
     whole = [floor(amount + WHOLE) for amount in exact]
     by_loss = sorted(range(len(parts)), key=lambda i: whole[i] - exact[i])
@@ -215,20 +204,16 @@ def rounded(parts: Sequence[float], pieces: int) -> list[int]:
     return whole
 
 
-def all_gather(shares: Shares, size_bytes: Fraction, instance_sha256: str) -> StepSchedule:
-    """Write what the orbit receives as the schedule of all nodes; chunk ``v P + i`` is piece i of v's shard.
+def all_gather(shares: PieceRanges, size_bytes: Fraction, instance_sha256: str) -> StepSchedule:
+    """Expand the orbit's shares to a schedule of all nodes; chunk ``v P + i`` is v's piece i.
 
     Parameters
     ----------
     shares : Shares
         Shares for a network whose nodes are all ranks.
-    size_bytes : Fraction
-        Size of all shards together.
-    instance_sha256 : str
-        Digest of the instance.
     """
     nodes, pieces = shares.graph.nodes, shares.pieces
-    sent = shares.everywhere().one_by_one()
+    sent = shares.everywhere().single_pieces()
     chunk, source = sent.source * pieces + sent.start, shares.graph.source[sent.target, sent.slot]
     count, sends = nodes * pieces, len(chunk)
     order = farthest_first(chunk, source, sent.target, sent.step, count, nodes)
@@ -255,9 +240,9 @@ def all_gather(shares: Shares, size_bytes: Fraction, instance_sha256: str) -> St
 
 
 def farthest_first(chunk: Ints, source: Ints, target: Ints, step: Ints, chunks: int, nodes: int) -> Ints:
-    """An order of sends: step by step, and in a step what has more steps ahead of it first.
+    """Order sends by step, and in a step by remaining steps, the most first.
 
-    So a node has what it sends on while the rest of the step before is still on its way, and its links do not wait.
+    So a node has what it forwards while the rest of the step before is still on its way, and its links do not wait.
     """
     steps = int(step.max(initial=0)) + 1
     ahead = np.zeros(chunks * nodes, dtype=np.int16)
@@ -285,21 +270,13 @@ def read_chunked(choices: Choices, model: Any, pieces: int) -> ShardParts:
 
 @dataclass(frozen=True, eq=False)
 class TimedShardParts(ShardParts):
-    """Parts of all shards over links that differ; ``time`` is in seconds.
-
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    shard_bytes : Fraction
-        Size of a shard, M/N.
-    """
+    """Parts of all shards over links that differ; ``time`` is in seconds."""
 
     topology: Topology
     shard_bytes: Fraction
 
-    def time_of(self, shares: Shares) -> Fraction:
-        """Sum over the steps of the largest latency and transfer time of a link that is used, in seconds."""
+    def time_of(self, shares: PieceRanges) -> Fraction:
+        """Sum over the steps the largest latency plus transfer time of a used link, in seconds."""
         piece_bytes = self.shard_bytes / shares.pieces
         total = Fraction(0)
         for row in shares.carried().tolist():
@@ -308,14 +285,15 @@ class TimedShardParts(ShardParts):
         return total
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Seconds of all steps one by one, in pieces and as the program has it."""
+        """Return the seconds of every step, in pieces and in the program."""
         return {"step_time_s": float(time), "step_time_relaxed_s": float(relaxed)}
 
 
 def schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """The schedule of a solved LP (1), in as many pieces as its parts need (``Formulation.extract``).
+    """Return the schedule of a solved LP (1), in the pieces that its parts need (``Formulation.extract``).
 
-    A solver need not end in a vertex, where all parts are multiples of one fraction; parts that need too many pieces are rounded.
+    A solver need not end in a vertex, where all parts are multiples of one fraction; parts that need too many pieces
+    are rounded.
     """
     solved = read(choices, model)
     pieces = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in solved.parts.values()))
@@ -324,19 +302,19 @@ def schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
 
 
 def chunked_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """The schedule of a solved program (13) (``Formulation.extract``)."""
+    """Return the schedule of a solved program (13) (``Formulation.extract``)."""
     split = read_chunked(choices, model, choices.pieces).split(choices.pieces)
     return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
 
 
 def timed_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """The schedule of a solved LP (14), its parts rounded to whole pieces (``Formulation.extract``)."""
+    """Return the schedule of a solved LP (14), rounded to whole pieces (``Formulation.extract``)."""
     parts = {index: x.value for index, x in model.x.items()}
     split = ShardParts(choices, parts, choices.pieces, Fraction(0)).split(choices.pieces)
     return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
 
 
-def proved(instance: Instance, options: Any) -> Fraction:
-    """The bound, by latencies and the links of single ranks (``Method.proved``)."""
+def prove_bound(instance: Instance, options: Any) -> Fraction:
+    """Return the bound by latencies and the links of single ranks (``Method.proved``)."""
     del options
     return best_bound(instance)[0]

@@ -1,7 +1,7 @@
 """LP (1), integer program (13) and LP (14), each as one Pyomo model for all nodes and steps.
 
-The paper solves a program for every node and step. They have nothing in common, so that the sum of their objectives has
-the same optimum in one model, which is made and passed on once. The sum is not T_B, which is the sum over the steps
+The paper solves a program for every node and step. They are independent, so that the sum of their objectives has
+the same optimum in one model, which is built and solved once. The sum is not T_B, which is the sum over the steps
 of the largest value.
 """
 
@@ -14,12 +14,12 @@ import pyomo.environ as pyo
 
 from ...core.instance import Instance
 from ...core.topology import Topology
-from .problem import Choices, GatherChoices, choices_of, posed, unit_of
+from .problem import Choices, GatherChoices, choices_of, network_and_demand, unit_of
 
 
 def build(instance: Instance) -> Any:
     """Build LP (1) for the all_gather on the instance's network."""
-    return build_lp(choices_of(posed(instance)[0]))
+    return build_lp(choices_of(network_and_demand(instance)[0]))
 
 
 def build_lp(choices: Choices) -> Any:
@@ -67,10 +67,7 @@ def build_timed(choices: GatherChoices) -> Any:
 
 
 def sets(m: Any, choices: Choices) -> None:
-    """(v, e) if e may carry v's shard; (e, t) if e may carry something in step t; (v, u) if u receives v's shard.
-
-    (u, t).
-    """
+    """Declare pairs (v, e) of shards and links, (e, t) with steps, (v, u) with receivers, and (u, t)."""
     m.VE = pyo.Set(dimen=2, initialize=[(v, e) for (v, _), links in choices.over.items() for e in links])
     m.ET = pyo.Set(dimen=2, initialize=list(choices.carries))
     m.VU = pyo.Set(dimen=2, initialize=list(choices.over))
@@ -78,16 +75,13 @@ def sets(m: Any, choices: Choices) -> None:
 
 
 def shares(m: Any) -> None:
-    """``0 <= x_{v,e} <= 1``, the part of v's shard that e carries, in the one step in which it may.
-
-    U, the largest load or time.
-    """
+    """``0 <= x_{v,e} <= 1``, the part of v's shard on e; U, the largest load or time."""
     m.x = pyo.Var(m.VE, bounds=(0, 1))
     m.U = pyo.Var(m.UT, domain=pyo.NonNegativeReals)
 
 
 def whole_pieces(m: Any, pieces: int) -> None:
-    """``y_{v,e} in {0, 1, ..., P}``, the pieces of v's shard that e carries; W, the largest number on a link."""
+    """``y_{v,e} in {0, 1, ..., P}``, the pieces of v's shard on e; W, the largest number on a link."""
     m.y = pyo.Var(m.VE, domain=pyo.NonNegativeIntegers, bounds=(0, pieces))
     m.W = pyo.Var(m.UT, domain=pyo.NonNegativeReals)
 

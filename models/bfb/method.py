@@ -1,4 +1,4 @@
-"""The family's methods with their options and what they are for; Pyomo is imported when a method that needs it runs."""
+"""Methods of the breadth-first family and their options; Pyomo is imported on first use."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...core.collective import CollectiveKind, Demand
-from ...core.described import Metric
+from ...core.collective import Collective, Demand
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import StepSchedule
 from ...core.topology import Topology
 
-COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, section 6 and appendix E"
 
 
@@ -36,40 +37,45 @@ class ChunkedOptions(BfbOptions):
     )
 
 
-def supports(instance: Instance) -> str | None:
-    """Links of one bandwidth between compute nodes, and a collective of all of them."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but a collective of all compute nodes over links of one bandwidth; return the reason or None."""
     reason = supports_any_bandwidth(instance)
     if reason is None and isinstance(instance.network, Topology):
         rates = sorted({link.bandwidth_Bps for link in instance.network.links})
         if len(rates) > 1:
             low, high = (float(rate) / 1e9 for rate in (rates[0], rates[-1]))
-            return f"links have different bandwidths, {low:g} to {high:g} GB/s; bfb-heterogeneous is for these"
+            return Refusal(
+                "network", f"links have different bandwidths, {low:g} to {high:g} GB/s; bfb-heterogeneous is for these"
+            )
     return reason
 
 
-def supports_any_bandwidth(instance: Instance) -> str | None:
-    """Links between compute nodes, and a collective of all of them."""
+def supports_any_bandwidth(instance: Instance) -> Refusal | None:
+    """Refuse all but a collective of all compute nodes; return the reason or None."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
     if instance.demand is None:
-        return "the instance has no collective to schedule"
+        return Refusal("collective", "the instance has no collective to schedule")
     return _against_network(instance.network) or _against_demand(instance, instance.demand)
 
 
-def _against_network(network: Topology) -> str | None:
+def _against_network(network: Topology) -> Refusal | None:
     if network.switches:
-        return f"{network.switches[0]!r} is a switch; expected links between compute nodes alone"
-    return "a collective needs at least two ranks" if len(network.ranks) < 2 else None
+        return Refusal("network", f"{network.switches[0]!r} is a switch; expected links between compute nodes alone")
+    return Refusal("ranks", "a collective needs at least two ranks") if len(network.ranks) < 2 else None
 
 
-def _against_demand(instance: Instance, demand: Demand) -> str | None:
+def _against_demand(instance: Instance, demand: Demand) -> Refusal | None:
     if instance.also:
-        return "several collectives at once; expected one"
+        return Refusal("collective", "several collectives at once; expected one")
     if demand.collective not in COLLECTIVES:
-        return f"it does not define {demand.collective.value}, but {', '.join(kind.value for kind in COLLECTIVES)}"
+        return Refusal(
+            "collective",
+            f"it does not define {demand.collective.name}, but {', '.join(kind.name for kind in COLLECTIVES)}",
+        )
     if not demand.is_of_all(instance.npus):
-        return "it broadcasts from every node of the network; expected a group of all ranks"
-    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+        return Refusal("ranks", "it broadcasts from every node of the network; expected a group of all ranks")
+    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
 
 class PieceOptions(Strict):
@@ -80,19 +86,23 @@ class PieceOptions(Strict):
     )
 
 
-def supports_gather(instance: Instance) -> str | None:
-    """The models are those of an all_gather, from which the methods make all else."""
+def supports_gather(instance: Instance) -> Refusal | None:
+    """Refuse all but an all_gather, from which the methods build the others; return the reason or None."""
     return supports(instance) or _no_gather(instance)
 
 
-def supports_any_gather(instance: Instance) -> str | None:
-    """The same over links of any bandwidth."""
+def supports_any_gather(instance: Instance) -> Refusal | None:
+    """Refuse all but an all_gather, over links of any bandwidth; return the reason or None."""
     return supports_any_bandwidth(instance) or _no_gather(instance)
 
 
-def _no_gather(instance: Instance) -> str | None:
+def _no_gather(instance: Instance) -> Refusal | None:
     kind = instance.demands[0].collective
-    return None if kind is CollectiveKind.ALL_GATHER else f"the model is that of an all_gather, not of {kind.value}"
+    return (
+        None
+        if kind is Collective.ALL_GATHER
+        else Refusal("collective", f"the model is that of an all_gather, not of {kind.name}")
+    )
 
 
 #: What the methods' metrics mean, beside those of the verifier.
@@ -122,7 +132,7 @@ BFB = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_bfb",
-    proved=f"{__package__}.extract:proved",
+    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     needs_solver=False,
     metrics=METRICS,
@@ -137,7 +147,7 @@ BFB_LP = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_lp",
-    proved=f"{__package__}.extract:proved",
+    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     metrics=METRICS,
 )
@@ -151,7 +161,7 @@ BFB_CHUNKED = Method(
     answer_type=StepSchedule,
     options=ChunkedOptions,
     solve=f"{__package__}.solve:run_chunked",
-    proved=f"{__package__}.extract:proved",
+    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     metrics=CHUNKED_METRICS,
 )
@@ -165,7 +175,7 @@ BFB_HETEROGENEOUS = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_heterogeneous",
-    proved=f"{__package__}.extract:proved",
+    proved=f"{__package__}.extract:prove_bound",
     supports=supports_any_bandwidth,
     metrics=TIMED_METRICS,
 )

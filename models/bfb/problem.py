@@ -1,4 +1,4 @@
-"""On which networks everybody broadcasts, and who may send what to whom: the sets that a model is indexed by."""
+"""Networks of the broadcasts, and the index sets of the models: links that can carry each shard."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
-from ...core.collective import CollectiveKind, Demand
-from ...core.effort import require_buildable
+from ...core.collective import Collective, Demand
 from ...core.errors import Unsupported
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 from ...core.topology import Topology
 
 #: Times that the linear program can hold beside one another.
@@ -25,23 +25,20 @@ WIDEST = 10**15
 COLUMN_S = 8e-6
 
 
-def posed(instance: Instance) -> tuple[Topology, Demand]:
-    """Network and collective of an instance that :func:`.method.supports` has nothing against."""
+def network_and_demand(instance: Instance) -> tuple[Topology, Demand]:
+    """Return network and collective of an instance that :func:`.method.supports` accepts."""
     if not isinstance(instance.network, Topology) or instance.demand is None:
         raise Unsupported("expected an explicit network and a collective")
     return instance.network, instance.demand
 
 
 def networks(instance: Instance) -> list[Topology]:
-    """The networks on which everybody broadcasts, one for each part of the collective.
-
-    Transposed where it runs backwards.
-    """
-    topology, demand = posed(instance)
+    """Return the network of every part of the collective, transposed for one that runs backwards."""
+    topology, demand = network_and_demand(instance)
     match demand.collective:
-        case CollectiveKind.ALL_GATHER:
+        case Collective.ALL_GATHER:
             return [topology]
-        case CollectiveKind.REDUCE_SCATTER:
+        case Collective.REDUCE_SCATTER:
             return [transpose(topology)]
         case _:
             return [transpose(topology), topology]
@@ -49,18 +46,16 @@ def networks(instance: Instance) -> list[Topology]:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Who may send what to whom, for all nodes and steps.
+    """Possible senders of every shard, for all nodes and steps.
 
     Parameters
     ----------
     graph : IncomingLinks
-        The network; every node has rows of its own, whether or not all nodes look the same.
+        The network; every node has its own rows, even if all nodes are equivalent.
     over : dict of (v, u) to list of e
         Links over which u may receive v's shard, f(v).
     carries : dict of (e, t) to list of v
         Shards that a link may carry in a step, counted from 1.
-    target : dict of e to u
-        Where the links lead.
     """
 
     graph: IncomingLinks
@@ -69,7 +64,7 @@ class Choices:
     target: dict[int, int]
 
     def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Choices:
-        """Keep what some nodes receive in some steps, (u, t), without some links in some steps, (e, t)."""
+        """Restrict to receivers (u, t), without the links (e, t)."""
         carries = {
             (e, t): shards
             for (e, t), shards in self.carries.items()
@@ -84,18 +79,12 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class GatherChoices(Choices):
-    """The choices of an all_gather.
+    """Choices of an all_gather.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
-    demand : Demand
-        The collective.
     pieces : int
-        P, pieces that every shard is cut into, where the model asks for a number.
-    instance_sha256 : str
-        Digest of the instance.
+        P, pieces that every shard is cut into, for models with pieces.
     """
 
     topology: Topology
@@ -105,7 +94,7 @@ class GatherChoices(Choices):
 
     @property
     def shard_bytes(self) -> Fraction:
-        """Size of a shard, M/N."""
+        """Size of a shard, M/N, in bytes."""
         return self.demand.size_bytes / len(self.topology.nodes)
 
 
@@ -135,8 +124,8 @@ def choices_of(topology: Topology) -> Choices:
 
 
 def index(instance: Instance, options: Any) -> GatherChoices:
-    """Sets of an all_gather's model, with the instance that they are of (``Formulation.index``)."""
-    topology, demand = posed(instance)
+    """Return the sets of an all_gather's model, with its instance (``Formulation.index``)."""
+    topology, demand = network_and_demand(instance)
     pieces = getattr(options, "pieces", None) or demand.chunks
     return GatherChoices(
         **vars(choices_of(topology)), topology=topology, demand=demand, pieces=pieces, instance_sha256=instance.sha256
@@ -144,12 +133,12 @@ def index(instance: Instance, options: Any) -> GatherChoices:
 
 
 def unit_of(network: Topology, shard_bytes: Fraction) -> Fraction:
-    """What LP (14) calls 1: seconds of a shard over the fastest link.
+    """Return the time unit of LP (14): seconds of a shard over the fastest link.
 
     Raises
     ------
     Unsupported
-        If links differ so much that a solver could not tell the times of the fast ones.
+        If links differ so much that the fast ones' times are below a solver's tolerance.
     """
     unit_s = shard_bytes / max(link.bandwidth_Bps for link in network.links)
     longest_s = max(shard_bytes / link.bandwidth_Bps + link.latency_s for link in network.links)

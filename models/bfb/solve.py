@@ -1,21 +1,21 @@
 """``bfb`` by theorem 19 without a linear program, and ``bfb-lp``, ``bfb-chunked``, ``bfb-heterogeneous`` with one.
 
-Only the largest load of a step counts: shards are cut so that these are whole numbers of pieces, and every other node
-carries the next whole number of its own load, which is not more.
+Only the largest load of a step counts: shards are cut so that these loads are whole numbers of pieces, and every
+other node carries its own load rounded up, which is not more.
 
-By theorem 19 every U of LP (1) is a number of shards over a number of links, so that the fraction next to the solver's
-number is exact. At a vertex of the program all parts are multiples of 1 over its denominator: whole pieces if shards
-are cut by the least common multiple of all of them.
+By theorem 19 every U of LP (1) is a number of shards over a number of links, so that the fraction nearest to the
+solver's number is exact. At a vertex of the program all parts are multiples of 1 over its denominator: whole pieces
+if shards are cut by the least common multiple of all of them.
 
-Program (13) cuts every shard into P pieces, P the demand's number of chunks; or the relaxation is rounded as in theorem
-20. The program is a transport, so that its optimum has a formula: the relaxation's, rounded up, ``W_{u,t} = ceil(P
-U_{u,t})``, which ``bfb`` attains. Hence T_B is less than ``D d / (P N)`` above that of the relaxation, where theorem 20
-has ``d (d^D - 1) / ((d - 1) P N)``.
+Program (13) cuts every shard into P pieces, P the demand's number of chunks; or the relaxation is rounded as in
+theorem 20. The program is a transportation problem, so that its optimum has a formula: the relaxation's, rounded
+up, ``W_{u,t} = ceil(P U_{u,t})``, which ``bfb`` attains. Hence T_B is less than ``D d / (P N)`` above that of the
+relaxation, where theorem 20 has ``d (d^D - 1) / ((d - 1) P N)``.
 
-LP (14) counts the latency of every link, used or not. Where that of an unused link is all that a node waits for, the
-link is removed there and the program solved again. When no such link is left, U is the smallest time in which the used
-links, each with its latency, can bring everything: a removed link has a latency of at least U, so that it could bring
-nothing in time.
+LP (14) counts the latency of every link, used or not. Where the latency of an unused link alone determines a node's
+time, the link is removed there and the program solved again. When no such link is left, U is the smallest time in
+which the used links, each with its latency, can deliver everything: a removed link has a latency of at least U, so
+that it could deliver nothing in time.
 
 Pyomo is imported where a model is built: ``bfb`` needs none.
 """
@@ -27,16 +27,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ...algorithms.breadth_first.broadcast import Broadcast, Shares
+from ...algorithms.breadth_first.broadcast import Broadcast, PieceRanges
 from ...algorithms.breadth_first.graph import graph_of
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .extract import AllGather, ShardParts, TimedShardParts, outcome, read, read_chunked
 from .method import BfbOptions, ChunkedOptions
-from .problem import Choices, choices_of, networks, posed, unit_of
+from .problem import Choices, choices_of, network_and_demand, networks, unit_of
 
 #: Has a model solved; the values are then in its variables.
 Solve = Callable[[Any], None]
@@ -46,30 +46,30 @@ SAME = 1e-7
 
 
 class Balance(Broadcast):
-    """The best breadth-first broadcast of everybody's shard."""
+    """Optimal breadth-first broadcast of every shard."""
 
     @property
     def time(self) -> Fraction:
         """T_B, equation (2), in M/B."""
         return self.bandwidth()
 
-    def time_of(self, shares: Shares) -> Fraction:
-        """T_B of shares."""
+    def time_of(self, shares: PieceRanges) -> Fraction:
+        """Compute T_B of shares."""
         return shares.bandwidth_time()
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """T_B as text, such as ``"14/15"``."""
+        """Return T_B as text, such as ``"14/15"``."""
         del relaxed
         return {"T_B": str(time)}
 
 
 def balance(topology: Topology) -> Balance:
-    """Balance all nodes and steps of a network, when its values are asked for.
+    """Balance all nodes and steps of a network, lazily.
 
     Parameters
     ----------
     topology : Topology
-        Compute nodes alone, links of one bandwidth.
+        Network of compute nodes alone, with links of one bandwidth.
 
     Raises
     ------
@@ -100,12 +100,8 @@ def run_each(
 
     Parameters
     ----------
-    instance, solver, budget, options
-        As in ``Method.run``.
     broadcast : callable
-        ``broadcast(network, solve)``: makes models, has them solved, and reads what is in them.
-    metrics : mapping, optional
-        Further metrics.
+        ``broadcast(network, solve)``: builds models, solves and reads them.
     """
     reports: list[SolverResult] = []
 
@@ -126,7 +122,7 @@ def run_each(
 
 
 class _NothingFoundError(Exception):
-    """The solver has found nothing in its limits."""
+    """Error of a solver that has found nothing within its limits."""
 
 
 def run_lp(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
@@ -147,7 +143,7 @@ def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: Chu
     """Solve program (13) of all nodes and steps, or round its relaxation (``Method.run``)."""
     from .formulation import build_chunked, build_lp
 
-    pieces = posed(instance)[1].chunks
+    pieces = network_and_demand(instance)[1].chunks
 
     def program(network: Topology, solve: Solve) -> ShardParts:
         with budget.clock.phase("build"):
@@ -174,14 +170,14 @@ def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: Chu
 
 
 def rounding_bound(found: Balance, pieces: int) -> Fraction:
-    """Theorem 20: the most by which rounding may raise T_B, ``d / (P N) sum_t d^(t - 1)``."""
+    """Return the largest increase of T_B by rounding, ``d / (P N) sum_t d^(t - 1)`` (theorem 20)."""
     degree, nodes = found.graph.degree, found.graph.nodes
     return Fraction(degree * sum(degree**t for t in range(found.steps)), pieces * nodes)
 
 
 def run_heterogeneous(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
-    """Solve LP (14) of all nodes and steps, without the links that only cost latency (``Method.run``)."""
-    topology, demand = posed(instance)
+    """Solve LP (14) of all nodes and steps, without links that only add latency (``Method.run``)."""
+    topology, demand = network_and_demand(instance)
     shard_bytes = demand.size_bytes / len(topology.nodes)
 
     def broadcast(network: Topology, solve: Solve) -> TimedShardParts:
@@ -219,20 +215,20 @@ def fastest(
         parts |= {index: x.value for index, x in model.x.items()}
         found = {index: U.value * float(unit_s) for index, U in model.U.items()}
         times |= found
-        useless = unused(choices, network, parts, found)
+        useless = unused_links(choices, network, parts, found)
         again = {(choices.target[e], t) for e, t in useless}
         parts |= {(v, e): 0.0 for e, t in useless for v in choices.carries[e, t]}
         choices = choices.only(again, useless)
     return parts, times
 
 
-def unused(
+def unused_links(
     choices: Choices,
     network: Topology,
     parts: Mapping[tuple[int, int], float],
     times: Mapping[tuple[int, int], float],
 ) -> set[tuple[int, int]]:
-    """Find the links that carry nothing in a step, and whose latency alone is the time of it."""
+    """Find links without a load in a step whose latency alone is the step's time."""
     return {
         (e, t)
         for (e, t), shards in choices.carries.items()

@@ -1,4 +1,4 @@
-"""All placements of a few replicas: one whose GPUs all have less than a given load, or the proof that there is none."""
+"""Exhaustive search for a placement of a few replicas below a given load, or a proof that there is none."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _MOST_REPLICAS, _MOST_DEEP = 64, 300
 
 
 class TooManyError(Exception):
-    """There are too many placements to try them all."""
+    """Error of an exhaustive search with too many placements."""
 
 
 def few_placements(experts: int, slots: int) -> bool:
-    """Whether all ways to number the replicas of so many experts in so many slots can be tried."""
+    """Check whether all numbers of replicas for these experts and slots can be enumerated."""
     further = slots - experts
     return further < _MOST_REPLICAS and comb(further + experts - 1, further) <= MOST_NUMBERS
 
 
-def below(loads: Sequence[Fraction], gpus: int, slots: int, limit: Fraction) -> Slots | None:
-    """A placement in which every GPU has less than a limit; None if there is none.
+def find_placement_below(loads: Sequence[Fraction], gpus: int, slots: int, limit: Fraction) -> Slots | None:
+    """Return a placement in which every GPU has less than ``limit``; None if there is none.
 
     Raises
     ------
@@ -49,13 +49,15 @@ def below(loads: Sequence[Fraction], gpus: int, slots: int, limit: Fraction) -> 
         for e in more:
             count[e] += 1
         replicas = sorted(((whole[e] // k, e) for e, k in enumerate(count) for _ in range(k)), reverse=True)
-        if (found := _filled(replicas, gpus, slots, ceil(limit * unit), steps)) is not None:
+        if (found := _fill_gpus(replicas, gpus, slots, ceil(limit * unit), steps)) is not None:
             return found
     return None
 
 
-def _filled(replicas: list[tuple[int, int]], gpus: int, slots: int, limit: int, steps: Iterator[int]) -> Slots | None:
-    """Replicas, the heaviest first, on GPUs that all have less than a limit; in one or two slots it is known how."""
+def _fill_gpus(
+    replicas: list[tuple[int, int]], gpus: int, slots: int, limit: int, steps: Iterator[int]
+) -> Slots | None:
+    """Place replicas, the heaviest first, with all GPUs below ``limit``; up to two slots in closed form."""
     if slots == 1:
         return [[e] for _, e in replicas] if replicas[0][0] < limit else None
     if slots == 2:

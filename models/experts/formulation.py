@@ -1,4 +1,4 @@
-"""Replicas of experts on the slots of GPUs as a Pyomo model."""
+"""Pyomo model of replicas of experts on the slots of GPUs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.experts import Experts
-from .layer import usual_load
 
 
 def build(problem: Experts) -> Any:
-    """Build the model: how many replicas, where they are, full slots, groups on nodes, and the largest load."""
+    """Build the model: numbers and places of replicas, full slots, groups on nodes, largest load."""
     m = pyo.ConcreteModel("experts")
     variables(m, problem)
     one_count(m)
@@ -27,7 +26,7 @@ def build(problem: Experts) -> Any:
 
 
 def variables(m: Any, problem: Experts) -> None:
-    """``x``, ``y``, ``z`` and ``T``, which is no more than that of the published rule."""
+    """``x``, ``y``, ``z`` and ``T``, at most the sum of all loads."""
     m.E = pyo.RangeSet(0, problem.count - 1)
     m.K = pyo.RangeSet(1, problem.most)
     m.G = pyo.RangeSet(0, problem.gpus - 1)
@@ -36,7 +35,7 @@ def variables(m: Any, problem: Experts) -> None:
     m.x = pyo.Var(m.E, m.K, domain=pyo.Binary)
     m.y = pyo.Var(m.E, m.K, m.G, domain=pyo.NonNegativeIntegers, bounds=(0, problem.slots))
     m.z = pyo.Var(m.P, m.N, domain=pyo.Binary)
-    m.T = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, float(usual_load(problem))))
+    m.T = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, float(sum(problem.loads[0]))))
 
 
 def one_count(m: Any) -> None:
@@ -80,7 +79,7 @@ def one_node(m: Any) -> None:
 
 
 def groups_of_node(m: Any, problem: Experts) -> None:
-    """``sum_p z_{p,n}`` is the same for all nodes."""
+    """``sum_p z_{p,n} = P / N``: every node has as many groups."""
 
     @m.Constraint(m.N)
     def groups_of_node(m: Any, n: int) -> Any:

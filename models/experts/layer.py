@@ -1,4 +1,4 @@
-"""One layer: groups of experts are divided among nodes, and the experts of every node are placed on its GPUs."""
+"""Placement of one layer: groups of experts divided among nodes, and experts placed on each node's GPUs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ from ...core.bounds import PairPrices
 from ...core.budget import Budget
 from ...core.experts import Experts
 from ...core.schedule import Floats, Ints
-from .exhaust import TooManyError, below, few_placements
-from .packing import Packed, annealed, evened, greedy, improved, packed, replicated
+from .exhaust import TooManyError, few_placements, find_placement_below
+from .packing import (
+    ReplicaPacking,
+    anneal_counts,
+    even_out_counts,
+    greedy,
+    improve_counts,
+    pack_replicas,
+    replicate_experts,
+)
 from .prices import pair_bound
 from .problem import Slots, largest
 
@@ -30,8 +38,8 @@ Groups = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A placement of a layer, and what is proved.
+class LayerPlacement:
+    """Placement of a layer with its bound.
 
     Parameters
     ----------
@@ -40,9 +48,9 @@ class Placed:
     load : Fraction
         Largest load of a GPU.
     bound : Fraction
-        What it cannot be less than.
+        Lower bound on the largest load.
     prices : PairPrices or None
-        What proves the bound, where prices do.
+        Prices that prove the bound, if it is proved by prices.
     """
 
     slots: Slots
@@ -52,21 +60,17 @@ class Placed:
 
 
 def usual_load(experts: Experts) -> Fraction:
-    """The largest load of a layer by the published rule."""
-    return Layer(experts, 0, np.random.default_rng(0), Budget()).published().load
+    """Return the largest load of a layer by the published rule."""
+    return Layer(experts, 0, np.random.default_rng(0), Budget()).published_placement().load
 
 
 class Layer:
-    """The search for a placement of one layer; what it finds of a node is kept.
+    """Search for a placement of one layer; results for a node are cached.
 
     Parameters
     ----------
-    experts : Experts
-        Of one layer.
     moves : int
-        Random changes that are tried where GPUs have two slots.
-    random : numpy.random.Generator
-        Chooses them.
+        Number of random changes if GPUs have two slots.
     budget : Budget
         The time, and the gap at which to stop.
     """
@@ -82,16 +86,16 @@ class Layer:
         self._proved = False
         self._floor = cache(self._average_or_replica)
 
-    def published(self) -> Placed:
-        """The published rule: groups to nodes, replicas to the busiest experts, both the heaviest first to the least loaded."""
+    def published_placement(self) -> LayerPlacement:
+        """Apply the published rule: groups to nodes, replicas to GPUs, the heaviest to the least loaded."""
         slots: Slots = []
         for groups in self._division_by_rule():
             loads = self._floats(groups)
-            slots += self._named(packed(loads, self._count(loads), self._gpus, swaps=False), groups)
-        return Placed(slots, largest(self._loads, slots), self._floor(self._every))
+            slots += self._to_expert_numbers(pack_replicas(loads, self._count(loads), self._gpus, swaps=False), groups)
+        return LayerPlacement(slots, largest(self._loads, slots), self._floor(self._every))
 
-    def searched(self, first: Placed) -> Placed:
-        """A better placement than a first one, and a better bound."""
+    def searched(self, first: LayerPlacement) -> LayerPlacement:
+        """Search for a better placement and a better bound than a first one's."""
         best = replace(first, bound=min(first.load, max(first.bound, self._division_bound())))
         self._proved = few_placements(self._experts.count // self._experts.nodes, self._gpus * self._experts.slots)
         less = 1 if self._proved else 1 - Fraction(self._enough) / 10  # no search for what hardly gains
@@ -100,9 +104,9 @@ class Layer:
             best = replace(best, slots=slots, load=largest(self._loads, slots))
         if self._proved:
             return replace(best, bound=best.load)
-        return self._paired(best) if self._experts.slots == 2 and best.bound < best.load else best
+        return self._improve_pairs(best) if self._experts.slots == 2 and best.bound < best.load else best
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         return self._budget.exhausted
 
     def _members(self, groups: Groups) -> list[int]:
@@ -113,20 +117,19 @@ class Layer:
         return np.array([float(self._loads[e]) for e in self._members(groups)])
 
     def _count(self, loads: Floats) -> Ints:
-        return replicated(loads, self._gpus * self._experts.slots)
+        return replicate_experts(loads, self._gpus * self._experts.slots)
 
-    def _named(self, found: Packed, groups: Groups) -> Slots:
-        """Slots with the experts' own numbers."""
+    def _to_expert_numbers(self, found: ReplicaPacking, groups: Groups) -> Slots:
         members = self._members(groups)
         return [[members[place] for place in gpu] for gpu in found.slots.tolist()]
 
     def _average_or_replica(self, groups: Groups) -> Fraction:
-        """What GPUs with these groups have on average, or the largest replica at least; all groups are on all GPUs."""
+        """Return a lower bound for groups on all GPUs: the average load, or the largest replica."""
         members = self._members(groups)
         gpus = self._gpus * len(groups) // self._each
         slots = gpus * self._experts.slots
         average = sum((self._loads[e] for e in members), Fraction(0)) / gpus
-        count = replicated(self._floats(groups), slots).tolist()
+        count = replicate_experts(self._floats(groups), slots).tolist()
         replica = max(self._loads[e] / k for e, k in zip(members, count, strict=True))
         needed = sum(self._loads[e] // replica + 1 for e in members) if replica else 0
         return max(average, replica) if needed > slots else average
@@ -145,23 +148,23 @@ class Layer:
         return bool(ways <= MOST_DIVISIONS)
 
     def _division(self, limit: Fraction) -> list[Groups] | None:
-        """Groups of every node with placements of less than a limit; None if none is found."""
+        """Divide groups among nodes with placements below ``limit``; None if none is found."""
         if not self._few_divisions():
             self._proved = False
             division = self._division_by_rule()
-            return division if all(self._below(groups, limit) for groups in division) else None
-        return self._divided(self._every, limit)
+            return division if all(self._has_placement_below(groups, limit) for groups in division) else None
+        return self._divide_groups(self._every, limit)
 
-    def _divided(self, left: Groups, limit: Fraction) -> list[Groups] | None:
+    def _divide_groups(self, left: Groups, limit: Fraction) -> list[Groups] | None:
         if not left:
             return []
         for groups, rest in self._choices(left):
-            if self._below(groups, limit) and (others := self._divided(rest, limit)) is not None:
+            if self._has_placement_below(groups, limit) and (others := self._divide_groups(rest, limit)) is not None:
                 return [groups, *others]
         return None
 
     def _choices(self, left: Groups) -> list[tuple[Groups, Groups]]:
-        """Groups of a node, with the first that is left, and the rest; the most even first."""
+        """List a node's groups, with the first that is left, and the rest; the most even first."""
         found = []
         for others in combinations(left[1:], self._each - 1):
             groups = (left[0], *others)
@@ -169,7 +172,7 @@ class Layer:
         return sorted(found, key=lambda choice: self._floor(choice[0]))
 
     def _division_bound(self) -> Fraction:
-        """What some node has at least, however the groups are divided."""
+        """Return a lower bound on the largest load of a node over all divisions of the groups."""
         if not self._few_divisions():
             return Fraction(0)
 
@@ -181,19 +184,19 @@ class Layer:
 
         return least(self._every)
 
-    def _below(self, groups: Groups, limit: Fraction) -> bool:
-        """Whether a placement of groups on a node with less than a limit is known or found."""
-        if self._stopped():
+    def _has_placement_below(self, groups: Groups, limit: Fraction) -> bool:
+        """Check whether a node's placement of groups below ``limit`` is known or found."""
+        if self._is_stopped():
             self._proved = False
         elif groups not in self._best and self._floor(groups) < limit:
-            self._keep(groups, self._improved(groups, []))
+            self._keep(groups, self._improve_replicas(groups, []))
         if groups in self._best and self._best[groups][0] < limit:
             return True
-        if self._floor(groups) >= limit or groups in self._done or self._stopped():
+        if self._floor(groups) >= limit or groups in self._done or self._is_stopped():
             return False
         members = self._members(groups)
         try:
-            found = below([self._loads[e] for e in members], self._gpus, self._experts.slots, limit)
+            found = find_placement_below([self._loads[e] for e in members], self._gpus, self._experts.slots, limit)
         except TooManyError:
             found, self._proved = None, False
         if found is None:
@@ -207,30 +210,32 @@ class Layer:
         if groups not in self._best or load < self._best[groups][0]:
             self._best[groups] = load, slots
 
-    def _improved(self, groups: Groups, hints: list[Ints]) -> Slots:
-        """Changes of the published numbers of replicas, or of others, and random ones for two slots on a GPU."""
+    def _improve_replicas(self, groups: Groups, hints: list[Ints]) -> Slots:
+        """Improve the published or other numbers of replicas, by random changes for two slots on a GPU."""
         loads = self._floats(groups)
         enough = float(self._floor(groups)) * (1 + self._enough)
         counts = [self._count(loads), *hints]
-        counts += [evened(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
+        counts += [even_out_counts(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
         best = min(
-            (improved(loads, count, self._gpus, enough, self._stopped) for count in counts),
+            (improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts),
             key=lambda found: found.worth,
         )
         random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)
-        if random and best.loads.max() > enough and not self._stopped():
-            count = annealed(loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._stopped)
-            best = min(best, improved(loads, count, self._gpus, enough, self._stopped), key=lambda found: found.worth)
-        return self._named(best, groups)
+        if random and best.loads.max() > enough and not self._is_stopped():
+            count = anneal_counts(loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._is_stopped)
+            best = min(
+                best, improve_counts(loads, count, self._gpus, enough, self._is_stopped), key=lambda found: found.worth
+            )
+        return self._to_expert_numbers(best, groups)
 
-    def _paired(self, best: Placed) -> Placed:
-        """Better by the prices of replicas in two slots."""
-        if self._stopped():
+    def _improve_pairs(self, best: LayerPlacement) -> LayerPlacement:
+        """Improve a placement by the prices of replicas in two slots."""
+        if self._is_stopped():
             return best
         bound, prices, hints = pair_bound(self._loads, self._experts.gpus, best.bound, best.load)
         best = replace(best, bound=bound, prices=prices)
         if self._experts.nodes == 1 and hints:
-            self._keep(self._every, self._improved(self._every, hints))
+            self._keep(self._every, self._improve_replicas(self._every, hints))
             load, slots = self._best[self._every]
             best = replace(best, slots=slots, load=load) if load < best.load else best
         return best

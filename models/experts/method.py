@@ -1,4 +1,4 @@
-"""``expert-placement``: the method and its formulation, as the registry knows them."""
+"""Registry entries of the method ``expert-placement`` and its formulation."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Literal
 from pydantic import Field
 
 from ...core.answers import Placement
-from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
-from .problem import in_load, supports, supports_layer
+from ...core.network_views import NetworkView
+from ...core.option_descriptions import Metric
+from .problem import load_unit, supports, supports_layer
 
 PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for nodes and its heuristic"
 
@@ -41,8 +42,9 @@ METHOD = Method(
     answer_type=Placement,
     options=PlacementOptions,
     solve=f"{__package__}.solve:run",
-    objective_unit=in_load,
+    objective_unit=load_unit,
     supports=supports,
+    networks=NetworkView.EITHER,
     metrics=METRICS,
 )
 
@@ -56,6 +58,7 @@ SLOTS = Formulation(
     extract=f"{__package__}.problem:extract",
     needs=("integers",),
     supports=supports_layer,
-    objective_unit=in_load,
+    networks=NetworkView.EITHER,
+    objective_unit=load_unit,
     agrees_with="expert-placement",
 )

@@ -1,4 +1,4 @@
-"""How many replicas, and which GPU each goes to: the published rule, and changes that make it better. In floats."""
+"""Numbers of replicas and their GPUs: the published rule and local improvements, in floats."""
 
 from __future__ import annotations
 
@@ -31,15 +31,13 @@ _HEAT = 0.006
 
 
 @dataclass(frozen=True)
-class Packed:
+class ReplicaPacking:
     """Replicas on GPUs.
 
     Parameters
     ----------
     slots : numpy.ndarray
         Experts of the slots, a row for each GPU.
-    loads : numpy.ndarray
-        Loads of the GPUs.
     """
 
     slots: Ints
@@ -47,15 +45,12 @@ class Packed:
 
     @property
     def worth(self) -> tuple[float, float]:
-        """The largest load, and then how uneven all are: the smaller, the better."""
+        """Largest load, then unevenness of all; smaller is better."""
         return float(self.loads.max()), float((self.loads**2).sum())
 
 
-def replicated(loads: Floats, total: int, count: Ints | None = None) -> Ints:
-    """Numbers of replicas: each further one is of the expert with the largest load of a replica.
-
-    From one replica of each on, no other numbers have a smaller largest load of a replica.
-    """
+def replicate_experts(loads: Floats, total: int, count: Ints | None = None) -> Ints:
+    """Add replicas to the expert with the largest replica load, which minimizes that load; return numbers."""
     count = np.ones(len(loads), dtype=np.int64) if count is None else count.copy()
     heap = [(-load, e) for e, load in enumerate((loads / count).tolist())]
     heapify(heap)
@@ -66,17 +61,19 @@ def replicated(loads: Floats, total: int, count: Ints | None = None) -> Ints:
     return count
 
 
-def evened(loads: Floats, count: Ints, gpus: int) -> Ints:
-    """Numbers of which those above one on every GPU are as many on all; what that leaves is of other experts.
+def even_out_counts(loads: Floats, count: Ints, gpus: int) -> Ints:
+    """Round numbers above the number of GPUs down to multiples of it; other experts get the rest.
 
-    A few replicas more put one on some GPUs alone, which makes the fullest worse until all have one more.
+    The rest of such an expert burdens only some GPUs, and the fullest is worse until all GPUs have one more.
     """
     above = count > gpus
-    return replicated(np.where(above, 0.0, loads), int(count.sum()), np.where(above, count // gpus * gpus, count))
+    return replicate_experts(
+        np.where(above, 0.0, loads), int(count.sum()), np.where(above, count // gpus * gpus, count)
+    )
 
 
 def greedy(weights: Floats, bins: int, room: int) -> list[list[int]]:
-    """Items of every bin: the heaviest first, each to the least loaded bin with room."""
+    """Return the items of every bin: the heaviest first, each to the least loaded bin with room."""
     heap = [(0.0, b) for b in range(bins)]
     held: list[list[int]] = [[] for _ in range(bins)]
     for item in np.argsort(-weights, kind="stable").tolist():
@@ -87,8 +84,8 @@ def greedy(weights: Floats, bins: int, room: int) -> list[list[int]]:
     return held
 
 
-def swapped(weights: Floats, held: Ints) -> Ints:
-    """Items of every bin after the best swaps of the fullest bin with others, until none makes it less."""
+def swap_items(weights: Floats, held: Ints) -> Ints:
+    """Apply the best swaps of the fullest bin with others until none lowers it; return the items."""
     bins, room = held.shape
     if bins == 1 or bins * room * room > _MOST_SWAPS:
         return held
@@ -109,8 +106,8 @@ def swapped(weights: Floats, held: Ints) -> Ints:
             loads[b] = inside[b].sum()
 
 
-def packed(loads: Floats, count: Ints, gpus: int, *, swaps: bool = True) -> Packed:
-    """Replicas of these numbers on GPUs with as many slots each; in two slots, the heaviest beside the lightest."""
+def pack_replicas(loads: Floats, count: Ints, gpus: int, *, swaps: bool = True) -> ReplicaPacking:
+    """Place replicas on GPUs with equal slots; in two slots, the heaviest beside the lightest."""
     replicas = np.repeat(np.arange(len(loads)), count)
     weights = loads[replicas] / count[replicas]
     if swaps and len(replicas) == 2 * gpus:
@@ -118,27 +115,23 @@ def packed(loads: Floats, count: Ints, gpus: int, *, swaps: bool = True) -> Pack
         held = np.stack([order[:gpus], order[: -gpus - 1 : -1]], axis=1)
     else:
         held = np.array(greedy(weights, gpus, len(replicas) // gpus))
-        held = swapped(weights, held) if swaps else held
-    return Packed(replicas[held], weights[held].sum(axis=1))
+        held = swap_items(weights, held) if swaps else held
+    return ReplicaPacking(replicas[held], weights[held].sum(axis=1))
 
 
-def improved(loads: Floats, count: Ints, gpus: int, enough: float, stopped: Callable[[], bool]) -> Packed:
-    """Replicas on GPUs, with numbers of which the best change is made, one replica more here and one less there.
+def improve_counts(loads: Floats, count: Ints, gpus: int, enough: float, stopped: Callable[[], bool]) -> ReplicaPacking:
+    """Place replicas, with numbers improved by steepest descent: one more here, one less there.
 
     Parameters
     ----------
     loads, count : numpy.ndarray
-        Of the experts, and the numbers of replicas to begin with.
-    gpus : int
-        With as many slots each.
+        Loads of the experts, and initial numbers of replicas.
     enough : float
         A largest load at which to stop.
-    stopped : callable
-        Whether there is no time for another change.
     """
-    best = packed(loads, count, gpus)
+    best = pack_replicas(loads, count, gpus)
     while best.loads.max() > enough and not stopped():
-        tried = [(packed(loads, changed, gpus), changed) for changed in _changes(loads, count, best)]
+        tried = [(pack_replicas(loads, changed, gpus), changed) for changed in _changes(loads, count, best)]
         found, changed = min(tried, key=lambda one: one[0].worth, default=(best, count))
         if found.worth >= best.worth:
             break
@@ -146,36 +139,32 @@ def improved(loads: Floats, count: Ints, gpus: int, enough: float, stopped: Call
     return best
 
 
-def _changes(loads: Floats, count: Ints, best: Packed) -> list[Ints]:
-    """One replica more of an expert of the fullest GPU and one less of a cheap one, or the other way round."""
+def _changes(loads: Floats, count: Ints, best: ReplicaPacking) -> list[Ints]:
+    """List changes by one replica more and one less, of an expert of the fullest GPU and another."""
     full = np.unique(best.slots[best.loads.argmax()])
     spare = np.flatnonzero(count > 1)
     cheap = spare[np.argsort(loads[spare] / (count[spare] - 1), kind="stable")[:_DONORS]]
     dear = np.argsort(-loads / count, kind="stable")[:_DONORS]
     pairs = [*product(full.tolist(), cheap.tolist()), *product(dear.tolist(), full[count[full] > 1].tolist())]
-    return [_moved(count, more, less) for more, less in dict.fromkeys(pairs) if more != less]
+    return [_move_replica(count, more, less) for more, less in dict.fromkeys(pairs) if more != less]
 
 
-def _moved(count: Ints, more: int, less: int) -> Ints:
+def _move_replica(count: Ints, more: int, less: int) -> Ints:
     changed = count.copy()
     changed[more] += 1
     changed[less] -= 1
     return changed
 
 
-def annealed(loads: Floats, count: Ints, moves: int, random: np.random.Generator, stopped: Callable[[], bool]) -> Ints:
-    """Numbers of replicas for two slots on every GPU, after random changes of which bad ones are made less and less.
+def anneal_counts(
+    loads: Floats, count: Ints, moves: int, random: np.random.Generator, stopped: Callable[[], bool]
+) -> Ints:
+    """Anneal the numbers of replicas for two slots on every GPU.
 
     Parameters
     ----------
     loads, count : numpy.ndarray
-        Of the experts, and the numbers to begin with.
-    moves : int
-        Changes that are tried.
-    random : numpy.random.Generator
-        Chooses them.
-    stopped : callable
-        Whether there is no time for more.
+        Loads of the experts, and initial numbers of replicas.
     """
     scale = 2 * loads.sum() / count.sum() or 1.0
     now, best = count.copy(), count.copy()
@@ -198,7 +187,7 @@ def annealed(loads: Floats, count: Ints, moves: int, random: np.random.Generator
 
 
 def _pairs(loads: Floats, count: Ints, scale: float) -> tuple[float, float]:
-    """A sum of powers of the loads of GPUs, each the heaviest replica beside the lightest, and the largest of them."""
+    """Return a power sum and the maximum of loads, the heaviest paired with the lightest replica."""
     weights = np.sort(np.repeat(loads / (count * scale), count))
     pairs = weights[: len(weights) // 2] + weights[: -len(weights) // 2 - 1 : -1]
     return float((pairs**_POWER).sum()), float(pairs.max())

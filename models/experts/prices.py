@@ -1,8 +1,8 @@
-"""Two slots on every GPU: a bound by what replicas count for, as a linear program, and numbers of replicas from its dual.
+"""Lower bound for two slots on every GPU by a linear program, whose dual suggests numbers of replicas.
 
 On a GPU with a load of less than T, for any v up to T / 2, let a replica of T - v or more count 1, of less than v
-nothing, and of loads between 1/2. The two on a GPU count 1 at most, and so they do by any average of such counts. All
-replicas count for as many as there are GPUs at most, whatever their numbers are.
+nothing, and of loads between 1/2. The two replicas on a GPU count at most 1, also by any average of such counts. So
+all replicas together count at most the number of GPUs, whatever their numbers are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.bounds import PairPrices
 from ...core.schedule import Floats, Ints
-from .packing import replicated
+from .packing import replicate_experts
 
 #: Loads v of which counts are averages.
 _LIGHT = 60
@@ -39,7 +39,7 @@ _MOST_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class _Counts:
-    """The linear program of one load T: rows for an expert with a number of replicas."""
+    """Linear program of one load T: a row per expert and number of replicas."""
 
     expert: Ints
     number: Ints
@@ -53,25 +53,21 @@ class _Counts:
 def pair_bound(
     loads: tuple[Fraction, ...], gpus: int, low: Fraction, high: Fraction
 ) -> tuple[Fraction, PairPrices | None, list[Ints]]:
-    """The largest load that some GPU with two slots has in any placement, as far as prices prove it.
+    """Return the best lower bound by prices on the largest load with two slots per GPU.
 
     Parameters
     ----------
-    loads : tuple of Fraction
-        Of the experts.
-    gpus : int
-        With two slots each.
     low, high : Fraction
-        What is proved, and what is attained.
+        Proved lower bound and attained load.
 
     Returns
     -------
     Fraction
         The bound; ``low`` where prices prove no more.
     PairPrices or None
-        What proves it.
+        Proof of the bound.
     list of numpy.ndarray
-        Numbers of replicas that nearly attain the bound, to begin a search with.
+        Numbers of replicas that nearly attain the bound, as starts of a search.
     """
     weights = np.array([float(load) for load in loads])
     hints: list[Ints] = []
@@ -96,7 +92,7 @@ def pair_bound(
 
 
 def _too_much(loads: tuple[Fraction, ...], gpus: int, limit: Fraction, prices: PairPrices) -> bool:
-    """Whether replicas count for more than there are GPUs, with fractions: as integers, in halves of the least units."""
+    """Check exactly, in integers, whether replicas count for more than the number of GPUs."""
     unit = lcm(*(each.denominator for each in (limit, *loads, *(v for v, _ in prices.light))))
     one = lcm(prices.replica.denominator, *(weight.denominator for _, weight in prices.light))
     light = [(int(v * unit), int((limit - v) * unit), int(weight * one)) for v, weight in prices.light]
@@ -153,7 +149,7 @@ def _program(loads: Floats, gpus: int, limit: float) -> _Counts | None:
 
 
 def _exact(found: _Counts) -> PairPrices:
-    """Prices as fractions, with averages that add up to 1."""
+    """Convert prices to fractions, with averages that sum to 1."""
     parts = np.rint(found.weight * _FINE).astype(int).tolist()
     light = [
         (Fraction(v).limit_denominator(_FINE), w) for v, w in zip(found.light.tolist(), parts, strict=True) if w > 0
@@ -164,11 +160,11 @@ def _exact(found: _Counts) -> PairPrices:
 
 
 def _numbers(loads: Floats, found: _Counts, total: int) -> Ints:
-    """Numbers of replicas: of every expert the one with the largest share in the program's dual, made to add up."""
+    """Round the dual to numbers of replicas: each expert's largest share, adjusted to the total."""
     count = np.ones(len(loads), dtype=np.int64)
     order = np.argsort(found.share, kind="stable")
     count[found.expert[order]] = found.number[order]
     while count.sum() > total:
         spare = np.flatnonzero(count > 1)
         count[spare[np.argmin(loads[spare] / (count[spare] - 1))]] -= 1
-    return replicated(loads, total, count)
+    return replicate_experts(loads, total, count)

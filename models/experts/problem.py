@@ -1,4 +1,4 @@
-"""The layers of an instance, and what a placement of one of them is worth."""
+"""Layers of an instance, and the value of a placement."""
 
 from __future__ import annotations
 
@@ -8,42 +8,48 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.answers import Placement
-from ...core.effort import require_buildable
+from ...core.errors import Refusal
 from ...core.experts import Experts
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 
 #: Experts of the slots of every GPU of a layer.
 Slots = list[list[int]]
 
 
-def supports(instance: Instance) -> str | None:
-    """Experts (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but experts (``Method.supports``)."""
     if instance.experts is None:
-        return "it places the experts of an instance, such as experts(gpus=8, slots=2, loads=[90, 132, 40])"
+        return Refusal(
+            "workload", "it needs an instance with experts, such as experts(gpus=8, slots=2, loads=[90, 132, 40])"
+        )
     return None
 
 
-def supports_layer(instance: Instance) -> str | None:
-    """Experts of one layer (``Formulation.supports``)."""
+def supports_layer(instance: Instance) -> Refusal | None:
+    """Refuse all but experts of one layer (``Formulation.supports``)."""
     if instance.experts is not None and len(instance.experts.loads) > 1:
-        return f"it is a model of one layer, and there are {len(instance.experts.loads):,}; expert-placement takes them"
+        return Refusal(
+            "workload",
+            f"it is a model of one layer, and there are {len(instance.experts.loads):,}; expert-placement supports them",
+        )
     return supports(instance)
 
 
-def in_load(instance: Instance) -> str:
-    """Measure in the unit of the loads."""
+def load_unit(instance: Instance) -> str:
+    """Return the unit of the loads as the unit of the objective."""
     del instance
     return "load"
 
 
-def posed(instance: Instance) -> Experts:
-    """The experts of an instance that is supported."""
+def experts_of(instance: Instance) -> Experts:
+    """Return the experts of a supported instance."""
     assert instance.experts is not None  # noqa: S101 (it is supported)
     return instance.experts
 
 
 def index(instance: Instance, options: Any) -> Experts:
-    """The experts of one layer (``Formulation.index``).
+    """Return the experts of one layer (``Formulation.index``).
 
     Raises
     ------
@@ -51,30 +57,30 @@ def index(instance: Instance, options: Any) -> Experts:
         If the model has too many columns.
     """
     del options
-    experts = posed(instance)
+    experts = experts_of(instance)
     require_buildable(experts.count * experts.most * experts.gpus, f"{experts.count} experts")
     return experts
 
 
 def largest(loads: tuple[Fraction, ...], slots: Iterable[Iterable[int]]) -> Fraction:
-    """The largest load of a GPU of a layer."""
+    """Return the largest load of a layer's GPU."""
     where = [list(gpu) for gpu in slots]
     count = Counter(e for gpu in where for e in gpu)
     return max(sum((loads[e] / count[e] for e in gpu), Fraction(0)) for gpu in where)
 
 
-def as_answer(layers: Iterable[Slots]) -> Placement:
-    """Placements of all layers as an answer."""
+def to_answer(layers: Iterable[Slots]) -> Placement:
+    """Return placements of all layers as an answer."""
     return Placement(tuple(tuple(tuple(sorted(gpu)) for gpu in slots) for slots in layers))
 
 
 def extract(model: Any, experts: Experts) -> Placement:
-    """The placement of a solved model (``Formulation.extract``)."""
-    return as_answer([placed(model, experts)])
+    """Return the placement of a solved model (``Formulation.extract``)."""
+    return to_answer([slots_of_model(model, experts)])
 
 
-def placed(model: Any, experts: Experts) -> Slots:
-    """The slots of the layer of a solved model."""
+def slots_of_model(model: Any, experts: Experts) -> Slots:
+    """Return a solved model's slots of the layer."""
     return [
         [e for e in model.E for k in model.K for _ in range(round(model.y[e, k, g].value))] for g in range(experts.gpus)
     ]

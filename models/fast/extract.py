@@ -1,4 +1,4 @@
-"""The schedule of pieces: to the rail, over it in its stage, and to the receiver, one stage after the other."""
+"""Schedule of pieces, stage by stage: to the rail, over it, and to the receiver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Part = tuple[int, int, int | None, int, Fraction]
 
 
 def parts_of(exchange: Exchange, pieces: Pieces) -> Iterator[Part]:
-    """Cut the pieces of every rail into its stages."""
+    """Divide the pieces of every rail among its stages."""
     place = exchange.servers.place
     queues: dict[tuple[int, int, int], deque[tuple[int, int, Fraction]]] = defaultdict(deque)
     for (s, t, g), size in pieces.items():
@@ -28,11 +28,11 @@ def parts_of(exchange: Exchange, pieces: Pieces) -> Iterator[Part]:
     for rail, matrix in enumerate(rail_matrices(exchange, pieces)):
         for stage, (to, weight) in enumerate(stages_of(matrix)):
             for i, j in enumerate(to):
-                yield from ((*part[:2], rail, stage, part[2]) for part in _taken(queues[rail, i, j], weight))
+                yield from ((*part[:2], rail, stage, part[2]) for part in _take_bytes(queues[rail, i, j], weight))
 
 
-def _taken(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterator[tuple[int, int, Fraction]]:
-    """Take so many bytes from the front, or all that are left."""
+def _take_bytes(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterator[tuple[int, int, Fraction]]:
+    """Take ``weight`` bytes from the front of the queue, or all that are left."""
     while queue and weight:
         s, t, size = queue.popleft()
         part = min(size, weight)
@@ -43,7 +43,7 @@ def _taken(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterato
 
 
 def schedule_of(exchange: Exchange, pieces: Pieces) -> tuple[StepSchedule, int]:
-    """The schedule in steps, and its stages: k is balanced in step k, sent in the next one, and handed on in the one after."""
+    """Return the schedule and its stages: k is balanced in step k, sent in the next, then handed on."""
     parts = list(parts_of(exchange, pieces))
     stages = 1 + max((stage for _, _, _, stage, _ in parts), default=-1)
     parts += [(s, t, None, stages, exchange.sizes[s, t]) for s, t in exchange.inside]
@@ -65,7 +65,7 @@ def schedule_of(exchange: Exchange, pieces: Pieces) -> tuple[StepSchedule, int]:
 
 
 def _hops(exchange: Exchange, index: int, part: Part) -> Iterator[tuple[int, int, int, int]]:
-    """Part, step, source and target of every send of a part."""
+    """Yield part, step, source and target of every send of a part."""
     s, t, rail, stage, _ = part
     if rail is None:
         yield index, stage, s, t

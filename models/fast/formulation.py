@@ -1,4 +1,4 @@
-"""The rails of messages between servers as a Pyomo model, with finite bandwidth inside the servers."""
+"""Pyomo model of the rails of messages between servers, with finite bandwidth inside the servers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .problem import Exchange
 
 
 def build(exchange: Exchange) -> Any:
-    """Build the model: all of every message, the links of rails and of servers, and the least time."""
+    """Build the model: messages, links of rails and of servers, and the least time."""
     m = pyo.ConcreteModel("fast")
     variables(m, exchange)
-    delivered(m)
+    delivery(m)
     rail_out(m, exchange)
     rail_in(m, exchange)
     server_out(m, exchange)
@@ -31,7 +31,7 @@ def variables(m: Any, exchange: Exchange) -> None:
     m.T = pyo.Var(domain=pyo.NonNegativeReals)
 
 
-def delivered(m: Any) -> None:
+def delivery(m: Any) -> None:
     """``sum_g x_{s,t,g} = 1``: all of a message takes some rail."""
 
     @rows(m, m.M)
@@ -40,27 +40,30 @@ def delivered(m: Any) -> None:
 
 
 def rail_out(m: Any, exchange: Exchange) -> None:
-    """``sum M_st x_{s,t,g} <= b_r T_0 T`` over what rank r sends on its rail; ``T_0`` is the bound."""
-    _carried(m, exchange, "rail_out")
+    """``sum M_st x_{s,t,g} + H_r <= b_r T_0 T`` over what rank r sends on its rail; ``T_0`` is the bound.
+
+    H is what stays inside a server, on the links of servers alone.
+    """
+    _link_load(m, exchange, "rail_out")
 
 
 def rail_in(m: Any, exchange: Exchange) -> None:
-    """The same of what comes to r on its rail."""
-    _carried(m, exchange, "rail_in")
+    """Limit the data into r on its rail in the same way."""
+    _link_load(m, exchange, "rail_in")
 
 
 def server_out(m: Any, exchange: Exchange) -> None:
-    """What r sends inside its server: messages, parts for other rails, and what has come on its rail for others."""
-    _carried(m, exchange, "server_out")
+    """Limit r's sends in its server: messages, parts for other rails, arrivals on its rail for others."""
+    _link_load(m, exchange, "server_out")
 
 
 def server_in(m: Any, exchange: Exchange) -> None:
-    """What r receives inside its server: messages, parts of others for its rail, and its own from other rails."""
-    _carried(m, exchange, "server_in")
+    """Limit r's receipts in its server: messages, others' parts for its rail, its own from other rails."""
+    _link_load(m, exchange, "server_in")
 
 
-def _carried(m: Any, exchange: Exchange, link: str) -> None:
-    """What links of ranks carry in the time of the bound, with the messages that stay in their servers."""
+def _link_load(m: Any, exchange: Exchange, link: str) -> None:
+    """``sum M_st / (b_r T_0) x_{s,t,g} + H_r / (b_r T_0) <= T``: what links of ranks carry in the time of the bound."""
     ways, stays, room = Lists(), Table(), Table()
     ranks = sorted({rank for kind, rank in (*exchange.passing, *exchange.staying) if kind == link})
     for rank in ranks:

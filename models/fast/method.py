@@ -1,13 +1,13 @@
-"""``fast``: the method and its formulation, as the registry knows them."""
+"""Registry entries of the method ``fast`` and its formulation."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import StepSchedule
 from .problem import supports
 from .rails import Rails
@@ -26,8 +26,8 @@ class FastOptions(Strict):
     )
 
 
-def restricted_to(options: object) -> str:
-    """Return which schedules the model bounds (``Formulation.restricted_to``)."""
+def restriction_text(options: object) -> str:
+    """Describe the schedules that the model bounds (``Formulation.restricted_to``)."""
     del options
     return "data that goes from server to server once, on one rail"
 
@@ -61,5 +61,5 @@ RAILS = Formulation(
     build=f"{__package__}.formulation:build",
     value=f"{__package__}.problem:seconds",
     supports=supports,
-    restricted_to=restricted_to,
+    restricted_to=restriction_text,
 )

@@ -9,10 +9,11 @@ from functools import cached_property
 from itertools import product
 
 from ...core.bounds import CutCertificate
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.conditions import conditions
-from ...core.effort import require_buildable
+from ...core.errors import Refusal
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 from ...core.topology import NodeKind, Topology
 
 #: Seconds that a column of the linear program takes to be built.
@@ -21,12 +22,10 @@ COLUMN_S = 4e-5
 
 @dataclass(frozen=True)
 class Servers:
-    """Ranks in servers, and the links that their data takes.
+    """Ranks in servers, and the links between them.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     members : tuple of tuple of int
         Ranks of every server; those at the same place are joined by a rail.
     hubs : tuple of int
@@ -61,14 +60,14 @@ class Servers:
         return found
 
     def path(self, source: int, target: int) -> tuple[int, int]:
-        """Links from rank to rank: over the switch of their server, or over that of their rail."""
+        """Return the links from rank to rank: over the switch of their server, or over that of their rail."""
         a, b = self.topology.rank_nodes[source], self.topology.rank_nodes[target]
         (i, _), (j, _) = self.place[source], self.place[target]
         hub = self.hubs[i] if i == j else min(self.beside[a] & self.beside[b])
         return self.link[a, hub], self.link[hub, b]
 
     def rate(self, rank: int, *, inside: bool, out: bool) -> Fraction:
-        """Bandwidth of a rank's link to or from the switch of its server, or that of its rail."""
+        """Return the bandwidth of a rank's link to or from its server's switch, or its rail's."""
         node, hub = self.topology.rank_nodes[rank], self.hubs[self.place[rank][0]]
         if not inside:
             other = self.members[self.place[rank][0] - 1][self.place[rank][1]]
@@ -81,7 +80,7 @@ def _switches(topology: Topology) -> set[int]:
 
 
 def servers_of(topology: Topology) -> Servers | None:
-    """Find servers: of the switches that divide all ranks into equal parts, the fastest, if rails join the parts."""
+    """Find the fastest switches that divide all ranks into equal servers joined by rails; else None."""
     rank_at = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     switches, both = _switches(topology), set(topology.link_ends)
     at: dict[int, set[int]] = {hub: set() for hub in switches}
@@ -106,14 +105,10 @@ def servers_of(topology: Topology) -> Servers | None:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What is sent between the ranks of servers.
+    """Messages between the ranks of servers.
 
     Parameters
     ----------
-    instance : Instance
-        Whose data it is.
-    servers : Servers
-        Where it goes.
     sizes : dict of tuple of int to Fraction
         Bytes from rank to rank.
     chunks : int
@@ -127,23 +122,23 @@ class Exchange:
 
     @property
     def between(self) -> list[tuple[int, int]]:
-        """Pairs of ranks of two servers."""
+        """Pairs of ranks of different servers."""
         place = self.servers.place
         return [(s, t) for s, t in self.sizes if place[s][0] != place[t][0]]
 
     @property
     def inside(self) -> list[tuple[int, int]]:
-        """Pairs of ranks of one server."""
+        """Pairs of ranks of the same server."""
         place = self.servers.place
         return [(s, t) for s, t in self.sizes if place[s][0] == place[t][0]]
 
     @property
     def rails(self) -> range:
-        """The rails."""
+        """Numbers of the rails."""
         return range(len(self.servers.members[0]))
 
     def hops(self, s: int, t: int, g: int) -> list[tuple[str, int]]:
-        """Links of ranks that a part of a message on a rail takes, as :attr:`passing` names them."""
+        """Return the rank links, named as in :attr:`passing`, of a message part on a rail."""
         place, members = self.servers.place, self.servers.members
         first, second = members[place[s][0]][g], members[place[t][0]][g]
         ways = ((s, first, "server"), (first, second, "rail"), (second, t, "server"))
@@ -151,7 +146,7 @@ class Exchange:
 
     @cached_property
     def passing(self) -> dict[tuple[str, int], list[tuple[int, int, int]]]:
-        """Messages and rails that pass each link of a rank, by ``rail_out``, ``rail_in``, ``server_out``, ``server_in``."""
+        """Messages and rails on each rank's ``rail_out``, ``rail_in``, ``server_out`` and ``server_in`` links."""
         found: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
         for (s, t), g in product(self.between, self.rails):
             for end in self.hops(s, t, g):
@@ -160,7 +155,7 @@ class Exchange:
 
     @cached_property
     def staying(self) -> dict[tuple[str, int], Fraction]:
-        """Bytes of messages that stay in a server, by the same links."""
+        """Bytes of messages that stay in a server, by the links of :attr:`passing`."""
         found: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
         for s, t in self.inside:
             found["server_out", s] += self.sizes[s, t]
@@ -168,12 +163,12 @@ class Exchange:
         return found
 
     def rate(self, link: str, rank: int) -> Fraction:
-        """Bandwidth of a link that :attr:`passing` names."""
+        """Return the bandwidth of a link of :attr:`passing`."""
         return self.servers.rate(rank, inside=link.startswith("server"), out=link.endswith("out"))
 
     @cached_property
     def bound(self) -> tuple[Fraction, CutCertificate]:
-        """The largest time of what must leave or enter a server or a rank."""
+        """Largest time of data that must leave or enter a server or a rank, with its cut."""
         topology, place = self.servers.topology, self.servers.place
         nodes = [topology.rank_nodes[rank] for rank in range(len(topology.ranks))]
         sets = [
@@ -205,25 +200,32 @@ class Exchange:
         return times[part, leaves], CutCertificate(tuple(sorted(inside)))
 
 
-def supports(instance: Instance) -> str | None:
-    """Messages between ranks, or an all-to-all of all, on servers with rails (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but messages or an all-to-all of all ranks on servers with rails (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as switch2d(8,4)"
+        return Refusal(
+            "network", f"{instance.network} has no links; expected an explicit network such as switch2d(8,4)"
+        )
     if not instance.demands:
-        return "the instance has no collective to schedule"
+        return Refusal("collective", "the instance has no collective to schedule")
     if instance.timing is not None:
-        return "it knows no grid of epochs"
+        return Refusal("timing", "it does not support a grid of epochs")
     kinds = {demand.collective for demand in instance.demands}
-    whole = kinds == {CollectiveKind.ALL_TO_ALL} and not instance.also and instance.demands[0].ranks is None
-    if kinds != {CollectiveKind.POINT_TO_POINT} and not whole:
-        return "it schedules messages, such as all_to_all_v(skew=1), or an all_to_all of all ranks"
+    whole = kinds == {Collective.ALL_TO_ALL} and not instance.also and instance.demands[0].ranks is None
+    if kinds != {Collective.POINT_TO_POINT} and not whole:
+        return Refusal(
+            "collective", "it schedules messages, such as all_to_all_v(skew=1), or an all_to_all of all ranks"
+        )
     if servers_of(instance.network) is None:
-        return "the network has no servers of equal size whose ranks are joined by rails; expected switch2d(8,4), say"
+        return Refusal(
+            "network",
+            "the network has no servers of equal size whose ranks are joined by rails; expected one such as switch2d(8,4)",
+        )
     return None
 
 
-def posed(instance: Instance) -> Exchange:
-    """The messages of an instance that is supported; several between the same ranks are one."""
+def exchange_of(instance: Instance) -> Exchange:
+    """Return the messages of a supported instance; those between the same ranks are joined."""
     topology = instance.topology
     servers = servers_of(topology)
     assert servers is not None  # noqa: S101 (it is supported)
@@ -236,7 +238,7 @@ def posed(instance: Instance) -> Exchange:
 
 
 def index(instance: Instance, options: object) -> Exchange:
-    """The messages (``Formulation.index``).
+    """Return the messages (``Formulation.index``).
 
     Raises
     ------
@@ -244,11 +246,11 @@ def index(instance: Instance, options: object) -> Exchange:
         If the model has too many columns.
     """
     del options
-    exchange = posed(instance)
+    exchange = exchange_of(instance)
     require_buildable(len(exchange.between) * len(exchange.rails), f"{len(exchange.between):,} messages", COLUMN_S)
     return exchange
 
 
 def seconds(index: Exchange, objective: float) -> float:
-    """Time of what the model's objective, a multiple of the bound, is (``Formulation.value``)."""
+    """Convert the model's objective, a multiple of the bound, to seconds (``Formulation.value``)."""
     return objective * float(index.bound[0])

@@ -1,4 +1,4 @@
-"""Which rail each part of a message to another server takes."""
+"""Assignment of message parts to rails."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Rails = Literal["balanced", "source", "target", "optimal"]
 
 
 def own_rails(exchange: Exchange, *, of_target: bool) -> Pieces:
-    """Every message on the rail of the rank that sends it, or of the one that receives it: two levels, unbalanced."""
+    """Put every message on its sender's or its receiver's rail: two levels, unbalanced."""
     place = exchange.servers.place
     return {(s, t, place[t if of_target else s][1]): exchange.sizes[s, t] for s, t in exchange.between}
 
 
-def balanced(exchange: Exchange) -> Pieces:
-    """As many bytes on every rail for every two servers, those of a rail's own ranks first."""
+def balance_rails(exchange: Exchange) -> Pieces:
+    """Put equally many bytes of every two servers on every rail, those of its own ranks first."""
     place = exchange.servers.place
     pairs: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for s, t in exchange.between:
@@ -47,7 +47,6 @@ def _take(
     pair: tuple[int, int],
     rail: int,
 ) -> None:
-    """Put as much of a message on a rail as there is, and as the rail has room for."""
     size = min(left[pair], room[rail])
     if size:
         left[pair] -= size
@@ -55,8 +54,8 @@ def _take(
         pieces[(*pair, rail)] = pieces.get((*pair, rail), Fraction(0)) + size
 
 
-def rounded(exchange: Exchange, share: Mapping[tuple[int, int, int], float]) -> Pieces:
-    """Shares of messages as bytes of their rails, whole ones but for the last rail, which has what is left."""
+def round_to_bytes(exchange: Exchange, share: Mapping[tuple[int, int, int], float]) -> Pieces:
+    """Round shares of messages to whole bytes per rail; the last rail has the remainder."""
     pieces: Pieces = {}
     for s, t in exchange.between:
         size = left = exchange.sizes[s, t]
@@ -71,7 +70,7 @@ def rounded(exchange: Exchange, share: Mapping[tuple[int, int, int], float]) -> 
 
 
 def rail_matrices(exchange: Exchange, pieces: Pieces) -> list[list[list[Fraction]]]:
-    """``X_g``: bytes from server to server on every rail."""
+    """Return ``X_g``: bytes from server to server on every rail."""
     place, count = exchange.servers.place, len(exchange.servers.members)
     matrices = [[[Fraction(0)] * count for _ in range(count)] for _ in exchange.rails]
     for (s, t, g), size in pieces.items():
@@ -80,7 +79,7 @@ def rail_matrices(exchange: Exchange, pieces: Pieces) -> list[list[list[Fraction
 
 
 def busy_s(exchange: Exchange, pieces: Pieces) -> dict[str, Fraction]:
-    """Time of the busiest link of every kind, as :attr:`Exchange.passing` names them."""
+    """Return the time of the busiest link of every kind of :attr:`Exchange.passing`."""
     carried = defaultdict(Fraction, exchange.staying)
     for way, size in pieces.items():
         for end in exchange.hops(*way):

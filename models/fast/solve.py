@@ -1,22 +1,22 @@
-"""Rails for all messages, their stages, and the schedule of both."""
+"""Method ``fast``: rails of all messages, their stages, and the schedule."""
 
 from __future__ import annotations
 
 from ...core.budget import Budget
-from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .extract import schedule_of
 from .method import FastOptions
-from .problem import COLUMN_S, Exchange, posed
-from .rails import Pieces, balanced, busy_s, own_rails, rounded
+from .problem import COLUMN_S, Exchange, exchange_of
+from .rails import Pieces, balance_rails, busy_s, own_rails, round_to_bytes
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions) -> Outcome:
-    """Choose rails, decompose what they carry, and send stage by stage (``Method.run``)."""
-    exchange = posed(instance)
+    """Choose rails, decompose their loads, and schedule stage by stage (``Method.run``)."""
+    exchange = exchange_of(instance)
     if not exchange.sizes:
         raise Unsupported("no rank has data for another one")
     bound, certificate = exchange.bound
@@ -25,7 +25,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions
     metrics: dict[str, float] = {}
     with budget.clock.phase("build"):
         own = options.rails in ("source", "target")
-        pieces = own_rails(exchange, of_target=options.rails == "target") if own else balanced(exchange)
+        pieces = own_rails(exchange, of_target=options.rails == "target") if own else balance_rails(exchange)
         busy = busy_s(exchange, pieces)
     if options.rails == "optimal" and exchange.between:
         if max(busy.values()) <= bound:  # no solution of the program takes less
@@ -52,7 +52,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions
 
 
 def least_time(exchange: Exchange, solver: Solver, budget: Budget) -> tuple[Pieces, SolverResult]:
-    """Rails by the linear program; none where it has no solution in time."""
+    """Choose rails by the linear program; none without a solution in time."""
     from .formulation import build
 
     columns = len(exchange.between) * len(exchange.rails)
@@ -62,4 +62,4 @@ def least_time(exchange: Exchange, solver: Solver, budget: Budget) -> tuple[Piec
     result = solver.solve(model, budget, SolverOptions())
     if not result.has_solution:
         return {}, result
-    return rounded(exchange, {way: x.value for way, x in model.x.items()}), result
+    return round_to_bytes(exchange, {way: x.value for way, x in model.x.items()}), result

@@ -1,4 +1,4 @@
-"""A matrix as a sum of permutations (Birkhoff, von Neumann), padded to equal sums of rows and columns first."""
+"""Decomposition of a matrix, padded to equal row and column sums, into permutations (Birkhoff, von Neumann)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Stage = tuple[tuple[int, ...], Fraction]
 
 
 def stages_of(matrix: list[list[Fraction]]) -> list[Stage]:
-    """Stages whose weights sum to the largest sum of a row or column, at most ``N^2 - 2N + 2`` of them.
+    """Decompose into at most ``N^2 - 2N + 2`` stages of total weight the largest row or column sum.
 
     Parameters
     ----------
     matrix : list of list of Fraction
-        Square, entries at least 0.
+        Square matrix of nonnegative entries.
     """
     scale = lcm(*(value.denominator for row in matrix for value in row))
-    left = padded(np.array([[int(value * scale) for value in row] for row in matrix], dtype=object))
+    left = pad_matrix(np.array([[int(value * scale) for value in row] for row in matrix], dtype=object))
     stages: list[Stage] = []
     rows = np.arange(len(matrix))
     while left.any():
@@ -33,8 +33,8 @@ def stages_of(matrix: list[list[Fraction]]) -> list[Stage]:
     return stages
 
 
-def padded(matrix: np.ndarray) -> np.ndarray:
-    """The matrix with more in some entries, so that all rows and columns have the largest sum."""
+def pad_matrix(matrix: np.ndarray) -> np.ndarray:
+    """Increase entries of the matrix so that all rows and columns have the largest sum."""
     most = max(matrix.sum(axis=0).max(), matrix.sum(axis=1).max())
     rows, columns = most - matrix.sum(axis=1), most - matrix.sum(axis=0)
     full = matrix.copy()
@@ -49,7 +49,7 @@ def padded(matrix: np.ndarray) -> np.ndarray:
 
 
 def widest_matching(matrix: np.ndarray) -> Ints:
-    """A perfect matching whose smallest entry is largest; there is one where all sums are equal."""
+    """Return a perfect matching with the largest smallest entry; one exists if all sums are equal."""
     values = sorted(set(matrix[matrix > 0].tolist()))
     low, high = 0, len(values) - 1
     best = _matching(matrix >= values[0])
@@ -64,7 +64,7 @@ def widest_matching(matrix: np.ndarray) -> Ints:
 
 
 def _matching(allowed: np.ndarray) -> Ints:
-    """Columns of a largest matching, -1 for rows without one."""
+    """Return the columns of a maximum matching, -1 for unmatched rows."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 

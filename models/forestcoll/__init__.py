@@ -1,12 +1,12 @@
-"""ForestColl: forests of weighted spanning trees that no schedule can beat in throughput, on any network with switches.
+"""ForestColl: forests of weighted spanning trees of optimal throughput on any network with switches.
 
 Paper: Zhao et al., "ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics", arXiv
 2402.06787.
 
-In an all-gather every rank broadcasts a shard of M / N bytes. Whatever the schedule, the shards of the ranks in a set S
+In an all-gather every rank broadcasts a shard of M / N bytes. In any schedule the shards of the ranks in a set S
 must leave it: the time is at least ``(M / N) |S & Vc| / B+(S)``, equation (1). The largest of these ratios over all
-sets that lack a rank is 1 / x*, and trees attain it: k from every rank, each with a share 1/k of its data, such that no
-link carries more than U b_e of them.
+sets that lack a rank is 1 / x*, and trees attain it: k from every rank, each with a share 1/k of its data, such
+that no link carries more than U b_e of them.
 
 ======  =============================================================================  ===========================
 symbol  meaning                                                                        unit
@@ -22,7 +22,7 @@ T       time, ``(M / N) U / k``                                                 
 ======  =============================================================================  ===========================
 
 ==============================  ================================================================================
-``problem``                     what is asked: trees outwards, in the transposed network for reductions
+``problem``                     the problem: out-trees, in the transposed network for reductions
 ``formulations/max_flow``       the linear programs that define 1/x*, section 4.2
 ``formulations/lp6_allreduce``  linear program (6), the best all-reduce by trees
 ``optimum``                     1/x*, U and k exactly, by Newton's method on violated cuts

@@ -1,7 +1,7 @@
-"""Exact bounds on an all-reduce: the narrowest cut, parts joined by fast links, partitions suggested by dual values.
+"""Exact bounds on an all-reduce: narrowest cut, parts joined by fast links, partitions from duals.
 
-The dual values of linear program (6) are lengths of the links. Where a partition is what limits the network, the links
-into its parts are long and those within have no length: then the parts are the strongly connected components of the
+The dual values of linear program (6) are lengths of the links. Where a partition limits the network, the links into
+its parts are long and those within have length 0: then the parts are the strongly connected components of the
 short links. All thresholds are tried, and parts are joined where that helps. The bounds are computed from the sets
 alone, so that wrong dual values cost sharpness only.
 """
@@ -36,12 +36,10 @@ _DUAL_THRESHOLDS = 24
 
 
 def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
-    """The best bound of some cuts and partitions; each is exact, and right whatever the parts are.
+    """Return the best bound of some cuts and partitions; each is exact whatever the parts are.
 
     Parameters
     ----------
-    instance : Instance
-        A network and an all-reduce.
     sides : sequence of array of bool
         Nodes on one side of each bottleneck.
     """
@@ -57,10 +55,7 @@ def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
 
 
 def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
-    """Take the network apart at some bandwidths: what links above them join stays together.
-
-    Switches alone are in no part.
-    """
+    """Yield the components with ranks that links above some bandwidths join."""
     size = len(topology.nodes)
     rates = sorted({link.bandwidth_Bps for link in topology.links})
     step = max(len(rates) // _BANDWIDTH_THRESHOLDS, 1)
@@ -78,21 +73,19 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
 
 
 def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:
-    """The largest bound on the time of an all-reduce that lengths of links suggest.
+    """Return the largest lower bound on an all-reduce's time that link lengths suggest.
 
     Parameters
     ----------
     instance : Instance
         A network and an all-reduce among all ranks.
-    network : ForestProblem
-        The network.
     lengths : mapping of int to float
-        Dual value of every link; links that are left out have none.
+        Dual values of links; missing links have length 0.
 
     Returns
     -------
     tuple
-        Seconds, exact, and what proves them.
+        Exact seconds, and the certificate.
 
     Raises
     ------
@@ -112,10 +105,7 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
 
 
 def narrowest_cut(network: ForestProblem) -> frozenset[int]:
-    """Nodes, some but not all ranks among them, out of which the least bandwidth leads.
-
-    A maximum flow from a rank to every other, and back.
-    """
+    """Return the nodes, some but not all ranks, of least outgoing bandwidth, by maximum flows."""
     first, *others = network.rank_nodes
     pairs = [pair for other in others for pair in ((first, other), (other, first))]
     flow = min((max_flow(network.graph, a, b) for a, b in pairs), key=lambda flow: flow.value)
@@ -123,7 +113,7 @@ def narrowest_cut(network: ForestProblem) -> frozenset[int]:
 
 
 def thresholds(lengths: Sequence[float]) -> list[float]:
-    """The lengths below each gap, at most so many."""
+    """Return thresholds just above the lengths below each gap, thinned out to a limited number."""
     levels = sorted({0.0, *lengths})
     below = [low for low, high in pairwise(levels) if high - low > _SAME * levels[-1]] or [0.0]
     step = -(-len(below) // _DUAL_THRESHOLDS)
@@ -132,7 +122,7 @@ def thresholds(lengths: Sequence[float]) -> list[float]:
 
 
 def join(network: ForestProblem, parts: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-    """Join the two sets that give the largest bound together, as long as it grows; sets without ranks are not parts."""
+    """Join the two parts with the largest joint bound while it grows; sets without ranks are dropped."""
     ranks, groups = frozenset(network.rank_nodes), list(parts)
     best = _sharpness(network, groups, ranks)
     while len(groups) > 2:
@@ -146,7 +136,7 @@ def join(network: ForestProblem, parts: Sequence[frozenset[int]]) -> list[frozen
 
 
 def _sharpness(network: ForestProblem, groups: Sequence[frozenset[int]], ranks: frozenset[int]) -> Fraction:
-    """What crosses the sets with ranks, over its bandwidth, see :class:`PartitionCertificate`."""
+    """Return the ratio of data to bandwidth of the parts, see :class:`PartitionCertificate`."""
     of = {node: index for index, group in enumerate(groups) for node in group}
     parts = {index for index, group in enumerate(groups) if group & ranks}
     if len(parts) < 2:
@@ -162,7 +152,7 @@ def _sharpness(network: ForestProblem, groups: Sequence[frozenset[int]], ranks: 
 
 
 def strong_components(network: ForestProblem, links: Sequence[int]) -> list[frozenset[int]]:
-    """The strongly connected components of some links."""
+    """Return the strongly connected components of some links."""
     import networkx as nx
 
     graph = nx.DiGraph((network.tail[e], network.head[e]) for e in links)

@@ -1,8 +1,8 @@
-"""From the floats of linear program (6) to capacities, paths and rates that hold exactly.
+"""Capacities, paths and rates that hold exactly, from the floats of linear program (6).
 
-Everything is counted in whole units of one K-th of the network's unit of bandwidth. Data on switches' links is rounded
-first, then taken apart into paths, then given to the two stages; which multiple of the rates these capacities can carry
-is the last step, and exact. So rounding costs rate, never truth.
+All numbers are integers in units of one K-th of the network's unit of bandwidth. Data on switches' links is rounded
+first, then decomposed into paths, then assigned to the two stages; the last, exact step computes which multiple of
+the rates these capacities can carry. So rounding costs rate, never correctness.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ _SMALL, _COMMON, _FINE = 1000, 10**6, 10**8
 
 
 def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int, float]:
-    """The dual values of links: of their own row, or of that of the pair that they join directly.
-
-    Where the two directions of a link serve one and the same purpose, what matters is the sum of both.
-    """
+    """Return the duals of links or of their pair; equivalent directions matter by their sum."""
     net = pairs.network
     found = {e: compiled.dual(model.link_capacity[e]) for e in model.H}
     for pair, links in pairs.direct.items():
@@ -49,7 +46,7 @@ def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int
 
 
 def values(model: Any, pairs: PairNetwork) -> AllReduceValues:
-    """Read the solution out of the model, in the network's unit of bandwidth."""
+    """Read the model's solution, in the network's unit of bandwidth."""
     scaled = unit(pairs)
     return AllReduceValues(
         [scaled * model.root[v].value for v in model.C],
@@ -60,16 +57,16 @@ def values(model: Any, pairs: PairNetwork) -> AllReduceValues:
 
 @dataclass(frozen=True)
 class AllReducePlan:
-    """What an optimal all-reduce keeps free for its two stages.
+    """Capacities that an optimal all-reduce reserves for its two stages.
 
-    In-trees rooted at rank v, of weight ``root[v]`` in all, exist within the capacities ``reduce``, and out-trees
-    within ``broadcast``, together for all v: both graphs have no switches, and pass the exact maximum flows that this
-    needs (Edmonds).
+    In-trees rooted at rank v, of total weight ``root[v]``, exist within the capacities ``reduce``, and out-trees
+    within ``broadcast``, together for all v: neither graph has switches, and both pass the exact maximum flows that
+    Edmonds' theorem requires.
 
     Parameters
     ----------
     unit_Bps : Fraction
-        Everything else is a whole multiple of this.
+        Unit of which everything else is an integer multiple.
     root : tuple of Fraction
         Rate x_v of every rank, bytes per second.
     broadcast, reduce : dict of (int, int) to Fraction
@@ -87,18 +84,18 @@ class AllReducePlan:
 
     @property
     def rate_Bps(self) -> Fraction:
-        """Size of the all-reduce over its time."""
+        """Size of the all-reduce over its time, in bytes per second."""
         return sum(self.root, Fraction(0))
 
 
 @dataclass(frozen=True)
 class AllReduceValues:
-    """What the program has found, in the network's unit of bandwidth.
+    """Solution of the program, in the network's unit of bandwidth.
 
     Parameters
     ----------
     root : sequence of float
-        Rate of every rank.
+        Rate x_v of every rank.
     relay : mapping of (int, int) to float
         Data of a rank on a link of a switch.
     broadcast : mapping of (int, int) to float
@@ -111,7 +108,7 @@ class AllReduceValues:
 
 
 def common_denominator(values: Iterable[float]) -> int:
-    """A K such that all values are close to multiples of 1/K: a small one if there is, or a large one."""
+    """Return K such that all values are close to multiples of 1/K, small if possible."""
     K = 1
     for value in values:
         if abs(value * K - round(value * K)) > _CLOSE * K:
@@ -127,10 +124,6 @@ def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None)
 
     Parameters
     ----------
-    pairs : PairNetwork
-        The network.
-    values : AllReduceValues
-        The solution.
     k : int or None
         Rates and capacities become multiples of one k-th of the network's unit, as in the paper; None seeks the k of
         the solution.
@@ -140,12 +133,12 @@ def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None)
     paths: dict[Pair, list[Path]] = {
         pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
     }
-    for pair, found in relayed(pairs, rounded_relay(pairs, values, K)).items():
+    for pair, found in relay_paths(pairs, rounded_relay(pairs, values, K)).items():
         paths.setdefault(pair, []).extend(found)
     total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
-    broadcast = {pair: min(rounded(values.broadcast[pair], K), total[pair]) for pair in total}
+    broadcast = {pair: min(round_to_unit(values.broadcast[pair], K), total[pair]) for pair in total}
     reduce = {pair: total[pair] - amount for pair, amount in broadcast.items()}
-    weight = [*(rounded(x, K) for x in values.root), *(0 for _ in pairs.hubs)]
+    weight = [*(round_to_unit(x, K) for x in values.root), *(0 for _ in pairs.hubs)]
     index = {node: place for place, node in enumerate(pairs.ends)}
     rate = min(
         largest_rate(weight, [(index[a], index[b], c) for (a, b), c in broadcast.items()]),
@@ -168,28 +161,25 @@ def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None)
     )
 
 
-def rounded(value: float, K: int) -> int:
-    """A value in units of 1/K: the whole number that it is close to, or the one below."""
+def round_to_unit(value: float, K: int) -> int:
+    """Round a value to units of 1/K: to the integer it is close to, else down."""
     nearest = round(value * K)
     return max(0, nearest if abs(value * K - nearest) <= _CLOSE * K else int(value * K))
 
 
 def rounded_relay(pairs: PairNetwork, values: AllReduceValues, K: int) -> dict[int, dict[int, int]]:
-    """Round the data on links of switches, link by link for every rank, so that no link has too much."""
+    """Round every rank's data on switch links, link by link, so that no link is overloaded."""
     left = [K * c for c in pairs.network.bandwidths]
     relay: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
     for (a, e), value in values.relay.items():
-        if amount := min(rounded(value, K), left[e]):
+        if amount := min(round_to_unit(value, K), left[e]):
             relay[a][e] = amount
             left[e] -= amount
     return relay
 
 
-def relayed(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[Pair, list[Path]]:
-    """Take the data of every rank on links of switches apart into paths to other ranks.
-
-    What does not arrive is left out.
-    """
+def relay_paths(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[Pair, list[Path]]:
+    """Decompose every rank's arriving data on switch links into paths to other ranks."""
     net = pairs.network
     found = defaultdict[Pair, list[Path]](list)
     for a, amounts in relay.items():
@@ -212,7 +202,7 @@ def relayed(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[
 
 
 def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
-    """Follow data from a rank through switches to another one; a cycle on the way is left out."""
+    """Follow data from a rank through switches to another one, without cycles."""
     net = pairs.network
     before: dict[int, int] = {}
     waiting = [a]
@@ -221,12 +211,12 @@ def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
             if net.tail[e] == node and net.head[e] not in before:
                 before[net.head[e]] = e
                 if pairs.is_end[net.head[e]]:
-                    return _traced(net.tail, before, a, net.head[e])
+                    return _trace_path(net.tail, before, a, net.head[e])
                 waiting.append(net.head[e])
     return []
 
 
-def _traced(tail: Sequence[int], before: Mapping[int, int], a: int, b: int) -> list[int]:
+def _trace_path(tail: Sequence[int], before: Mapping[int, int], a: int, b: int) -> list[int]:
     path: list[int] = []
     node = b
     while node != a:
@@ -238,7 +228,7 @@ def _traced(tail: Sequence[int], before: Mapping[int, int], a: int, b: int) -> l
 def flow_on_arcs(
     nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]], source: int, sink: int
 ) -> list[int]:
-    """A maximum flow on arcs (tails, heads, capacities), of which parallel ones are filled one after the other."""
+    """Compute a maximum flow on arcs (tails, heads, capacities); parallel arcs are filled in order."""
     graph = _graph(nodes, arcs)
     flow = max_flow(graph, source, sink).on_edge.tolist()
     left = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
@@ -251,7 +241,7 @@ def flow_on_arcs(
 
 
 def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) -> Fraction:
-    """The largest multiple of the weights at which every rank receives all of them over arcs (tail, head, capacity)."""
+    """Return the largest multiple of the weights that each rank can receive over arcs (tail, head, capacity)."""
     if not any(weight):
         return Fraction(0)
     tail, head, capacity = zip(*arcs, strict=True) if arcs else ((), (), ())
@@ -264,4 +254,4 @@ def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) ->
 
 def _graph(nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> Network:
     tail, head = (np.array(ends, dtype=np.int64) for ends in arcs[:2])
-    return Network.merged(nodes, tail, head, exact_array(arcs[2]))
+    return Network.from_parallel_edges(nodes, tail, head, exact_array(arcs[2]))

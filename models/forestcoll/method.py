@@ -1,4 +1,4 @@
-"""ForestColl's methods with their options and what they are for.
+"""ForestColl's methods, their options and supported instances.
 
 Pyomo and compiled kernels are imported when a method runs.
 """
@@ -11,31 +11,31 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from ...core.answers import BoundOnly
-from ...core.collective import CollectiveKind, Demand
-from ...core.described import Metric
-from ...core.errors import shown
+from ...core.collective import Collective, Demand
+from ...core.errors import Refusal, show_value
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 
 PAPER = "Zhao et al., ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics"
 
 #: What trees from every rank, or from one, are for. The first of each pair goes outwards.
-GATHERS = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
-SPREADS = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
-COLLECTIVES = (*GATHERS, CollectiveKind.ALL_REDUCE, *SPREADS)
+GATHERS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
+SPREADS = (Collective.BROADCAST, Collective.REDUCE)
+COLLECTIVES = (*GATHERS, Collective.ALL_REDUCE, *SPREADS)
 
 #: What the linear programs of ``forestcoll-lp`` bound.
-BOUNDED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+BOUNDED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 
 
 def _trees(value: object) -> object:
-    """Reject what is no number of trees, saying all that may stand here."""
+    """Reject an invalid number of trees with a message that lists the allowed values."""
     if value not in ("optimal", "smallest") and not re.fullmatch("0*[1-9][0-9]{0,99}", str(value)):
-        raise ValueError(f"{shown(value)} is wrong; expected optimal, smallest, or a number of at least 1")
+        raise ValueError(f"{show_value(value)} is wrong; expected optimal, smallest, or a number of at least 1")
     return value
 
 
@@ -110,62 +110,71 @@ class SinkOptions(Strict):
     sink: int = Field(0, ge=0, description="Rank that the flow arrives at.")
 
 
-def supports(instance: Instance) -> str | None:
-    """Return why ForestColl has nothing to say about an instance."""
+def supports(instance: Instance) -> Refusal | None:
+    """Return why ForestColl does not apply to an instance, or None."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
+        return Refusal(
+            "network", f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
+        )
     if instance.demand is None or instance.also:
-        return "the instance has no collective, or several; expected one"
+        return Refusal("collective", "the instance has no collective, or several; expected one")
     if instance.demand.collective not in COLLECTIVES:
-        defined = ", ".join(kind.value for kind in COLLECTIVES)
-        return f"spanning trees do not make {instance.demand.collective.value}, but {defined}"
+        defined = ", ".join(kind.name for kind in COLLECTIVES)
+        return Refusal("collective", f"spanning trees do not support {instance.demand.collective.name}, but {defined}")
     if len(group_ranks(instance.network, instance.demand)) < 2:
-        return "a collective needs at least two ranks"
+        return Refusal("ranks", "a collective needs at least two ranks")
     if instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
+        return Refusal("data", "the collective has no data to move")
     return None
 
 
 def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
-    """The ranks of the group, the root of a broadcast or reduce first."""
+    """Return the ranks of the group, the root of a broadcast or reduce first."""
     return tuple(range(len(topology.ranks))) if demand.ranks is None else demand.ranks
 
 
-def supports_program(instance: Instance) -> str | None:
-    """Linear program (6) is about an all-reduce among all ranks."""
+def supports_program(instance: Instance) -> Refusal | None:
+    """Refuse all but an all-reduce among all ranks, for linear program (6); return the reason or None."""
     if (reason := supports(instance)) is not None or instance.demand is None:
         return reason
-    if instance.demand.collective is not CollectiveKind.ALL_REDUCE:
-        return f"linear program (6) does not make {instance.demand.collective.value}, but all_reduce"
+    if instance.demand.collective is not Collective.ALL_REDUCE:
+        return Refusal(
+            "collective", f"linear program (6) does not support {instance.demand.collective.name}, but all_reduce"
+        )
     if instance.demand.ranks is not None:
-        return "linear program (6) is about all ranks, not a process group"
+        return Refusal("ranks", "linear program (6) is for all ranks, not a process group")
     return None
 
 
-def supports_gather(instance: Instance) -> str | None:
-    """One stage of flows bounds what one stage of trees does."""
+def supports_gather(instance: Instance) -> Refusal | None:
+    """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
     if (reason := supports_bound(instance)) is not None or instance.demand is None:
         return reason
     if instance.demand.collective not in GATHERS:
-        return (
-            f"one stage of flows does not bound {instance.demand.collective.value}, but all_gather and reduce_scatter"
+        return Refusal(
+            "collective",
+            f"one stage of flows does not bound {instance.demand.collective.name}, but all_gather and reduce_scatter",
         )
     return None
 
 
-def supports_bound(instance: Instance) -> str | None:
-    """Only explicit networks with a collective among all ranks, in which every rank needs something of every other."""
+def supports_bound(instance: Instance) -> Refusal | None:
+    """Refuse all but explicit networks with a collective from every rank to every rank; return the reason or None."""
     if not isinstance(instance.network, Topology):
-        return "it needs an explicit network of nodes and links, not building blocks"
+        return Refusal("network", "it needs an explicit network of nodes and links, not building blocks")
     if instance.demand is None or instance.also:
-        return "it bounds one collective at a time" if instance.also else "the instance has no collective"
+        text = "it bounds one collective at a time" if instance.also else "the instance has no collective"
+        return Refusal("collective", text)
     if instance.demand.collective not in BOUNDED:
-        return f"it does not bound {instance.demand.collective.value}, but {', '.join(k.value for k in BOUNDED)}"
+        return Refusal(
+            "collective",
+            f"it does not bound {instance.demand.collective.name}, but {', '.join(k.name for k in BOUNDED)}",
+        )
     if not instance.demand.is_of_all(instance.npus):
-        return "it needs all ranks in the process group"
+        return Refusal("ranks", "it needs all ranks in the process group")
     if instance.npus < 2 or instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
-    return None if instance.network.links else "the network has no links"
+        return Refusal("data", "the collective has no data to move")
+    return None if instance.network.links else Refusal("network", "the network has no links")
 
 
 #: What the methods' metrics mean, beside those of the verifier.
@@ -222,7 +231,7 @@ FORESTCOLL = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     needs_solver=False,
-    proved=f"{__package__}.solve:proved",
+    proved=f"{__package__}.solve:prove_bound",
     metrics=FOREST_METRICS,
 )
 
@@ -255,7 +264,7 @@ OPTIMUM = Formulation(
     summary="maximum flows from all ranks to each of them at one rate, which no forest exceeds",
     paper=PAPER,
     equations="section 4, optimality (*), as one program",
-    index=f"{__package__}.problem:gathered",
+    index=f"{__package__}.problem:gather_problem",
     build=f"{__package__}.formulations.max_flow:build_concurrent",
     value=f"{__package__}.solve_lp:seconds",
     supports=supports_gather,

@@ -1,6 +1,6 @@
-"""How fast trees can be, exactly.
+"""The exact optimal rate of trees, for any number and for a given number of them.
 
-For any number of them, and for a given number (ForestColl, sections 4.2 and 4.5, appendices C.1 and C.4).
+ForestColl, sections 4.2 and 4.5, appendices C.1 and C.4.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ _TRIED = 128
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The bottleneck of a network.
+    """Bottleneck of a network.
 
     Parameters
     ----------
     ratio : Fraction
-        ``1 / x*`` in units of bandwidth: seconds times unit that a byte at every root needs.
+        ``1 / x*`` in units of bandwidth: seconds times unit per byte at every root.
     side : array of bool, shape (nodes,)
         The nodes that the bottleneck leads into; all others are the cut S*.
     k, copies : int, Fraction
         Trees from every root, and U: copies of trees that a link may carry for each unit of its bandwidth (proposition
         3).
-    steps : int
-        Newton steps that it took.
     """
 
     ratio: Fraction
@@ -44,7 +42,7 @@ class Optimum:
 
 
 def optimum(problem: ForestProblem) -> Optimum:
-    """Find the bottleneck cut, and the number of trees with which every ``U b_e`` is whole.
+    """Find the bottleneck cut, and the number of trees with which every ``U b_e`` is an integer.
 
     Raises
     ------
@@ -60,13 +58,11 @@ def optimum(problem: ForestProblem) -> Optimum:
 
 
 def smallest_k(problem: ForestProblem, best: Optimum) -> int:
-    """The smallest number of trees found that is as fast as the optimum.
+    """Return the smallest number of trees found to be as fast as the optimum.
 
-    Bandwidth that is left over may be rounded off.
-
-    Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128
-    are tried; those are left out whose trees do not fit through the bottleneck, and those with which a switch would have
-    more coming in than going out.
+    Proposition 3 requires integral ``U b_e``; with ``floor(U b_e)``, which rounds off spare bandwidth, fewer trees may
+    do. All numbers up to 128 are tried but those whose trees do not fit through the bottleneck, and those with which a
+    switch would have more capacity in than out.
     """
     rates, outside = entering(problem, best.side), int(problem.roots[~best.side].sum())
     for k in range(1, min(best.k, _TRIED + 1)):
@@ -74,21 +70,21 @@ def smallest_k(problem: ForestProblem, best: Optimum) -> int:
             continue
         graph = problem.wires(k * best.ratio).graph()
         demand: Exact = problem.roots * k
-        if unbalanced(problem, graph) is None and RootedFlow(graph, demand, problem.sinks).violation() is None:
+        if find_unbalanced(problem, graph) is None and RootedFlow(graph, demand, problem.sinks).violation() is None:
             return k
     return best.k
 
 
-def unbalanced(problem: ForestProblem, graph: Network) -> tuple[int, int, int] | None:
-    """Find a node that only passes on, but has not the same capacity in and out; gives it with both sums."""
+def find_unbalanced(problem: ForestProblem, graph: Network) -> tuple[int, int, int] | None:
+    """Return a forwarding node whose capacities in and out differ, with both sums; else None."""
     sums = zip(graph.entering().tolist(), graph.leaving().tolist(), problem.members.tolist(), strict=True)
     return next((((node, come, go)) for node, (come, go, ends) in enumerate(sums) if come != go and not ends), None)
 
 
 def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
-    """Find the smallest U with which k trees from every root exist where a link carries ``floor(U b_e)`` (algorithm 3).
+    """Find the smallest U for k trees per root with ``floor(U b_e)`` on every link (algorithm 3).
 
-    Newton's method on violated cuts: each is served at a U that is computed exactly from its links.
+    Newton's method on violated cuts: for each, the U that satisfies it is computed exactly from its links.
 
     Returns
     -------
@@ -107,16 +103,15 @@ def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bo
 
 
 def entering(problem: ForestProblem, side: Bools) -> Counter[int]:
-    """Bandwidths of the links into a set of nodes, and how many have each."""
+    """Count the links into a set of nodes by bandwidth."""
     tail, head = problem.ends
     return Counter(problem.bandwidths[link] for link in (side[head] & ~side[tail]).nonzero()[0].tolist())
 
 
 def smallest_room(rates: Counter[int], copies: int) -> Fraction:
-    """The smallest U at which ``sum floor(U b)`` over some links is at least a number of copies.
+    """Return the smallest U at which ``sum floor(U b)`` over some links is at least ``copies``.
 
-    Between two values at which one of the terms grows the sum stays as it is: the first at which it suffices is the
-    answer.
+    The sum is constant between values at which a term grows; the first value at which it suffices is the answer.
     """
     U = Fraction(copies, sum(rate * count for rate, count in rates.items()))
     while sum(count * int(U * rate) for rate, count in rates.items()) < copies:

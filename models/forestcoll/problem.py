@@ -1,4 +1,4 @@
-"""What ForestColl is asked: a network with exact integer bandwidths, and how many trees start where."""
+"""ForestColl's problem: a network with exact integer bandwidths, and the number of trees per root."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...algorithms.graphs.network import Network, exact_array
 from ...algorithms.schedules.compose import transpose
 from ...algorithms.symmetry.coloured import ColouredNetwork
 from ...algorithms.symmetry.translations import Symmetry, find_symmetry
-from ...core.collective import CollectiveKind, Demand
+from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
@@ -34,12 +34,10 @@ MOST_TRIED, SMALL = 3, 16
 
 @dataclass(frozen=True, eq=False)
 class ForestProblem:
-    """Out-trees in one network; reductions are asked in the transposed one.
+    """Out-trees in one network; reductions use the transposed one.
 
     Parameters
     ----------
-    topology : Topology
-        The network in which the trees go outwards.
     ranks : array of int
         Ranks that trees must span, in the order of their nodes.
     roots : array of int, shape (nodes,)
@@ -60,14 +58,14 @@ class ForestProblem:
 
     @cached_property
     def members(self) -> Bools:
-        """Nodes that trees must span; the others only pass on."""
+        """Nodes that trees must span; the others only forward."""
         members = np.zeros(self.nodes, dtype=np.bool_)
         members[np.array(self.topology.rank_nodes, dtype=np.int64)[self.ranks]] = True
         return members
 
     @cached_property
     def rank_nodes(self) -> tuple[int, ...]:
-        """The nodes that trees must span, in their order; all others are passed through and do not copy."""
+        """Positions of the nodes that trees must span, in order; all others forward without copying."""
         return tuple(np.flatnonzero(self.members).tolist())
 
     @cached_property
@@ -105,21 +103,21 @@ class ForestProblem:
 
     @property
     def seconds_per_gigabyte(self) -> Fraction:
-        """What a ratio ``1 / capacity`` is in seconds per 10^9 bytes."""
+        """Factor from a ratio ``1 / capacity`` to seconds per 10^9 bytes."""
         return 10**9 / self.unit_Bps
 
-    def transposed(self) -> ForestProblem:
-        """The same with every link turned around, on which a broadcast is a reduction here."""
+    def transpose(self) -> ForestProblem:
+        """Return the problem with every link reversed, on which a broadcast is a reduction here."""
         return replace(self, topology=transpose(self.topology))
 
     @cached_property
     def graph(self) -> Network:
         """The network with its bandwidths."""
-        return Network.merged(self.nodes, *self.ends, exact_array(self.bandwidths))
+        return Network.from_parallel_edges(self.nodes, *self.ends, exact_array(self.bandwidths))
 
     @cached_property
     def symmetry(self) -> Symmetry | None:
-        """Translations of the network that move trees from every rank to all ranks to such; None if none is found."""
+        """Translations of the network that map trees from all ranks to such; None if none is found."""
         everyone = np.zeros(self.nodes, dtype=np.bool_)
         everyone[list(self.topology.rank_nodes)] = True
         if not (np.array_equal(self.members, everyone) and np.array_equal(self.roots > 0, everyone)):
@@ -128,60 +126,60 @@ class ForestProblem:
 
     @cached_property
     def sinks(self) -> Ints:
-        """Nodes that trees must reach, each close to those before it; one of every orbit is enough."""
+        """Nodes that trees must reach, one per orbit, each close to those before it."""
         return near_order(self.graph, self.members) if self.symmetry is None else self.symmetry.roots
 
     def wires(self, copies: Fraction) -> ParallelLinks:
-        """Assign every link the whole copies of trees that it can carry, ``floor(U b_e)`` (theorem 13)."""
+        """Return the whole copies of trees that every link can carry, ``floor(U b_e)`` (theorem 13)."""
         room = {rate: int(copies * rate) for rate in set(self.bandwidths)}
         return ParallelLinks(self.nodes, *self.ends, exact_array(room[rate] for rate in self.bandwidths))
 
     def names(self, side: Bools | Sequence[int]) -> str:
-        """Name nodes, not too many."""
+        """Name the nodes, abbreviated if they are many."""
         chosen = np.flatnonzero(side) if isinstance(side, np.ndarray) and side.dtype == np.bool_ else list(side)
         names = [repr(self.topology.nodes[node].name) for node in chosen]
         return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
 
 
 def pose(instance: Instance) -> tuple[ForestProblem | None, ForestProblem | None]:
-    """Return what a collective needs: trees for reductions, given in the transposed network, and trees for copies.
+    """Return a collective's trees for reductions, in the transposed network, and trees for copies.
 
     Raises
     ------
     Unsupported
-        If :func:`supports` has something against the instance.
+        If :func:`supports` refuses the instance.
     InputError
-        If there is a switch that more comes into than can leave it, or the other way around.
+        If the bandwidths into and out of a switch differ.
     """
     topology, demand = instance.network, instance.demand
     if (reason := supports(instance)) is not None or not isinstance(topology, Topology) or demand is None:
         raise Unsupported(reason or "expected a network and a collective")
     check_balance(topology, demand)
     outward = inward = None
-    if demand.collective not in (CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE):
+    if demand.collective not in (Collective.REDUCE_SCATTER, Collective.REDUCE):
         outward = _problem(topology, demand)
-    if demand.collective not in (CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST):
+    if demand.collective not in (Collective.ALL_GATHER, Collective.BROADCAST):
         inward = _problem(transpose(topology), demand)
     return inward, outward
 
 
 def from_all_ranks(topology: Topology) -> ForestProblem:
-    """Trees from every rank to all ranks, whatever the size of the data."""
+    """Return the problem of trees from every rank to all ranks, whatever the size of the data."""
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     roots[list(topology.rank_nodes)] = 1
     return ForestProblem(topology, np.arange(len(topology.ranks)), roots, Fraction(1))
 
 
 def check_balance(topology: Topology, demand: Demand) -> None:
-    """Reject nodes that only pass on, but have not the same bandwidth in and out.
+    """Reject forwarding nodes whose bandwidths in and out differ.
 
-    Splitting needs it there (appendix C, assumption (b)); where ranks send and receive at different rates, trees exist
-    all the same.
+    Splitting needs balance there (appendix C, assumption (b)); where ranks send and receive at different rates, trees
+    exist all the same.
 
     Raises
     ------
     InputError
-        If there is one; names it with both sums.
+        If there is such a node; names it with both sums.
     """
     entering, leaving = bandwidth_of_nodes(topology)
     spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
@@ -189,12 +187,12 @@ def check_balance(topology: Topology, demand: Demand) -> None:
         if index not in spanned and entering[index] != leaving[index]:
             sums = f"{_rate(entering[index])} come in, {_rate(leaving[index])} go out"
             raise InputError(
-                f"{node.name!r} passes data on, but {sums}; expected the same", place=f"network.nodes[{index}]"
+                f"{node.name!r} forwards data, but {sums}; expected the same", place=f"network.nodes[{index}]"
             )
 
 
 def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
-    """Bandwidth into and out of every node."""
+    """Sum the bandwidths into and out of every node."""
     entering, leaving = ([Fraction(0)] * len(topology.nodes) for _ in range(2))
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
         leaving[a] += link.bandwidth_Bps
@@ -202,8 +200,8 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fractio
     return entering, leaving
 
 
-def unreachable(problem: ForestProblem, side: Bools, *, backwards: bool) -> InputError:
-    """The error of a network in which data cannot reach a set of nodes, or leave it."""
+def unreachable_error(problem: ForestProblem, side: Bools, *, backwards: bool) -> InputError:
+    """Return the error of a network in which data cannot reach, or leave, a set of nodes."""
     verb = "leads out of" if backwards else "leads to"
     return InputError(f"disconnected: no link {verb} {problem.names(side)}", place="network.links")
 
@@ -226,10 +224,10 @@ def _rate(rate: Fraction) -> str:
 
 
 def hubs_of(topology: Topology) -> tuple[int, ...]:
-    """Switches that all trees of an all-reduce may pass: they add and copy, and are no bottleneck of it.
+    """Return switches that add and copy and that all trees of an all-reduce may pass without a bottleneck.
 
-    Every rank sends and receives as much as the whole all-reduce at least, so that it is no faster than the least
-    bandwidth of a rank; what every tree passes has to be as fast.
+    Every rank sends and receives at least the size of the all-reduce, so that this is no faster than the least
+    bandwidth of a rank; a switch on every tree has to be as fast.
     """
     entering, leaving = bandwidth_of_nodes(topology)
     rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
@@ -238,13 +236,13 @@ def hubs_of(topology: Topology) -> tuple[int, ...]:
 
 
 def adding_switches(topology: Topology) -> tuple[int, ...]:
-    """Switches that add and copy."""
+    """Return the switches that add and copy."""
     nodes = enumerate(topology.nodes)
     return tuple(i for i, node in nodes if node.kind is NodeKind.SWITCH and node.copies and node.adds)
 
 
 def sets_of_hubs(topology: Topology) -> list[tuple[int, ...]]:
-    """Sets of switches that all trees may pass: those of :func:`hubs_of`, of a few switches all others, and none."""
+    """Return candidate sets of hubs: :func:`hubs_of`, all others if there are few, and none."""
     able = adding_switches(topology)
     few = len(able) <= MOST_TRIED and len(topology.ranks) <= SMALL
     sizes = range(len(able), 0, -1) if few else ()
@@ -253,14 +251,14 @@ def sets_of_hubs(topology: Topology) -> list[tuple[int, ...]]:
 
 
 class PairNetwork:
-    """Which nodes of trees can reach which others directly or through switches.
+    """Pairs of tree nodes joined directly or through switches.
 
     Parameters
     ----------
     network : ForestProblem
-        The network; parallel links stay apart.
+        The network; parallel links stay separate.
     hubs : sequence of int
-        Switches that are nodes of all trees, since they add and copy; the others only pass on.
+        Switches that are nodes of all trees, since they add and copy; the others only forward.
     """
 
     def __init__(self, network: ForestProblem, hubs: Sequence[int] = ()) -> None:
@@ -272,7 +270,7 @@ class PairNetwork:
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """The nodes of trees: ranks, then hubs."""
+        """Nodes of trees: ranks, then hubs."""
         return self.network.rank_nodes + self.hubs
 
     @cached_property
@@ -287,7 +285,7 @@ class PairNetwork:
 
     @cached_property
     def relays(self) -> dict[int, tuple[int, ...]]:
-        """Links that a node of trees can use by way of switches, for every one that has a link to a switch."""
+        """Links usable by way of switches, for every tree node with a link to a switch."""
         net = self.network
         out = defaultdict[int, list[int]](list)
         for e in net.links:
@@ -317,15 +315,15 @@ class PairNetwork:
 
     @cached_property
     def mirrored(self) -> bool:
-        """Whether every two nodes are joined by the same bandwidth in both directions."""
+        """True if every two nodes are joined by the same bandwidth in both directions."""
         total = defaultdict[Pair, int](int)
         for a, b, c in zip(self.network.tail, self.network.head, self.network.bandwidths, strict=True):
             total[a, b] += c
         return all(total.get((b, a)) == c for (a, b), c in total.items())
 
 
-def gathered(instance: Instance, options: Any) -> ForestProblem:
-    """The trees of an all_gather or reduce_scatter (``Formulation.index``)."""
+def gather_problem(instance: Instance, options: Any) -> ForestProblem:
+    """Return the problem of an all_gather or reduce_scatter (``Formulation.index``)."""
     del options
     reductions, copies = pose(instance)
     problem = reductions if copies is None else copies

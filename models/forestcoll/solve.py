@@ -1,6 +1,6 @@
-"""``forestcoll``: optimum, number of trees, forest, with the certificate of its bottleneck.
+"""Method ``forestcoll``: optimum, number of trees, forest, with the certificate of its bottleneck.
 
-One way of the data is solved at a time: out-trees, or in-trees as out-trees of the transposed network.
+One direction of the data is solved at a time: out-trees, or in-trees as out-trees of the transposed network.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.forests.engine import grow_forest, warm_up
-from ...algorithms.forests.expansion import expand, replayed
+from ...algorithms.forests.expansion import expand, trace_splits
 from ...algorithms.forests.splitting import Unsplittable
 from ...algorithms.graphs.maxflow import Unreachable
 from ...algorithms.graphs.network import INT64_SAFE, Exact
 from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_links, reverse_trees
 from ...core.bounds import Certificate, CutCertificate
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
-from ...core.orbits import Translation, TreeOrbits, written_out
+from ...core.orbits import Translation, TreeOrbits, expand_orbits
+from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools
 from ...core.solver import Solver
@@ -32,12 +32,12 @@ from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .bounds import best_all_reduce_bound
 from .method import ForestOptions
-from .optimum import Optimum, fixed_k, optimum, smallest_k, unbalanced
-from .problem import ForestProblem, pose, unreachable
+from .optimum import Optimum, find_unbalanced, fixed_k, optimum, smallest_k
+from .problem import ForestProblem, pose, unreachable_error
 from .symmetric import busiest_of_orbits, orbit_forest, parts_of
 
-#: More trees than this from all roots together are rejected before memory is taken: a tree takes some 60 bytes for every
-#: rank.
+#: More trees than this from all roots together are rejected before memory is taken: a tree takes some 60 bytes for
+#: every rank.
 MAX_EDGES = 200_000_000
 
 #: Ranks from which on trees that stand for others are not written out.
@@ -52,24 +52,20 @@ IN_TURN = "a reduce-scatter and an all-gather in turn; forestcoll-allreduce may 
 
 @dataclass(frozen=True, eq=False)
 class PackedForest:
-    """A forest and how good it is.
+    """Forest with its time and its certificate.
 
     Parameters
     ----------
     packing : TreePacking
         Out-trees on the links of the problem's network.
     k : int
-        Trees from every root, or where they are moved as many as would do.
+        Trees from every root; with translations, the number that would suffice.
     copies : Fraction
         U: copies of trees on a link for each unit of its bandwidth.
-    seconds : Fraction
-        Time of the most loaded link.
     side : array of bool
         Nodes that the cut leads into that forbids a smaller U for this k.
-    counts : dict
-        What it took.
     translations : tuple of Translation
-        What moves the trees to all other roots; empty if all are there.
+        Translations that move the trees to all other roots; empty if all trees are listed.
     """
 
     packing: TreePacking
@@ -89,8 +85,7 @@ def solve_forest(
     Raises
     ------
     Unsupported
-        If a switch cannot be removed: with whole copies of trees it has more coming in than going out, as one-way links
-        may have it.
+        If a switch cannot be removed: whole copies of trees leave more capacity in than out, as with one-way links.
     """
     if k * int(problem.roots.sum()) * len(problem.ranks) > MAX_EDGES and k != best.k:
         raise Unsupported(f"k = {k:,} trees from {int(problem.roots.sum()):,} roots are too many; expected fewer")
@@ -99,10 +94,10 @@ def solve_forest(
     with budget.clock.phase("optimum"):
         copies, side = (best.copies, best.side) if k == best.k else fixed_k(problem, best, k)
     wires = problem.wires(copies)
-    if (found := unbalanced(problem, wires.graph())) is not None:
+    if (found := find_unbalanced(problem, wires.graph())) is not None:
         node, come, go = found
         raise Unsupported(
-            f"with k = {k:,} whole trees a link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} leave it: "
+            f"with k = {k:,} whole trees per link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} leave it: "
             "links there are one-way; expected k = optimal"
         )
     try:
@@ -115,7 +110,7 @@ def solve_forest(
     if grown is None:
         return None
     with budget.clock.phase("expand"):
-        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
         packing = expand(pieces, grown.forest, problem.ranks, instance_sha256, problem.part_bytes / k)
     counts = {**grown.split.counts, **grown.forest.counts, "logical_edges": len(grown.split.graph)}
     seconds = problem.part_bytes * copies / k / problem.unit_Bps
@@ -123,11 +118,10 @@ def solve_forest(
 
 
 def latency_of(problem: ForestProblem, solved: PackedForest) -> float:
-    """Estimate when the last piece arrives, to choose between forests.
+    """Estimate the arrival of the last piece, to choose between forests.
 
-    A leaf that k links of latency l lead to has the last of C pieces after ``l + (k - 1 + C) F / C``, where F is the
-    time of the most loaded link. The number of pieces is the smallest that takes no more than a hundredth beyond the
-    least.
+    A leaf after k links of latency l has the last of C pieces at ``l + (k - 1 + C) F / C``, where F is the time of the
+    most loaded link. The number of pieces is the smallest whose time is within a hundredth of the least.
     """
     packing, trees = solved.packing, len(solved.packing)
     link_s = np.array([float(link.latency_s) for link in problem.topology.links])
@@ -147,16 +141,12 @@ def latency_of(problem: ForestProblem, solved: PackedForest) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ForestDirection:
-    """One way of the data: out-trees, or in-trees as out-trees of the transposed network.
+    """One direction of the data: out-trees, or in-trees as out-trees of the transposed network.
 
     Parameters
     ----------
-    problem : ForestProblem
-        The network in which the trees go outwards.
-    best : Optimum
-        Its bottleneck.
     backwards : bool
-        Whether the network is the transposed one.
+        True if the network is the transposed one.
     """
 
     problem: ForestProblem
@@ -165,17 +155,17 @@ class ForestDirection:
 
     @property
     def seconds(self) -> Fraction:
-        """Time that the bottleneck needs at least."""
+        """Least time that the bottleneck allows."""
         return self.problem.part_bytes * self.best.ratio / self.problem.unit_Bps
 
     def certificate(self) -> CutCertificate:
-        """Name the nodes that the bottleneck leads out of, in the network itself."""
+        """Return the cut that the bottleneck leads out of, in the network itself."""
         side = self.best.side if self.backwards else ~self.best.side
         return CutCertificate(tuple(np.flatnonzero(side).tolist()))
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptions) -> Outcome:
-    """Solve an instance that :func:`.problem.supports` has nothing against.
+    """Solve an instance that :func:`.problem.supports` accepts.
 
     Raises
     ------
@@ -214,22 +204,22 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
 
 
 def ways_of(instance: Instance) -> tuple[list[ForestDirection], bool]:
-    """The ways of the data with their bottlenecks; and whether the one is the other turned around, and left out."""
+    """Return the directions with their bottlenecks, and True if one is left out as mirror image."""
     inward, outward = pose(instance)
     mirrored = inward is not None and outward is not None and is_symmetric(instance)
     problems = [(p, back) for p, back in ((outward, False), (inward, True)) if p is not None]
     return [way_of(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]], mirrored
 
 
-def proved(instance: Instance, options: ForestOptions) -> Fraction:
-    """The bound, by the bottleneck cuts (``Method.proved``)."""
+def prove_bound(instance: Instance, options: ForestOptions) -> Fraction:
+    """Return the bound by the bottleneck cuts (``Method.proved``)."""
     del options
     ways, mirrored = ways_of(instance)
     return bound_of(instance, ways, both=mirrored or len(ways) == 2)[0]
 
 
 def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
-    """The time of the most loaded link; one that is busy in one half of an all-reduce may be idle in the other."""
+    """Return the most loaded link's time, summed over both halves of an all-reduce."""
     links = instance.topology.links
     load = [0] * len(links)
     for part in packing.passes:
@@ -241,7 +231,7 @@ def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
 
 
 def is_symmetric(instance: Instance) -> bool:
-    """Whether every link has one back of the same bandwidth, so that trees turned around load nothing more."""
+    """Check whether every link has an equal reverse, so that reversed trees load nothing more."""
     topology = instance.network
     if not isinstance(topology, Topology):
         return False
@@ -254,7 +244,7 @@ def is_symmetric(instance: Instance) -> bool:
 
 
 def way_of(problem: ForestProblem, *, backwards: bool) -> ForestDirection:
-    """Find the bottleneck of one way of the data.
+    """Find the bottleneck of one direction of the data.
 
     Raises
     ------
@@ -264,11 +254,11 @@ def way_of(problem: ForestProblem, *, backwards: bool) -> ForestDirection:
     try:
         return ForestDirection(problem, optimum(problem), backwards)
     except Unreachable as error:
-        raise unreachable(problem, error.side, backwards=backwards) from None
+        raise unreachable_error(problem, error.side, backwards=backwards) from None
 
 
 def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool) -> tuple[Fraction, Certificate]:
-    """Bound the collective; ``both`` where data goes there and back."""
+    """Bound the collective; ``both`` if data flows in both directions."""
     if both:
         return best_all_reduce_bound(instance, [way.best.side for way in ways])
     return ways[0].seconds, ways[0].certificate()
@@ -277,10 +267,7 @@ def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool)
 def _forest(
     way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
 ) -> PackedForest | None:
-    """Pack the forest that the options ask for; for low latency the best of several.
-
-    With ``kept`` false all trees are written out.
-    """
+    """Pack the options' forest, for low latency the best of several; fully written out unless ``kept``."""
     problem, best = way.problem, way.best
     numbers = _numbers(problem, best, options)
     found = _symmetric(way, instance, budget, options, kept=kept) if best.k in numbers else None
@@ -308,7 +295,7 @@ def _forest(
 def _symmetric(
     way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
 ) -> PackedForest | None:
-    """A forest by the translations of the network, if there are any and it may be used."""
+    """Pack a forest by the network's translations, if there are any and they are allowed."""
     problem, best = way.problem, way.best
     if options.symmetry == "none":
         return None
@@ -319,7 +306,7 @@ def _symmetric(
     few = options.symmetry == "auto" and len(problem.ranks) < KEPT
     if not kept or few or options.symmetry == "written":
         with budget.clock.phase("expand"):
-            packing, translations = written_out(answer, problem.topology), ()
+            packing, translations = expand_orbits(answer, problem.topology), ()
     counts = {
         "motions": answer.motions,
         "roots": len(np.unique(answer.trees.root)),
@@ -330,7 +317,7 @@ def _symmetric(
 
 
 def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> list[int]:
-    """Numbers of trees to try."""
+    """Return the numbers of trees to try."""
     if options.prefer == "latency":
         least = smallest_k(problem, best)
         return sorted({*range(1, options.scan + 1), least, best.k})
@@ -340,7 +327,6 @@ def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> l
 
 
 def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking | TreeOrbits:
-    """Put the forests together for the collective."""
     trees = _put_together(instance, ways, [forest.packing for forest in forests])
     return TreeOrbits(trees, forests[0].translations) if forests[0].translations else trees
 
@@ -360,11 +346,11 @@ def _busiest_s(instance: Instance, way: ForestDirection, answer: TreePacking | T
 
 
 def _is_all_reduce(instance: Instance) -> bool:
-    return instance.demand is not None and instance.demand.collective is CollectiveKind.ALL_REDUCE
+    return instance.demand is not None and instance.demand.collective is Collective.ALL_REDUCE
 
 
 def _metrics(way: ForestDirection, forest: PackedForest) -> dict[str, Any]:
-    """The method's own numbers; rates in 10^9 bytes per second."""
+    """Return the method's metrics; rates in 10^9 bytes per second."""
     problem, best = way.problem, way.best
     inside = ~best.side
     return {

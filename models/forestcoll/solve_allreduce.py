@@ -1,4 +1,4 @@
-"""``forestcoll-allreduce``: reduce-scatter and all-gather where that is proved best, else the trees of LP (6)."""
+"""``forestcoll-allreduce``: reduce-scatter and all-gather if proved best, else the trees of LP (6)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, partition_bound
-from ...algorithms.forests.expansion import along, expand
+from ...algorithms.forests.expansion import assign_paths, expand
 from ...algorithms.forests.packing import CutPool, Packer, SpanningTrees
-from ...algorithms.forests.polish import lowered
+from ...algorithms.forests.polish import lower_trees
 from ...algorithms.forests.symmetry import find_groups
 from ...algorithms.graphs.network import Network, exact_array
-from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees, without_idle
+from ...algorithms.schedules.compose import drop_idle_switches, reduce_then_broadcast, reverse_trees
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
 from ...core.budget import Budget, Incumbent
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
 from ...core.trees import TreePacking
 from .bounds import best_certificate
@@ -39,7 +39,7 @@ Paths = list[tuple[tuple[int, ...], int]]
 
 @dataclass(frozen=True)
 class AllReduceSolution:
-    """What a solve of linear program (6) gives.
+    """Result of a solve of linear program (6).
 
     Parameters
     ----------
@@ -47,12 +47,6 @@ class AllReduceSolution:
         Size over time of the best all-reduce by trees, in the solver's arithmetic; None if the budget was too small.
     plan : AllReducePlan or None
         Exact capacities, paths and rates; their rate is below by rounding only.
-    bound_s : Fraction or None
-        Time that no all-reduce of the instance beats, exact.
-    certificate : CutCertificate or PartitionCertificate or None
-        What proves it.
-    report : SolverResult
-        The solve.
     plan_s : Fraction or None
         Time of the plan, exact; None if k is so small that all rates have become 0.
     """
@@ -66,12 +60,12 @@ class AllReduceSolution:
 
     @property
     def optimal(self) -> bool:
-        """Whether the plan takes exactly as long as the bound says."""
+        """True if the plan's time equals the bound."""
         return self.plan_s is not None and self.plan_s == self.bound_s
 
 
 class AllReducePairs(PairNetwork):
-    """The pairs of an all_reduce.
+    """Pairs of tree nodes of an all_reduce.
 
     Parameters
     ----------
@@ -87,20 +81,20 @@ class AllReducePairs(PairNetwork):
 
 
 def all_reduce(instance: Instance, options: object) -> AllReducePairs:
-    """Which ranks can reach which others (``Formulation.index``)."""
+    """Return the joined pairs of ranks (``Formulation.index``)."""
     del options
     return AllReducePairs(instance, hubs_of(instance.topology))
 
 
 def seconds(pairs: AllReducePairs, objective: float) -> float:
-    """Time of an all_reduce at the model's rate of all roots together (``Formulation.value``)."""
+    """Return the time of an all_reduce at the model's total rate (``Formulation.value``)."""
     if objective <= 0:
         return float("inf")
     return float(group_of(pairs.instance).size_bytes) / (objective * unit(pairs) * float(pairs.network.unit_Bps))
 
 
 def trees_of(model: Any, pairs: AllReducePairs) -> TreePacking | None:
-    """The trees of a solved linear program (6) (``Formulation.extract``)."""
+    """Return the trees of a solved linear program (6) (``Formulation.extract``)."""
     plan = make_plan(pairs, values(model, pairs))
     return pack_plan(pairs, plan, Budget()) if plan.rate_Bps else None
 
@@ -116,8 +110,6 @@ def solve_allreduce(
         An explicit network and an all_reduce among all ranks.
     solver : Solver
         One that keeps models and gives dual values.
-    budget : Budget
-        Limits of the run.
     k : int or None
         Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks
         the k of the solution.
@@ -151,8 +143,8 @@ def solve_allreduce(
 def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOptions) -> Outcome:
     """Solve an all-reduce among all ranks: proof before search.
 
-    The two halves in turn come first. Where their time is not that of a bound, the linear program says how fast trees
-    can be, and its dual values suggest a better bound; its own trees are taken if they are faster.
+    The two halves in turn come first. Where their time does not meet a bound, the linear program gives the best rate of
+    trees, and its dual values suggest a better bound; its own trees are taken if they are faster.
     """
     plain = run_in_halves(instance, solver, budget, ForestOptions())
     if plain.status is not Status.FEASIBLE and not options.always_solve:
@@ -195,7 +187,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
 
 
 def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
-    """What the certificate of the halves proves, exactly."""
+    """Return the exact bound that the certificate of the halves proves."""
     match certificate:
         case CutCertificate():
             return cut_bound(instance, certificate.nodes)[0]
@@ -208,8 +200,8 @@ def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
 def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> TreePacking | None:
     """Pack in-trees into a plan's capacities for the reduction, and out-trees into those for the broadcast.
 
-    Each path serves the broadcast first, then the reduction. None if the budget ended first, or there are more copies
-    of trees than 64 bits count.
+    Each path serves the broadcast first, then the reduction. None if the budget ended first, or the copies of trees
+    exceed 64 bits.
     """
     copies = max(plan.rate_Bps, *plan.broadcast.values(), *plan.reduce.values()) / plan.unit_Bps
     if copies >= MOST_COPIES:
@@ -220,27 +212,24 @@ def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> Tre
     number = np.array([topology.tree_nodes.index(node) for node in pairs.ends], dtype=np.int64)
     demand = np.array([int(rate / plan.unit_Bps) for rate in plan.root], dtype=np.int64)
     unit_bytes = group_of(instance).size_bytes / int(demand.sum())
-    broadcast, reduce = _shared(plan)
+    broadcast, reduce = _split_paths(plan)
     packings: list[TreePacking] = []
     for paths in (broadcast, reduce):
         edges = sorted(paths)
         graph = _graph(len(plan.root), {edge: sum(copies for _, copies in paths[edge]) for edge in edges})
         with budget.clock.phase("pack"):
-            forest = _packed(graph, demand, budget)
+            forest = _pack_trees(graph, demand, budget)
         if forest is None:
             return None
         with budget.clock.phase("expand"):
-            pieces = along(graph, [paths[edge] for edge in edges], links)
+            pieces = assign_paths(graph, [paths[edge] for edge in edges], links)
             packing = expand(pieces, forest, number, instance.sha256, unit_bytes)
-            packings.append(without_idle(packing, ranks) if pairs.hubs else packing)
+            packings.append(drop_idle_switches(packing, ranks) if pairs.hubs else packing)
     return reduce_then_broadcast(reverse_trees(packings[1]), packings[0])
 
 
-def _shared(plan: AllReducePlan) -> tuple[dict[Pair, Paths], dict[Pair, Paths]]:
-    """The broadcast its paths, and the reduction the rest, turned around.
-
-    In-trees are packed as out-trees of the turned network.
-    """
+def _split_paths(plan: AllReducePlan) -> tuple[dict[Pair, Paths], dict[Pair, Paths]]:
+    """Divide the paths: the broadcast's first, the rest, reversed, for in-trees packed as out-trees."""
     broadcast: dict[Pair, Paths] = {}
     reduce: dict[Pair, Paths] = {}
     for (a, b), pieces in plan.paths.items():
@@ -268,16 +257,16 @@ def _graph(nodes: int, capacity: Mapping[Pair, int]) -> Network:
     )
 
 
-def _packed(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees | None:
+def _pack_trees(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees | None:
     pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
     forest = Packer(graph, demand, pool).pack(stop=lambda: budget.exhausted)
-    return None if forest is None else lowered(forest)
+    return None if forest is None else lower_trees(forest)
 
 
 def _metrics(
     instance: Instance, solutions: Sequence[AllReduceSolution], halves_s: float | None
 ) -> dict[str, float | str | None]:
-    """Rates in 10^9 bytes per second."""
+    """Return the metrics; rates in 10^9 bytes per second."""
     size = float(group_of(instance).size_bytes)
     rates = [solution.rate_Bps for solution in solutions if solution.rate_Bps is not None]
     return {

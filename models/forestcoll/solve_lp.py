@@ -1,8 +1,8 @@
-"""``forestcoll-lp``: how fast a collective can be, by linear programs, and exactly; no forest.
+"""``forestcoll-lp``: the exact optimal rate of a collective by linear programs; no forest.
 
-A program's value is a float. But its dual values name a set of nodes S, whose ratio ``|S & V_c| / B+(S)`` is an exact
-bound on 1/x* (theorem 1), and exact integer flows show that it is attained. Newton's method on such cuts takes the
-place of the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so that a sink that was served stays served.
+A program's value is a float. But its dual values name a set of nodes S, whose ratio ``|S & V_c| / B+(S)`` is an
+exact bound on 1/x* (theorem 1), and exact integer flows show that it is attained. Newton's method on such cuts
+replaces the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so that a served sink stays served.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ...algorithms.graphs.maxflow import RootedFlow
 from ...algorithms.graphs.network import Network, exact_array
 from ...core.answers import BoundOnly
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
 from ...core.topology import Topology
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from .method import BoundOptions, SinkOptions
-from .problem import ForestProblem, from_all_ranks, gathered
+from .problem import ForestProblem, from_all_ranks, gather_problem
 
 #: Dual values that differ by less are the same one.
 _SAME = 1e-7
@@ -36,12 +36,10 @@ _SAME = 1e-7
 
 @dataclass(frozen=True)
 class CutOracle:
-    """What forests of k trees a rank need (section 4.5), or those of any k together (section 4.2).
+    """Requirements of forests of k trees a rank (section 4.5), or of any k (section 4.2).
 
     Parameters
     ----------
-    network : ForestProblem
-        The network.
     k : int or None
         Trees of every rank, in whole units of bandwidth y; None is the limit of large k.
     """
@@ -50,10 +48,10 @@ class CutOracle:
     k: int | None = None
 
     def needed(self, cut: frozenset[int]) -> Fraction:
-        """The smallest U at which a cut passes what must leave it.
+        """Return the smallest U at which a cut admits all that must leave it.
 
         Without k that is ``|S & V_c| / B+(S)``, for k = 1 trees in the limit. With k it is the smallest U with
-        ``sum_e floor(U b_e) >= k |S & V_c|``: below it the cut is in the way of every forest.
+        ``sum_e floor(U b_e) >= k |S & V_c|``: below it the cut excludes every forest.
 
         Raises
         ------
@@ -73,15 +71,15 @@ class CutOracle:
         return U
 
     def capacities(self, U: Fraction) -> tuple[list[int], int]:
-        """What links carry at U and what ranks send, as integers."""
+        """Return integer capacities of links at U, and the amount that ranks send."""
         if self.k is None:
             return [c * U.numerator for c in self.network.bandwidths], U.denominator
         return [int(U * c // 1) for c in self.network.bandwidths], self.k
 
-    def violated(self, U: Fraction) -> frozenset[int] | None:
-        """A cut that is in the way at U, by exact flows; None if there is none."""
+    def violated_cut(self, U: Fraction) -> frozenset[int] | None:
+        """Return a cut that is violated at U, by exact flows; None if there is none."""
         capacity, sent = self.capacities(U)
-        graph = Network.merged(self.network.nodes, *self.network.ends, exact_array(capacity))
+        graph = Network.from_parallel_edges(self.network.nodes, *self.network.ends, exact_array(capacity))
         demand = exact_array(sent * root for root in self.network.roots.tolist())
         violation = RootedFlow(graph, demand, np.array(self.network.rank_nodes)).violation()
         return None if violation is None else frozenset(np.flatnonzero(~violation.side).tolist())
@@ -89,7 +87,7 @@ class CutOracle:
 
 @dataclass
 class Bottleneck:
-    """What a search has found.
+    """Result of a search for U.
 
     Parameters
     ----------
@@ -98,13 +96,9 @@ class Bottleneck:
     cut : frozenset of int
         The nodes that need it.
     attained : bool
-        Whether exact flows have shown that no cut needs more.
-    reports : list of SolverResult
-        Every solve.
-    size : ModelSize
-        Of the program.
+        True if exact flows have shown that no cut needs more.
     hidden : int
-        Cuts that the solver's tolerance has hidden, and exact flows have shown.
+        Cuts within the solver's tolerance that only exact flows have found.
     """
 
     U: Fraction
@@ -115,7 +109,7 @@ class Bottleneck:
     hidden: int = 0
 
     def take(self, oracle: CutOracle, cut: frozenset[int]) -> bool:
-        """Raise U to what a cut needs; whether it needed more."""
+        """Raise U to a cut's need; return True if that was more."""
         if not any(rank in cut for rank in oracle.network.rank_nodes):
             return False
         needed = oracle.needed(cut)
@@ -125,7 +119,7 @@ class Bottleneck:
 
 
 def first_bound(oracle: CutOracle) -> Bottleneck:
-    """The cut of all nodes but the rank with the least bandwidth into it (the bound l of algorithms 1 and 3)."""
+    """Return the cut around the rank of least incoming bandwidth (bound l of algorithms 1 and 3)."""
     net = oracle.network
     entering = dict.fromkeys(net.rank_nodes, 0)
     for b, c in zip(net.head, net.bandwidths, strict=True):
@@ -137,7 +131,7 @@ def first_bound(oracle: CutOracle) -> Bottleneck:
 
 
 def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
-    """Find U by a maximum flow to every rank, solved again from the last basis with other bounds (algorithms 1, 3)."""
+    """Find U by a maximum flow to every rank, each warm-started with other bounds (algorithms 1, 3)."""
     network = oracle.network
     found = first_bound(oracle)
     with budget.clock.phase("build"):
@@ -163,7 +157,7 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
             cut = frozenset(v for v, row in rows.items() if v != sink and compiled.dual(row) > 0.5)
             if not found.take(oracle, cut):
                 break
-    return settle(oracle, found, budget)
+    return confirm_bound(oracle, found, budget)
 
 
 def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
@@ -181,22 +175,22 @@ def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
         potential = {v: abs(compiled.dual(model.balance[sink, v])) for v in model.V if (sink, v) in model.balance}
         for cut in level_sets(potential, sink):
             found.take(oracle, cut)
-    return settle(oracle, found, budget)
+    return confirm_bound(oracle, found, budget)
 
 
 def level_sets(potential: dict[int, float], sink: int) -> Iterator[frozenset[int]]:
-    """The sets of nodes whose dual value lies above the sink's and each gap; one of them is tight."""
+    """Yield the sets of nodes with duals above the sink's and each gap; one of them is tight."""
     levels = sorted(set(potential.values()))
     for low, high in pairwise(levels):
         if high - low > _SAME * levels[-1] and low >= potential[sink]:
             yield frozenset(v for v, value in potential.items() if value > low)
 
 
-def settle(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:
-    """Show by exact flows that U is attained; cuts that the solver's tolerance has hidden raise it."""
+def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:
+    """Show by exact flows that U is attained; cuts hidden by the solver's tolerance raise it."""
     with budget.clock.phase("verify"):
         while not budget.exhausted:
-            cut = oracle.violated(found.U)
+            cut = oracle.violated_cut(found.U)
             if cut is None:
                 found.attained = True
                 break
@@ -209,8 +203,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
     assert instance.demand is not None and isinstance(instance.network, Topology)  # noqa: S101 (see supports_bound)
     kind, network = instance.demand.collective, from_all_ranks(instance.network)
     # A reduce-scatter is an all-gather in which time and links run backwards.
-    stages = [] if kind is CollectiveKind.ALL_GATHER else [network.transposed()]
-    if kind is not CollectiveKind.REDUCE_SCATTER:
+    stages = [] if kind is Collective.ALL_GATHER else [network.transpose()]
+    if kind is not Collective.REDUCE_SCATTER:
         stages.append(network)
     find = search if options.method == "search" else concurrent
     optima = [find(CutOracle(stage), solver, budget) for stage in stages]
@@ -233,7 +227,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
 
 
 def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
-    """The bound of the cuts that limit the stages; for an all-reduce also of all ranks apart.
+    """Return the bound of the stages' cuts; for an all-reduce also that of all ranks apart.
 
     Only for a single stage is it the time that the stages take: an all-reduce may be faster than its two stages in
     turn.
@@ -242,12 +236,12 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
     everything = frozenset(range(len(topology.nodes)))
     kind = group.collective if group else None
     # What leaves a set where links are turned around enters it where they are not.
-    backwards = [kind is not CollectiveKind.ALL_GATHER, False][: len(optima)]
+    backwards = [kind is not Collective.ALL_GATHER, False][: len(optima)]
     found: list[Bound] = [
         cut_bound(instance, everything - one.cut if back else one.cut)
         for one, back in zip(optima, backwards, strict=True)
     ]
-    if kind is CollectiveKind.ALL_REDUCE:
+    if kind is Collective.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in topology.rank_nodes]))
     return max(found, key=lambda bound: bound[0])
 
@@ -255,12 +249,12 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
 def measures(
     scale: Fraction, ranks: int, optima: Sequence[Bottleneck], forests: Sequence[Bottleneck], k: int | None
 ) -> dict[str, Any]:
-    """The metrics: exact fractions as text, bandwidths in 10^9 bytes/s.
+    """Return the metrics: exact fractions as text, bandwidths in 10^9 bytes/s.
 
     ``inv_x`` is 1/x*, in seconds per 10^9 bytes, of an all-reduce the sum of both stages. ``k`` and ``U`` are those of
-    proposition 3, ``U = p / gcd(q, {b_e})`` and ``k = U x*``, or those that were asked for; ``forest_algbw_GBps`` is N
-    k / U, what the forests reach, both stages in turn. What differs between the two stages of an all-reduce is a list,
-    the reduce-scatter first.
+    proposition 3, ``U = p / gcd(q, {b_e})`` and ``k = U x*``, or the given ones; ``forest_algbw_GBps`` is N k / U, the
+    rate of the forests, both stages in turn. Values that differ between the two stages of an all-reduce are lists, the
+    reduce-scatter first.
     """
     inv_x = sum((found.U for found in optima), Fraction(0))
     if k is None:
@@ -280,7 +274,7 @@ def measures(
 
 
 def seconds(problem: ForestProblem, objective: float) -> float:
-    """Time of an all_gather or reduce_scatter at the model's rate of every rank (``Formulation.value``)."""
+    """Return the time of an all_gather or reduce_scatter at the model's rate (``Formulation.value``)."""
     if objective <= 0:
         return float("inf")
     rate_Bps = Fraction(objective) * max(problem.bandwidths) * problem.unit_Bps
@@ -288,14 +282,14 @@ def seconds(problem: ForestProblem, objective: float) -> float:
 
 
 def sink_flow(instance: Instance, options: SinkOptions) -> SinkFlow:
-    """The flow to a rank at the rate that the links into the slowest rank allow (``Formulation.index``).
+    """Return the flow to a rank at the rate of the least incoming bandwidth (``Formulation.index``).
 
     Raises
     ------
     InputError
         If there is no such rank.
     """
-    problem = gathered(instance, options)
+    problem = gather_problem(instance, options)
     if options.sink >= len(problem.rank_nodes):
         last = len(problem.rank_nodes) - 1
         raise InputError(f"rank {options.sink}; expected one of 0 to {last}", source="-O", place="sink")
@@ -303,10 +297,10 @@ def sink_flow(instance: Instance, options: SinkOptions) -> SinkFlow:
 
 
 def flow_seconds(problem: SinkFlow, objective: float) -> float:
-    """Time that no all_gather or reduce_scatter beats if so much arrives at the sink (``Formulation.value``).
+    """Return a lower bound on an all_gather's or reduce_scatter's time (``Formulation.value``).
 
-    At the largest rate x* all that the source feeds arrives, ``N x*``. The model's x is that of a cut, so that it is not
-    below x*, and at a larger rate no less arrives: ``x* <= x F / N``, F being the flow in multiples of x.
+    At the largest rate x* all that the source feeds arrives, ``N x*``. The model's x is that of a cut, so that it is
+    not below x*, and at a larger rate no less arrives: ``x* <= x F / N``, F being the flow in multiples of x.
     """
     network = problem.network
     if objective <= 0:

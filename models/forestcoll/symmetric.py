@@ -1,4 +1,4 @@
-"""Forests of networks with translations: packed for one root of every orbit, and moved to all others."""
+"""Forests of networks with translations: packed for one root per orbit, and moved to all others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ROWS = 120
 def orbit_forest(
     problem: ForestProblem, best: Optimum, instance_sha256: str, budget: Budget
 ) -> tuple[TreeOrbits, OrbitForest] | None:
-    """An optimal forest that the translations of a network move to itself; None where none is known or found."""
+    """Return an optimal forest invariant under the network's translations; None without one."""
     if (symmetry := problem.symmetry) is None or len(symmetry.size) + len(symmetry.roots) > MOST_ROWS:
         return None
     with budget.clock.phase("pack"):
@@ -40,7 +40,7 @@ def orbit_forest(
 
 
 def _orbit_network(problem: ForestProblem, symmetry: Symmetry, best: Optimum) -> OrbitNetwork:
-    """What every orbit of links may carry: its links' bandwidth for the time of the optimum, for each motion."""
+    """Build the network of orbits, whose room is bandwidth for the optimal time, per motion."""
     first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
     room = [
         best.ratio * problem.bandwidths[link] * size / symmetry.motions
@@ -50,7 +50,7 @@ def _orbit_network(problem: ForestProblem, symmetry: Symmetry, best: Optimum) ->
 
 
 def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_sha256: str) -> TreePacking:
-    """The trees of the roots as a packing; their numbers are ranks."""
+    """Return the trees of the roots as a packing; their numbers are ranks."""
     rank = np.full(problem.nodes, -1, dtype=np.int64)
     rank[list(problem.topology.rank_nodes)] = np.arange(len(problem.topology.ranks))
     trees = forest.trees
@@ -72,12 +72,12 @@ def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_
 
 
 def parts_of(forest: OrbitForest) -> int:
-    """Equal parts that the data of every root is cut into, so that trees carry whole ones."""
+    """Return the number of equal parts per root with which every tree carries whole parts."""
     return lcm(*(weight.denominator for weight in forest.weight))
 
 
 def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
-    """The time of the most loaded link."""
+    """Return the time of the most loaded link."""
     symmetry = problem.symmetry
     assert symmetry is not None  # noqa: S101 (the answer comes from it)
     load = [0] * len(symmetry.size)

@@ -1,10 +1,10 @@
-"""Lower bounds in closed form, from multipliers that a linear relaxation gives (weak duality).
+"""Lower bounds in closed form from multipliers of a linear relaxation (weak duality).
 
 For any shares ``s_kd >= 0`` with ``sum_d s_kd = 1`` a maximum is at least its average, so that
-``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u of
-the linear constraints the right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each dimension.
-The value is a proved bound whatever the multipliers are; at the optimum of the relaxation it is at least the
-relaxation's own (Cauchy-Schwarz), and it is what cwb reports.
+``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u
+of the linear constraints the right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each
+dimension. The value is a proved bound whatever the multipliers are; at the optimum of the relaxation it is at least
+the relaxation's own (Cauchy-Schwarz), and it is the bound that cwb reports.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class Line:
-    """A supporting line: ``time_weight * T + cost_weight * C >= value`` for every allowed plan.
-
-    ``minimizer_Bps`` is where the Lagrangian is smallest: where the next tangents belong.
-    """
+    """Line ``time_weight * T + cost_weight * C >= value`` for all plans, attained at ``minimizer_Bps``."""
 
     value: float
     multipliers: Multipliers
@@ -61,12 +58,12 @@ def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_f
     """Evaluate the Lagrangian bound; ``-inf`` where the multipliers leave a dimension or the scale unbounded.
 
     A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. The multipliers of a
-    relaxation solved in floating point may miss these conditions by a rounding error: they are repaired first, which
+    relaxation solved in floating point may violate these conditions by a rounding error: they are repaired first, which
     keeps the bound valid.
     """
     cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
-    u = _repaired(problem, cost, multipliers.constraints, scale_free=scale_free)
-    u = _shrunk(problem, cost, u)
+    u = _repair_multipliers(problem, cost, multipliers.constraints, scale_free=scale_free)
+    u = _shrink_multipliers(problem, cost, u)
     multipliers = replace(multipliers, constraints=u)
     slopes = _slopes(problem, cost, u)
     limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
@@ -81,10 +78,10 @@ def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_f
     return Line(value, multipliers, minimizer)
 
 
-def _repaired(
+def _repair_multipliers(
     problem: DesignProblem, cost: Sequence[float], given: Sequence[float], *, scale_free: bool
 ) -> list[float]:
-    """Move multipliers by rounding errors until every slope is at least 0 and, where asked, ``u . h`` at most 0."""
+    """Adjust multipliers by rounding errors to nonnegative slopes and, if scale-free, ``u . h <= 0``."""
     u = list(given)
     for d in range(problem.dimensions):
         slope = _slopes(problem, cost, u)[d]
@@ -110,8 +107,8 @@ def _repaired(
     return u
 
 
-def _shrunk(problem: DesignProblem, cost: Sequence[float], given: Sequence[float]) -> list[float]:
-    """Make multipliers smaller by rounding errors until every slope is at least 0: without any, slopes are prices."""
+def _shrink_multipliers(problem: DesignProblem, cost: Sequence[float], given: Sequence[float]) -> list[float]:
+    """Shrink multipliers by rounding errors until every slope is nonnegative: without any, slopes are prices."""
     u, part = list(given), ulp(1.0)
     while part <= _ROUNDING and min(_slopes(problem, cost, u), default=0.0) < 0:
         u = [ui * (1 - part) for ui in u]
@@ -120,7 +117,7 @@ def _shrunk(problem: DesignProblem, cost: Sequence[float], given: Sequence[float
 
 
 def _slopes(problem: DesignProblem, cost: Sequence[float], u: Sequence[float]) -> list[float]:
-    """``c_d``: price of a dimension plus what the constraints' multipliers charge for it."""
+    """Return ``c_d``: the price of each dimension plus its multipliers' charges."""
     return [
         cost[d] + sum(ui * float(c.coefficients[d]) for ui, c in zip(u, problem.constraints, strict=True))
         for d in range(problem.dimensions)
@@ -128,7 +125,7 @@ def _slopes(problem: DesignProblem, cost: Sequence[float], u: Sequence[float]) -
 
 
 def _traffic(problem: DesignProblem, multipliers: Multipliers) -> list[float]:
-    """``A_d``: shares of the collectives' bytes, weighted as the collectives count."""
+    """Return ``A_d``: shares of the collectives' bytes, weighted by the collectives' counts."""
     weights = [0.0] * len(problem.time.terms)
     for k in problem.time.serial:
         weights[k] = 1.0
@@ -148,7 +145,7 @@ def _traffic(problem: DesignProblem, multipliers: Multipliers) -> list[float]:
 
 
 def _constant(problem: DesignProblem, multipliers: Multipliers) -> float:
-    """K with the computation of overlapped DP branches, as far as these count."""
+    """Return K with the weighted computation of overlapped DP branches."""
     overlapped = (
         float(o.weight) * (1 - share) * float(o.dp_compute_s)
         for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
@@ -157,7 +154,7 @@ def _constant(problem: DesignProblem, multipliers: Multipliers) -> float:
 
 
 def certificate_line(problem: DesignProblem, line: Line) -> SupportingLine:
-    """Write a line in terms of the instance's own communications, for a reader who has only the instance."""
+    """Express a line in the instance's own communications, for readers without the model."""
     multipliers = line.multipliers
     shares = [
         (*member, tuple(multipliers.shares[k])) for k, term in enumerate(problem.time.terms) for member in term.members
@@ -178,19 +175,19 @@ def certificate_line(problem: DesignProblem, line: Line) -> SupportingLine:
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner of the polygon that supporting lines leave for (time, cost)."""
+    """Corner of the polygon that supporting lines bound for (time, cost)."""
 
     time_s: float
     cost_usd: float
 
     @property
     def product(self) -> float:
-        """Time multiplied by cost; infinite on the axis at infinity."""
+        """Time multiplied by cost; infinite for a corner at infinity."""
         return self.time_s * self.cost_usd
 
 
 def envelope(lines: Sequence[Line]) -> list[Line]:
-    """Lines that bound the polygon ``{(T, C): a T + b C >= v for all lines}``, from the fastest network's on."""
+    """Return the lines that bound the polygon (``a T + b C >= v``), from the fastest network's on."""
     hull: list[Line] = []
     for line in sorted(lines, key=lambda line: (-_slope(line), -_offset(line))):
         if hull and _slope(hull[-1]) == _slope(line):
@@ -202,24 +199,23 @@ def envelope(lines: Sequence[Line]) -> list[Line]:
 
 
 def corners(lines: Sequence[Line]) -> list[Corner]:
-    """Corners of that polygon; the smallest product over it lies in one of them, for a product is quasiconcave."""
+    """Return the polygon's corners, one of which has the least product, since a product is quasiconcave."""
     return [_cross(a, b) for a, b in pairwise(envelope(lines))]
 
 
 def _slope(line: Line) -> float:
-    """Weight of time over that of cost: infinite for a line of time alone."""
     m = line.multipliers
     return inf if m.cost_weight == 0 else m.time_weight / m.cost_weight
 
 
 def _offset(line: Line) -> float:
-    """Where the line meets the axis of time, or of cost for a line of cost alone."""
+    """Return the line's intercept on the time axis, or on the cost axis without a time weight."""
     m = line.multipliers
     return line.value / (m.time_weight or m.cost_weight)
 
 
 def _cross(a: Line, b: Line) -> Corner:
-    """Where two lines meet."""
+    """Return the intersection of two lines."""
     p, q = a.multipliers, b.multipliers
     determinant = p.time_weight * q.cost_weight - p.cost_weight * q.time_weight
     return Corner(
@@ -229,7 +225,7 @@ def _cross(a: Line, b: Line) -> Corner:
 
 
 def _is_behind(a: Line, b: Line, c: Line) -> bool:
-    """Whether line b is nowhere the highest: where a and c meet, they already exceed it."""
+    """Check whether line b is nowhere the highest: a and c exceed it at their intersection."""
     corner = _cross(a, c)
     m = b.multipliers
     return m.time_weight * corner.time_s + m.cost_weight * corner.cost_usd >= b.value

@@ -1,10 +1,11 @@
 """LIBRA as a Pyomo model (dissertation, sections 4.4.2 to 4.4.5).
 
 The bilinear form of the paper: bandwidths and their inverses, coupled by one product per dimension. Solvers for
-nonconvex quadratic programs take it as it is; :mod:`.outer_approximation` replaces the products by tangents for
+nonconvex quadratic programs solve it directly; :mod:`.outer_approximation` replaces the products by tangents for
 solvers of linear programs.
 
-All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`, so that a solver sees values around 1.
+All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`, so that a solver sees values
+around 1.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .problem import DesignProblem, pose_problem
 
 
 def build(instance: Instance) -> Any:
-    """Build the model of an instance: variables, what time is, what cost is, what is allowed, what is wanted."""
+    """Build the model of an instance: variables, time, cost, constraints, objective."""
     return build_problem(pose_problem(instance))
 
 
 def build_problem(problem: DesignProblem) -> Any:
-    """Build the model of a posed problem."""
+    """Build the model of a problem."""
     m = pyo.ConcreteModel("libra")
     sets(m, problem)
     variables(m)
@@ -39,7 +40,7 @@ def build_problem(problem: DesignProblem) -> Any:
 
 
 def sets(m: Any, problem: DesignProblem) -> None:
-    """Dimensions, those that carry traffic, collectives with the dimensions that each uses, overlapped stages."""
+    """Declare dimensions, those with traffic, collectives with their dimensions, overlapped stages."""
     time = problem.time
     m.D = pyo.RangeSet(problem.dimensions)
     m.U = pyo.Set(initialize=[d + 1 for d in time.used])
@@ -52,9 +53,9 @@ def sets(m: Any, problem: DesignProblem) -> None:
 
 
 def variables(m: Any) -> None:
-    """``B_d`` and ``y_d``, its inverse; ``t_k`` of collectives, ``v_o`` of overlapped stages, the iteration time T, the cost C.
+    """``B_d`` and its inverse ``y_d``; times ``t_k`` of collectives, ``v_o`` of overlaps, T; cost C.
 
-    The scale of the limits is 1; a relaxation that allows all multiples of allowed plans frees it (see
+    The scale of the limits is 1; a relaxation over all multiples of allowed plans frees it (see
     :mod:`.outer_approximation`).
     """
     m.bandwidth = pyo.Var(m.D, domain=pyo.NonNegativeReals)
@@ -68,7 +69,7 @@ def variables(m: Any) -> None:
 
 
 def inverse_bandwidth(m: Any) -> None:
-    """``B_d y_d >= 1``; at least is enough, since a larger inverse only lengthens the times."""
+    """``B_d y_d >= 1``; an inequality suffices, since a larger inverse only lengthens the times."""
 
     @m.Constraint(m.U)
     def inverse_bandwidth(m: Any, d: int) -> Any:
@@ -84,13 +85,13 @@ def collective_time(m: Any, problem: DesignProblem) -> None:
 
 
 def traffic_coefficient(problem: DesignProblem, k: int, d: int) -> float:
-    """``m_kd`` in units."""
+    """Return ``m_kd`` in the problem's units."""
     unit = problem.bandwidth_units_Bps[d - 1] * problem.time_unit_s
     return float(problem.time.terms[k - 1].traffic[d - 1]) / unit
 
 
 def overlapped_time(m: Any, problem: DesignProblem) -> None:
-    """``v_o >= sum_{k in TP_o} t_k`` and ``v_o >= q_o + sum_{k in DP_o} t_k``: the longer one counts (section 4.4.2)."""
+    """``v_o >= sum_{k in TP_o} t_k`` and ``v_o >= q_o + sum_{k in DP_o} t_k`` (section 4.4.2)."""
     stages = problem.time.overlaps
 
     @m.Constraint(m.O)
@@ -125,7 +126,10 @@ def network_cost(m: Any, problem: DesignProblem) -> None:
 
 
 def design_constraints(m: Any, problem: DesignProblem) -> None:
-    """``sum_d g_id B_d <= h_i``, or ``=`` or ``>=``: budgets and linear constraints (section 4.4.4), scaled by rows."""
+    """``sum_d g_id B_d / r_i <= h_i / r_i s``, or ``=`` or ``>=``: budgets and linear constraints (section 4.4.4).
+
+    r is the scale of a row and s that of the limits, fixed at 1.
+    """
     m.C = pyo.RangeSet(len(problem.constraints))
 
     @m.Constraint(m.C)
@@ -148,7 +152,7 @@ def design_constraints(m: Any, problem: DesignProblem) -> None:
 
 
 def constraint_row_scale(problem: DesignProblem, index: int) -> float:
-    """What a linear constraint is divided by, in its own unit: its largest coefficient."""
+    """Return the divisor of a linear constraint, in its own unit: its largest coefficient."""
     coefficients = problem.constraints[index].coefficients
     return max(abs(float(a)) * unit for a, unit in zip(coefficients, problem.bandwidth_units_Bps, strict=True))
 

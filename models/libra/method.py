@@ -1,4 +1,4 @@
-"""The methods of the LIBRA family with their options, and how these change the instance. None imports Pyomo."""
+"""LIBRA methods with their options, and the instances that these produce. None imports Pyomo."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pydantic import BeforeValidator, Field
 from ...core.answers import BandwidthPlan
 from ...core.budget import Budget
 from ...core.cost import network_price
-from ...core.described import Metric
 from ...core.design import Comparison, Design, Objective, PartialUse, parse_constraints
-from ...core.errors import InputError
+from ...core.errors import InputError, Refusal
 from ...core.fabric import Fabric
 from ...core.fields import Money, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.method import Kind, Method
+from ...core.network_views import NetworkView
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.workload import TrainingLoop
 from .problem import pose_problem
@@ -28,12 +30,11 @@ _NONE = "none"
 
 
 def _lines(value: object) -> object:
-    """Take one text for a list of constraints."""
     return [value] if isinstance(value, str) else value
 
 
 class DesignOptions(Strict):
-    """What is asked of the design; each replaces what the instance says."""
+    """Options of the design; each replaces the instance's own value."""
 
     objective: Objective | None = Field(None, description="perf (iteration time) or perf-per-cost (time times cost).")
     total_bandwidth: Rate | Literal["none"] | None = Field(
@@ -77,7 +78,7 @@ class CodesignOptions(LibraOptions):
 
 
 def pose(instance: Instance, options: DesignOptions) -> Instance:
-    """Fold the options that state the problem into the instance.
+    """Return the instance with the problem that the options state.
 
     Raises
     ------
@@ -117,36 +118,37 @@ def pose(instance: Instance, options: DesignOptions) -> Instance:
 
 
 def _value(given: Any) -> Any:
-    """The quantity, or None for the word."""
     return None if given == _NONE else given
 
 
-def supports(instance: Instance) -> str | None:
-    """Only fabrics with something to train have bandwidths to choose."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but fabrics with a workload, whose bandwidths can be chosen; return the reason or None."""
     if not isinstance(instance.network, Fabric):
-        return "it designs multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
+        return Refusal("network", "it designs multi-dimensional networks such as RI(4)_SW(32), not explicit graphs")
     if not instance.workloads and not instance.transformers:
-        return "the instance has no workload to design a network for"
+        return Refusal("workload", "the instance has no workload to design a network for")
     return None
 
 
-def codesign_supports(instance: Instance) -> str | None:
-    """What LIBRA supports, and of that only described transformers, which can be parallelized again."""
+def codesign_supports(instance: Instance) -> Refusal | None:
+    """Refuse what LIBRA does not support, and all but transformers, which can be parallelized anew."""
     if (reason := supports(instance)) is not None:
         return reason
     if not instance.transformers or instance.workloads:
-        return "the parallelization can be chosen only where every workload is described as a transformer"
+        return Refusal(
+            "workload", "the parallelization can be chosen only if every workload is described as a transformer"
+        )
     return None
 
 
 def objective_unit(instance: Instance) -> str:
-    """Seconds, or seconds times dollars."""
+    """Return seconds, or seconds times dollars, as the unit."""
     perf_per_cost = instance.design is not None and instance.design.objective is Objective.PERF_PER_COST
     return "s USD" if perf_per_cost else "s"
 
 
 def split_equally(instance: Instance, solver: Solver, budget: Budget, options: DesignOptions) -> Outcome:
-    """EqualBW, the same bandwidth in every dimension (section 4.5.2); infeasible where that breaks a constraint."""
+    """Compute EqualBW, equal bandwidth in every dimension (section 4.5.2); infeasible if it breaks a constraint."""
     del solver, budget, options
     problem = pose_problem(instance)
     prices = None if instance.cost_model is None else network_price(instance.fabric, instance.cost_model)
@@ -181,6 +183,7 @@ LIBRA = Method(
     solve=f"{__package__}.solve:run",
     objective_unit=objective_unit,
     supports=supports,
+    networks=NetworkView.FABRIC,
     pose=pose,
 )
 
@@ -194,6 +197,7 @@ LIBRA_EQUAL = Method(
     solve=split_equally,
     objective_unit=objective_unit,
     supports=supports,
+    networks=NetworkView.FABRIC,
     pose=pose,
     needs_solver=False,
 )
@@ -208,6 +212,7 @@ LIBRA_CODESIGN = Method(
     solve=f"{__package__}.solve:run_codesign",
     objective_unit=objective_unit,
     supports=codesign_supports,
+    networks=NetworkView.FABRIC,
     pose=pose,
     metrics=STRATEGIES,
 )
@@ -226,6 +231,7 @@ ALLOCATION = Formulation(
     needs=("nonconvex-quadratic", "quadratic-constraints"),
     options=DesignOptions,
     supports=supports,
+    networks=NetworkView.FABRIC,
     pose=pose,
     objective_unit=objective_unit,
     agrees_with="libra",

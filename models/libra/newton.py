@@ -1,9 +1,10 @@
-"""The minimum of ``a T(B) + b C(B)`` from one that is near, by Newton's method on the conditions of optimality.
+"""Minimum of ``a T(B) + b C(B)`` by Newton's method on the optimality conditions, from a near point.
 
-A linear program with tangents tells which dimensions every collective waits for, which branches of a stage take equally
-long, and which limits are reached. Where these stay as they are, bandwidths and multipliers solve a square system of
-smooth equations, and Newton's method finds them to the last digits in a few steps without a linear program. Nothing
-rests on it: plans and multipliers are compared as those of a linear program are, and what has moved shows as a gap.
+A linear program with tangents identifies the slowest dimensions of every collective, the stage branches of equal
+time, and the active limits. If these stay the same, bandwidths and multipliers solve a square system of smooth
+equations, which Newton's method solves to the last digits in a few steps without a linear program. Correctness does
+not depend on it: plans and multipliers are compared like those of a linear program, and a changed active set shows
+as a gap.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ _FEASIBLE = 1e-10
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The numbers of a problem in its units: those that the Pyomo model has, as arrays."""
+    """Coefficients of a problem in its units: those of the Pyomo model, as arrays."""
 
     problem: DesignProblem
 
     @cached_property
     def traffic(self) -> _Floats:
-        """``[term, dimension]``: the time of a term if the dimension has one unit of bandwidth."""
+        """``[term, dimension]``: time of a term if the dimension has one unit of bandwidth."""
         terms, dimensions = len(self.problem.time.terms), self.problem.dimensions
         return np.array(
             [[traffic_coefficient(self.problem, k + 1, d + 1) for d in range(dimensions)] for k in range(terms)]
@@ -67,12 +68,12 @@ class Coefficients:
 
     @cached_property
     def row_scales(self) -> _Floats:
-        """What every constraint is divided by."""
+        """Divisor of every constraint."""
         return np.array([constraint_row_scale(self.problem, i) for i in range(len(self.problem.constraints))])
 
     @cached_property
     def rows(self) -> _Floats:
-        """``[constraint, dimension]``."""
+        """Scaled constraint coefficients, ``[constraint, dimension]``."""
         given = [[float(a) for a in c.coefficients] for c in self.problem.constraints]
         return np.array(given).reshape(-1, self.problem.dimensions) * self.units / self.row_scales[:, None]
 
@@ -92,7 +93,7 @@ class Coefficients:
 
     @cached_property
     def overlap_weights(self) -> _Floats:
-        """How often every overlapped stage counts."""
+        """Multiplicity of every overlapped stage."""
         return np.array([float(o.weight) for o in self.problem.time.overlaps])
 
     @cached_property
@@ -101,14 +102,14 @@ class Coefficients:
         return np.array([float(o.dp_compute_s) for o in self.problem.time.overlaps]) / self.problem.time_unit_s
 
     def term_weights(self, tp_shares: _Floats) -> _Floats:
-        """How much every term counts when the branches of overlaps are averaged."""
+        """Return the weight of every term when the branches of overlaps are averaged."""
         tp, dp = self.branches
         weights = (self.overlap_weights * tp_shares) @ tp + (self.overlap_weights * (1 - tp_shares)) @ dp
         weights[list(self.problem.time.serial)] = 1.0
         return weights
 
     def are_met(self, bandwidth: _Floats) -> bool:
-        """Whether a plan, in units, meets every constraint."""
+        """Check whether a plan, in units, meets every constraint."""
         terms = self.rows * bandwidth
         excess = terms.sum(axis=1) - self.limits
         slack = _FEASIBLE * np.maximum(np.abs(terms).max(axis=1, initial=0.0), np.abs(self.limits))
@@ -118,7 +119,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class _Active:
-    """What the equations are about: indices of what is not at its bound."""
+    """Active set: indices of the unknowns that are not at their bounds."""
 
     dimensions: _Indices
     terms: _Indices
@@ -128,14 +129,14 @@ class _Active:
 
     @cached_property
     def ends(self) -> list[int]:
-        """Where each kind of unknown ends: bandwidths, times of terms, shares, multipliers, shares of branches."""
+        """Ends of the unknowns: bandwidths, times of terms, shares, multipliers, shares of branches."""
         kinds = (self.dimensions, self.terms, self.pairs[0], self.limits, self.ties)
         return [int(end) for end in np.cumsum([len(kind) for kind in kinds])]
 
 
 @dataclass(frozen=True)
 class _Point:
-    """Bandwidths and multipliers, in units; the objective's two weights add up to 1."""
+    """Bandwidths and multipliers, in units; the objective's two weights sum to 1."""
 
     bandwidth: _Floats
     times: _Floats
@@ -144,7 +145,7 @@ class _Point:
     tp_shares: _Floats
 
     def moved(self, active: _Active, step: _Floats) -> _Point:
-        """The point after a step of the unknowns, cut short where it would leave too little bandwidth."""
+        """Return the point after a step, shortened where it would leave too little bandwidth."""
         bandwidth, times, shares, multipliers, ties = np.split(step, active.ends[:-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             room = (1 - _LEAST_PART) * self.bandwidth[active.dimensions] / -bandwidth
@@ -167,14 +168,10 @@ def _plus(old: _Floats, where: _Indices | tuple[_Indices, _Indices], change: _Fl
 def sharpen(
     coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers, time_weight: float, cost_weight: float
 ) -> tuple[tuple[float, ...] | None, Multipliers] | None:
-    """Optimal bandwidths and multipliers for weights, if what binds at a point near them binds at them too.
+    """Compute optimal bandwidths and multipliers, if the active set of a near point remains.
 
     Parameters
     ----------
-    coefficients : Coefficients
-        The problem.
-    plan_Bps : sequence of float
-        Bandwidths to start from.
     given : Multipliers
         Multipliers to start from, of the same or of other weights.
     time_weight, cost_weight : float
@@ -183,9 +180,9 @@ def sharpen(
     Returns
     -------
     tuple
-        A plan (None where it misses a limit) and multipliers.
+        A plan (None where it violates a limit) and multipliers.
     None
-        Newton's method ends nowhere.
+        Newton's method does not converge.
     """
     problem = coefficients.problem
     weights = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd
@@ -215,7 +212,7 @@ def sharpen(
 
 
 def _start(coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers) -> tuple[_Point, _Active]:
-    """The given point in units, and what is active in it."""
+    """Return the given point in units, and its active set."""
     problem = coefficients.problem
     scale = given.time_weight * problem.time_unit_s + given.cost_weight * problem.cost_unit_usd
     shares = np.array(given.shares).reshape(coefficients.traffic.shape)
@@ -242,7 +239,7 @@ def _start(coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipl
 def _newton(
     coefficients: Coefficients, point: _Point, active: _Active, time_weight: float, cost_weight: float
 ) -> _Point | None:
-    """Solve the equations; the best point that the steps meet, None if a number ceases to be finite."""
+    """Solve the equations; return the best iterate, None if a number ceases to be finite."""
     best, least = None, np.inf
     for _ in range(_MAX_STEPS):
         excess, jacobian = _equations(coefficients, point, active, time_weight, cost_weight)
@@ -263,7 +260,7 @@ def _newton(
 def _equations(
     coefficients: Coefficients, point: _Point, active: _Active, time_weight: float, cost_weight: float
 ) -> tuple[_Floats, _Floats]:
-    """Excesses of the equations, and their derivatives by the unknowns (columns as in :attr:`_Active.ends`)."""
+    """Compute residuals and Jacobian of the equations (columns as in :attr:`_Active.ends`)."""
     D, K, (pk, pd), C, ties = active.dimensions, active.terms, active.pairs, active.limits, active.ties
     x, t, m = point.bandwidth, point.times, coefficients.traffic
     tp, dp = coefficients.branches

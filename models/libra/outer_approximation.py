@@ -1,18 +1,18 @@
-"""Global minima by linear programs: of ``a T(B) + b C(B)`` by tangents to 1/B, of time times cost by such minima.
+"""Global minima by linear programs: of ``a T(B) + b C(B)``, and of time times cost.
 
 1/B is convex, so that every tangent ``1/B >= 2/B0 - B/B0^2`` lies below it: the Pyomo model with its products
 replaced by tangents is a relaxation. Each round solves it, takes the solution's bandwidths as a plan (upper bound)
-and its multipliers as a certificate (lower bound, see :mod:`.bounds`), and adds tangents at both. The two meet to any
-gap, since each round's error is quadratic in the distance to the next tangent.
+and its multipliers as a certificate (lower bound, see :mod:`.bounds`), and adds tangents at both. The two meet to
+any gap, since each round's error is quadratic in the distance to the next tangent.
 
-The pairs (T, C) that a network can attain, with everything slower and dearer, form a convex set: T is convex in B and
-C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a supporting line. The smallest product over
-the polygon that the lines leave is a lower bound, the best plan met an upper one; the next weights are those of the
-polygon's best corner, where the product's gradient is ``(C, T)``.
+The pairs (T, C) that a network can attain, with everything slower and dearer, form a convex set: T is convex in B
+and C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a supporting line. The smallest product
+over the polygon that the lines bound is a lower bound, the best plan an upper one; the next weights are those of
+the polygon's best corner, where the product's gradient is ``(C, T)``.
 
-Without computation (K = 0) the product does not change when all bandwidths are scaled: the frontier hugs a hyperbola
-and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed plans decides, for its
-minimum is ``2 sqrt(w T C)``.
+Without computation (K = 0) the product does not change when all bandwidths are scaled: the frontier follows a
+hyperbola and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed plans decides,
+for its minimum is ``2 sqrt(w T C)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.bounds import LagrangianCertificate
-from ...core.budget import Budget, Progress, silent
+from ...core.budget import Budget, Progress, ignore
 from ...core.design import Comparison
 from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
 from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
@@ -72,18 +72,12 @@ LP_OPTIONS = SolverOptions(feasibility_tolerance=1e-9)
 
 @dataclass
 class Relaxation:
-    """The compiled relaxation; it grows by tangents and keeps them when the weights change.
+    """Compiled relaxation; it grows by tangents and keeps them when the weights change.
 
     Parameters
     ----------
-    problem : DesignProblem
-        What is solved.
-    solver : ResolvingSolver
-        Solves linear programs.
-    budget : Budget
-        Limits of the run.
     scale_free : bool
-        Whether all multiples of allowed plans are allowed.
+        Allow all multiples of allowed plans.
     """
 
     problem: DesignProblem
@@ -119,18 +113,18 @@ class Relaxation:
 
     @property
     def size(self) -> ModelSize:
-        """Size of the linear program as it is now."""
+        """Current size of the linear program."""
         return self.compiled.size
 
     def largest_bandwidths(self) -> list[float] | SolverResult:
-        """Largest bandwidth of every dimension under the linear constraints alone, in bytes per second.
+        """Return the largest bandwidth of every dimension under the linear constraints alone, in B/s.
 
         Returns
         -------
         list of float
             ``inf`` where there is no limit.
         SolverResult
-            Why there are none: the constraints clash, or the solve was stopped.
+            The reason without a result: the constraints clash, or the solve was stopped.
         """
         largest: list[float] = []
         for d in self.model.D:
@@ -153,7 +147,7 @@ class Relaxation:
             for step in range(_FIRST_TANGENTS):
                 self._add_tangent(d, top * _SMALLEST_PART ** (step / (_FIRST_TANGENTS - 1)))
 
-    def minimize(self, time_weight: float, cost_weight: float, gap: float, tell: Progress = silent) -> Minimum:
+    def minimize(self, time_weight: float, cost_weight: float, gap: float, tell: Progress = ignore) -> Minimum:
         """Minimize ``time_weight * T + cost_weight * C`` (weights per second and per dollar) to a relative gap."""
         problem, best = self.problem, Minimum()
         in_units = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd
@@ -192,7 +186,7 @@ class Relaxation:
         plan_Bps: tuple[float, ...],
         multipliers: Multipliers,
     ) -> None:
-        """Try Newton's method from a plan and multipliers, and keep what is better."""
+        """Try Newton's method from a plan and multipliers, and keep improvements."""
         if self.scale_free or not time_weight:
             return
         found = sharpen(self.coefficients, plan_Bps, multipliers, time_weight, cost_weight)
@@ -208,14 +202,13 @@ class Relaxation:
             self._near = plan, multipliers
 
     def _value(self, plan_Bps: tuple[float, ...], time_weight: float, cost_weight: float) -> float:
-        """``time_weight * T + cost_weight * C`` of a plan."""
         value = cost_weight * self.problem.cost_usd(plan_Bps)
         return value + time_weight * self.problem.time.seconds(plan_Bps) if time_weight else value
 
     def _improve(self, best: Minimum, plan_Bps: tuple[float, ...], time_weight: float, cost_weight: float) -> None:
-        """Move a plan a little towards :attr:`interior_Bps`, by the step that gives the best value.
+        """Move a plan towards :attr:`interior_Bps` by a line search.
 
-        A dimension whose best bandwidth is smaller than any tangent has none at all in the relaxation.
+        A dimension whose best bandwidth is smaller than any tangent's has none at all in the relaxation.
         """
         if not time_weight or (interior := self.interior_Bps) is None:
             return
@@ -225,13 +218,12 @@ class Relaxation:
                 best.update(mixed, value)
 
     def cheapest_as_fast(self, minimum: Minimum) -> tuple[float, ...] | None:
-        """Cheapest plan that is as fast as the fastest one found, where plans of the same time leave a choice.
+        """Find the cheapest plan as fast as the fastest one found, if plans of equal time leave a choice.
 
         Returns
         -------
         tuple of float or None
-            None where no cheaper plan was found; the time of one that was is within :data:`_EQUALLY_FAST` of the
-            fastest.
+            None if no cheaper plan was found; else its time is within :data:`_EQUALLY_FAST` of the fastest.
         """
         problem = self.problem
         if minimum.plan_Bps is None or problem.prices_usd_per_Bps is None:
@@ -255,16 +247,16 @@ class Relaxation:
         return None
 
     def plan(self) -> tuple[float, ...]:
-        """Bandwidths of the last solution in bytes per second."""
+        """Return the bandwidths of the last solution in bytes per second."""
         units = self.problem.bandwidth_units_Bps
         return tuple(max(0.0, pyo.value(self.model.bandwidth[d])) * units[d - 1] for d in self.model.D)
 
     @cached_property
     def interior_Bps(self) -> tuple[float, ...] | None:
-        """An allowed plan in which every dimension with traffic has bandwidth; None where the solve was stopped.
+        """Allowed plan with bandwidth in every dimension with traffic; None if the solve was stopped.
 
-        The sum of inverses, each relative to that of the dimension's largest bandwidth, is least: the first tangents
-        make no bandwidth at all cost more than an equal share for all dimensions.
+        It minimizes the sum of inverses, each relative to that of the dimension's largest bandwidth: the first tangents
+        make zero bandwidth cost more than an equal share for all dimensions.
         """
         result = self._solve([(self.model.inverse[d], top) for d, top in self.largest.items()])
         return self.plan() if result.termination is Termination.OPTIMAL else None
@@ -279,7 +271,7 @@ class Relaxation:
         return result
 
     def _add_tangents(self, *points_Bps: tuple[float, ...]) -> bool:
-        """Add tangents at points; whether there was any that is new."""
+        """Add tangents at points; return True if any is new."""
         units = self.problem.bandwidth_units_Bps
         added = 0
         for d in self.model.U:
@@ -288,7 +280,7 @@ class Relaxation:
         return added > 0
 
     def _add_tangent(self, d: int, at: float) -> bool:
-        """Add the tangent of dimension d at a bandwidth (in units), unless there is one as good as there."""
+        """Add the tangent of dimension d at a bandwidth (in units), unless one nearby is as good."""
         at = max(at, min(self.points[d], default=at) / 10)
         if at < _LEAST or any(abs(at - known) <= _NEAREST * known for known in self.points[d]):
             return False
@@ -299,7 +291,7 @@ class Relaxation:
         return True
 
     def _multipliers(self, time_weight: float, cost_weight: float, scale: float) -> Multipliers:
-        """Read the multipliers off the last solution, in the instance's units."""
+        """Read the last solution's multipliers, in the instance's units."""
         m, problem = self.model, self.problem
         # Pyomo may turn an inequality around; in a minimization the side that it bounds gives the sign of its
         # multiplier.
@@ -326,7 +318,7 @@ class Relaxation:
 
 @dataclass
 class Minimum:
-    """The best plan and the best bound of one weighted minimization."""
+    """Best plan and best bound of one weighted minimization."""
 
     plan_Bps: tuple[float, ...] | None = None
     value: float = inf
@@ -347,7 +339,7 @@ class Minimum:
         return (self.value - self.line.value) / abs(self.value) if self.value else 0.0
 
     def update(self, plan_Bps: tuple[float, ...], value: float, line: Line | None = None) -> None:
-        """Keep what is better, and all plans for those who rank them by something else."""
+        """Keep a better plan or line; all plans are kept for other rankings."""
         self.plans.append(plan_Bps)
         if value < self.value:
             self.plan_Bps, self.value = plan_Bps, value
@@ -357,7 +349,7 @@ class Minimum:
 
 @dataclass
 class Frontier:
-    """What is known of the smallest product: the best plan, and the lines that bound it."""
+    """Best plan for the product, and the lines that bound it."""
 
     problem: DesignProblem
     plan_Bps: tuple[float, ...] | None = None
@@ -368,13 +360,13 @@ class Frontier:
 
     @property
     def gap(self) -> float:
-        """Relative gap."""
+        """Relative gap between product and bound."""
         if not self.value:
             return 0.0  # nothing is below no time at all
         return (self.value - self.bound) / self.value if self.value < inf else inf
 
     def certificate(self) -> LagrangianCertificate:
-        """The lines for a reader."""
+        """Return the lines as a certificate."""
         lines = self.lines if self.scale_free else envelope(self.lines)
         return LagrangianCertificate(tuple(certificate_line(self.problem, line) for line in lines), self.scale_free)
 
@@ -389,12 +381,8 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
 
     Parameters
     ----------
-    relaxation : Relaxation
-        The compiled relaxation.
-    gap : float
-        Relative gap on the product.
     limited : bool
-        Whether every dimension with traffic has a largest bandwidth, so that there is a fastest network.
+        True if every dimension with traffic has a largest bandwidth, so that a fastest network exists.
     """
     problem, frontier = relaxation.problem, Frontier(relaxation.problem)
     frontier.lines += [_plain_line(problem, 1.0, 0.0), _plain_line(problem, 0.0, 1.0)]
@@ -428,7 +416,7 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
 
 
 def _cuts(line: Line | None, corner: Corner) -> bool:
-    """Whether a line cuts a corner off, by more than a rounding error."""
+    """Check whether a line cuts a corner off by more than a rounding error."""
     if line is None:
         return False
     m = line.multipliers
@@ -436,7 +424,7 @@ def _cuts(line: Line | None, corner: Corner) -> bool:
 
 
 def solve_scale_free(relaxation: Relaxation, gap: float) -> Frontier:
-    """Minimize the product over all multiples of allowed plans at once; needs K = 0 and a scale-free relaxation."""
+    """Minimize the product over all multiples of plans; needs K = 0 and a scale-free relaxation."""
     problem = relaxation.problem
     weight = problem.time_unit_s / problem.cost_unit_usd
     minimum = relaxation.minimize(1.0, weight, gap / 2)
@@ -451,7 +439,7 @@ def solve_scale_free(relaxation: Relaxation, gap: float) -> Frontier:
 
 
 def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float | None:
-    """Largest multiple of a plan that meets the linear constraints; the smallest where there is no largest."""
+    """Return a plan's largest multiple within the linear constraints, the smallest if unbounded, or None."""
     least, most = 0.0, inf
     for constraint in problem.constraints:
         load = sum(float(a) * b for a, b in zip(constraint.coefficients, plan_Bps, strict=True))
@@ -477,7 +465,7 @@ def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float
 
 
 def _plain_line(problem: DesignProblem, time_weight: float, cost_weight: float) -> Line:
-    """``T >= K``, nothing is faster than its computation, or ``C >= 0``."""
+    """Return ``T >= K``, no iteration is faster than its computation, or ``C >= 0``."""
     first_used = [next(d for d, v in enumerate(term.traffic) if v) for term in problem.time.terms]
     shares = [[float(d == first) for d in range(problem.dimensions)] for first in first_used]
     nothing = [0.0] * len(problem.constraints)

@@ -1,10 +1,10 @@
-"""An instance as LIBRA sees it: iteration time, prices, linear constraints, and the units that are solved in.
+"""LIBRA's view of an instance: iteration time, prices, linear constraints, and the solver's units.
 
-The iteration time is a function of the bandwidths, in as few terms as it has (dissertation, section 4.4.2):
+The iteration time is a function of the bandwidths, in the fewest terms (dissertation, section 4.4.2):
 ``T(B) = K + sum_k t_k + sum_o w_o max(TP_o, DP_o)`` where a collective takes ``t_k = max_d m_kd / B_d`` and the
-branches of an overlap are sums of such terms (and the computation of the DP branch). Collective times are homogeneous
-in the bytes, so that terms whose traffic has the same direction are one term: GPT-3's eleven collectives are two, for
-T(B) is exactly the same.
+branches of an overlap are sums of such terms (and the computation of the DP branch). Collective times are
+homogeneous in the bytes, so that terms whose traffic has the same direction are one term: GPT-3's eleven
+collectives are two, for T(B) is exactly the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from math import prod, sqrt
 from typing import Any
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.cost import network_price
 from ...core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
 from ...core.errors import InputError
@@ -47,16 +47,14 @@ class Term:
     Parameters
     ----------
     traffic : tuple of Fraction
-        Bytes in each dimension; weights and repetitions are in it.
-    members : tuple of Member
-        The communications that it stands for.
+        Bytes in each dimension, including weights and repetitions.
     """
 
     traffic: tuple[Fraction, ...]
     members: tuple[Member, ...]
 
     def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
-        """Time at the given bandwidths; infinite where a needed dimension has none."""
+        """Return the time at the given bandwidths; infinite where a needed dimension has none."""
         return max(
             float(m) / b if b > 0 else float("inf") for m, b in zip(self.traffic, bandwidth_Bps, strict=True) if m
         )
@@ -64,7 +62,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A stage ``weight * max(sum tp, dp_compute_s + sum dp)`` of the TP-DP-overlap loop; indices into the terms."""
+    """Stage ``weight * max(sum tp, dp_compute_s + sum dp)`` of the TP-DP-overlap loop, with indices of terms."""
 
     weight: Fraction
     tp: tuple[int, ...]
@@ -75,18 +73,16 @@ class Overlap:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """The iteration time of an instance as a function of the bandwidths.
+    """Iteration time of an instance as a function of the bandwidths.
 
     Parameters
     ----------
     constant_s : Fraction
         K: everything that no bandwidth changes.
-    terms : tuple of Term
-        All collectives.
     serial : tuple of int
         Terms that count in full.
     overlaps : tuple of Overlap
-        Stages whose branches run side by side; their terms are the others.
+        Stages whose branches run in parallel; their terms are the others.
     """
 
     constant_s: Fraction
@@ -95,7 +91,7 @@ class TimeModel:
     overlaps: tuple[Overlap, ...]
 
     def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
-        """Iteration time at the given bandwidths."""
+        """Return the iteration time at the given bandwidths."""
         time = [term.seconds(bandwidth_Bps) for term in self.terms]
         total = float(self.constant_s) + sum(time[k] for k in self.serial)
         for o in self.overlaps:
@@ -112,16 +108,10 @@ class TimeModel:
 
 @dataclass(frozen=True)
 class DesignProblem:
-    """What is minimized, and under which constraints.
+    """Objective and constraints of a design.
 
     Parameters
     ----------
-    objective : Objective
-        Time, or time multiplied by cost.
-    time : TimeModel
-        The iteration time as a function of the bandwidths.
-    dimensions : int
-        Number of dimensions.
     prices_usd_per_Bps : tuple of Fraction or None
         Dollars of the whole network per byte per second in each dimension.
     constraints : tuple of LinearConstraint
@@ -136,15 +126,15 @@ class DesignProblem:
 
     @cached_property
     def bandwidth_unit_Bps(self) -> float:
-        """A typical bandwidth of a dimension: what the largest limit leaves to each. Solvers see numbers around 1."""
+        """Typical bandwidth of a dimension: an equal share of the largest limit. Solvers see numbers around 1."""
         typical = [c.limit / sum(abs(a) for a in c.coefficients) for c in self.constraints if c.limit > 0]
         return float(max(typical, default=Fraction(10**9)))
 
     @cached_property
     def bandwidth_units_Bps(self) -> tuple[float, ...]:
-        """Unit of every dimension's bandwidth: the typical one, or less where a dimension has very little traffic.
+        """Unit of every dimension's bandwidth: the typical one, or less with very little traffic.
 
-        A collective that takes as long as the typical iteration leaves a dimension its least useful bandwidth. Where
+        A collective that takes as long as the typical iteration gives a dimension its least useful bandwidth. Where
         that is far below the typical one, the unit is the geometric mean of the two: a solver sees moderate numbers at
         both ends.
         """
@@ -158,7 +148,7 @@ class DesignProblem:
 
     @cached_property
     def _typical_Bps(self) -> tuple[float, ...]:
-        """The typical bandwidth of every dimension, or a constraint's limit that is far below it."""
+        """Typical bandwidth of every dimension, or a constraint's far smaller limit."""
         typical = [self.bandwidth_unit_Bps] * self.dimensions
         for constraint in self.constraints:
             if constraint.comparison is Comparison.AT_LEAST or min(constraint.coefficients) < 0:
@@ -170,34 +160,34 @@ class DesignProblem:
 
     @cached_property
     def time_unit_s(self) -> float:
-        """The iteration time when every dimension has the typical bandwidth."""
+        """Iteration time when every dimension has the typical bandwidth."""
         return self.time.seconds(self._typical_Bps) or 1.0
 
     @cached_property
     def cost_unit_usd(self) -> float:
-        """The network's cost when every dimension has the typical bandwidth."""
+        """Network cost when every dimension has the typical bandwidth."""
         return self.cost_usd([self.bandwidth_unit_Bps] * self.dimensions) or 1.0
 
     def cost_usd(self, bandwidth_Bps: Sequence[float]) -> float:
-        """Cost of the network at the given bandwidths; 0 without prices."""
+        """Return the network's cost at the given bandwidths; 0 without prices."""
         if self.prices_usd_per_Bps is None:
             return 0.0
         return sum(float(p) * b for p, b in zip(self.prices_usd_per_Bps, bandwidth_Bps, strict=True))
 
     def value(self, bandwidth_Bps: Sequence[float]) -> float:
-        """The objective at the given bandwidths: seconds, or seconds times dollars."""
+        """Return the objective at the given bandwidths: seconds, or seconds times dollars."""
         time = self.time.seconds(bandwidth_Bps)
         return time if self.objective is Objective.PERF else time * self.cost_usd(bandwidth_Bps)
 
 
 def index(instance: Instance, options: Any) -> DesignProblem:
-    """The problem of an instance that options have been folded into (``Formulation.index``)."""
+    """Return the problem of an instance with the options' changes (``Formulation.index``)."""
     del options
     return pose_problem(instance)
 
 
 def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
-    """The constraints of the design in the words of who wrote them (``Formulation.labels``)."""
+    """Name the design's constraints as their author wrote them (``Formulation.labels``)."""
     return {"c": lambda number: problem.constraints[number - 1].label}
 
 
@@ -207,8 +197,8 @@ def pose_problem(instance: Instance) -> DesignProblem:
     Raises
     ------
     InputError
-        If workloads or prices are missing that the objective needs, or the objective is ill-posed: perf-per-cost when
-        no bandwidth at all would be allowed and there is computation, whose cost shrinks with the network.
+        If workloads or prices that the objective needs are missing, or the objective is ill-posed: perf-per-cost when
+        zero bandwidth is allowed and there is computation, whose cost shrinks with the network.
     """
     design = instance.design or Design()
     count = len(instance.fabric.dimensions)
@@ -224,7 +214,7 @@ def pose_problem(instance: Instance) -> DesignProblem:
 
 
 def _allows_zero(constraint: LinearConstraint) -> bool:
-    """Whether a network without any bandwidth meets the constraint."""
+    """Check whether zero bandwidth meets the constraint."""
     match constraint.comparison:
         case Comparison.AT_MOST:
             return constraint.limit >= 0
@@ -235,7 +225,7 @@ def _allows_zero(constraint: LinearConstraint) -> bool:
 
 
 def time_model(instance: Instance) -> TimeModel:
-    """Make the time model of an instance.
+    """Build the time model of an instance.
 
     Raises
     ------
@@ -244,7 +234,7 @@ def time_model(instance: Instance) -> TimeModel:
     """
     workloads = instance.training()
     if not workloads:
-        raise InputError("missing, but a bandwidth design needs something to train", place="workloads")
+        raise InputError("missing, but a bandwidth design needs a workload", place="workloads")
     partial = instance.design.partial_use if instance.design else PartialUse.FULL
     collector = _Collector()
     for w, workload in enumerate(workloads):
@@ -260,7 +250,7 @@ _Vectors = list[tuple[tuple[Fraction, ...], Member]]
 def _layer_traffic(
     instance: Instance, workload: Workload, layer: Layer, partial: PartialUse, where: tuple[int, int]
 ) -> list[_Vectors]:
-    """Traffic of every communication of a layer, phase by phase; those that move nothing are left out."""
+    """Compute the nonzero traffic of every communication of a layer, phase by phase."""
     phases: list[_Vectors] = []
     for p, phase in enumerate((layer.forward, layer.input_gradient, layer.weight_gradient)):
         vectors: _Vectors = []
@@ -272,8 +262,8 @@ def _layer_traffic(
     return phases
 
 
-def _merged(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
-    """Add up the vectors of the same direction; the order is that of their first appearance."""
+def _merge_terms(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
+    """Sum the vectors of the same direction, in the order of first appearance."""
     sums: dict[tuple[Fraction, ...], tuple[Fraction, tuple[Member, ...]]] = {}
     for vector, members in vectors:
         size = sum(vector)
@@ -285,7 +275,7 @@ def _merged(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) 
 
 @dataclass
 class _Collector:
-    """Adds up layers; equal layers of an overlapping loop become one stage of a larger weight."""
+    """Accumulator of layers; equal layers of an overlapping loop become one stage of a larger weight."""
 
     constant_s: Fraction = Fraction(0)
     serial: list[tuple[tuple[Fraction, ...], tuple[Member, ...]]] = field(default_factory=list)
@@ -294,7 +284,7 @@ class _Collector:
     )
 
     def add_layer(self, workload: Workload, layer: Layer, phases: list[_Vectors], where: tuple[int, int]) -> None:
-        """Add one layer as often as it is repeated, in the loop of its workload."""
+        """Add one layer, times its repetitions, in the loop of its workload."""
         weight = workload.weight * layer.repeat
         forward, tp, dp = phases
         self.constant_s += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
@@ -313,7 +303,7 @@ class _Collector:
     def _add_stage(
         self, tp: _Vectors, dp: _Vectors, compute: Fraction, weight: Fraction, where: tuple[int, int]
     ) -> None:
-        tp_terms, dp_terms = (_merged((v, (m,)) for v, m in branch) for branch in (tp, dp))
+        tp_terms, dp_terms = (_merge_terms((v, (m,)) for v, m in branch) for branch in (tp, dp))
         key = (tuple(t.traffic for t in tp_terms), tuple(t.traffic for t in dp_terms), compute)
         if key in self.stages:
             known_weight, known_tp, known_dp, _, layers = self.stages[key]
@@ -324,8 +314,8 @@ class _Collector:
             self.stages[key] = (weight, tp_terms, dp_terms, compute, (where,))
 
     def finish(self) -> TimeModel:
-        """Number the terms."""
-        terms = _merged(self.serial)
+        """Build the time model with numbered terms."""
+        terms = _merge_terms(self.serial)
         serial = tuple(range(len(terms)))
         overlaps: list[Overlap] = []
         for weight, tp, dp, compute, layers in self.stages.values():
@@ -339,7 +329,7 @@ class _Collector:
 
 
 def traffic(communication: Communication, span: Span, fabric: Fabric, partial_use: PartialUse) -> tuple[Fraction, ...]:
-    """Bytes per NPU in every dimension; over the bandwidth they are the time of the dimension.
+    """Compute the bytes per NPU in every dimension; over the bandwidth they give its time.
 
     Parameters
     ----------
@@ -347,10 +337,8 @@ def traffic(communication: Communication, span: Span, fabric: Fabric, partial_us
         The collective, of full-buffer size m.
     span : Span
         NPUs n_i that its group spans in each dimension.
-    fabric : Fabric
-        The network.
     partial_use : PartialUse
-        What a group can use of a fully connected dimension that it spans in part.
+        Usable share of a fully connected dimension that a group spans in part.
 
     Returns
     -------
@@ -364,29 +352,29 @@ def traffic(communication: Communication, span: Span, fabric: Fabric, partial_us
     return tuple(used)
 
 
-def _dimension(kind: CollectiveKind, m: Fraction, span: Span, i: int, fabric: Fabric) -> Fraction:
-    """Bytes through dimension i."""
+def _dimension(kind: Collective, m: Fraction, span: Span, i: int, fabric: Fabric) -> Fraction:
+    """Return the bytes through dimension i."""
     n = span[i]
     if n == 1:
         return Fraction(0)
     inner = prod(span[:i])
     match kind:
-        case CollectiveKind.ALL_REDUCE if fabric.dimensions[i].in_network:
+        case Collective.ALL_REDUCE if fabric.dimensions[i].in_network:
             return m / inner
-        case CollectiveKind.ALL_REDUCE:
+        case Collective.ALL_REDUCE:
             return 2 * m * (n - 1) / (n * inner)
-        case CollectiveKind.REDUCE_SCATTER | CollectiveKind.ALL_GATHER:
+        case Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
             return m * (n - 1) / (n * inner)
-        case CollectiveKind.ALL_TO_ALL:
+        case Collective.ALL_TO_ALL:
             return m * (n - 1) / n
-        case CollectiveKind.POINT_TO_POINT:
+        case Collective.POINT_TO_POINT:
             return m
         case _:
-            raise ValueError(f"LIBRA does not model {kind.value}")
+            raise ValueError(f"LIBRA does not model {kind.name}")
 
 
 def _stretch(part: int, fabric: Fabric, i: int) -> Fraction:
-    """How much longer a dimension takes when only the links between the group's members carry its traffic."""
+    """Return the slowdown of a dimension if only links between group members carry its traffic."""
     dimension = fabric.dimensions[i]
     if dimension.block is Block.FULLY_CONNECTED and 1 < part < dimension.size:
         return Fraction(dimension.size - 1, part - 1)

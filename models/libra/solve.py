@@ -1,9 +1,9 @@
-"""From an instance to an outcome, by the way that the solver allows; and for every parallelization of a transformer.
+"""``libra`` by the way that the solver allows, and ``libra-codesign`` over parallelizations of a transformer.
 
-``libra`` hands the bilinear model to a solver of nonconvex quadratic programs as it is, or solves it by outer
-approximation on linear programs. ``libra-codesign`` finds the best network by ``libra`` for every HP-(m, n), TP of m
-NPUs and DP of n, with ``m n`` the number of NPUs (dissertation, section 4.6.7). All degrees are tried, so that the
-smallest of the bounds is a bound on every pair of strategy and network.
+``libra`` solves the bilinear model with a solver of nonconvex quadratic programs, or by outer approximation on
+linear programs. ``libra-codesign`` finds the best network by ``libra`` for every HP-(m, n), TP of m NPUs and DP of
+n, with ``m n`` the number of NPUs (dissertation, section 4.6.7). All degrees are tried, so that the smallest of the
+bounds is a bound on every pair of strategy and network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...core.budget import Budget
 from ...core.design import Objective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination, resolving
 from .bounds import certificate_line
 from .formulation import build_problem
@@ -51,14 +51,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LibraOption
     quadratic = Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
     takes_products = quadratic in solver.capabilities
     if options.algorithm == "direct" and not takes_products:
-        raise Unsupported(f"{solver.name} cannot take products of variables: use -O algorithm=outer-approximation")
+        raise Unsupported(f"{solver.name} does not support products of variables: use -O algorithm=outer-approximation")
     if options.algorithm == "direct" or (options.algorithm == "auto" and takes_products):
         return solve_direct(problem, solver, budget, gap)
     return solve_by_tangents(problem, resolving(solver), budget, gap)
 
 
 def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: float) -> Outcome:
-    """Hand the model over; the objective is recomputed from the bandwidths, the bound is the solver's word."""
+    """Solve the model directly; the objective is recomputed, the bound rests on trust in the solver."""
     with budget.clock.phase("build"):
         model = build_problem(problem)
     result = solver.solve(model, budget, SolverOptions(rel_gap=gap / 10, feasibility_tolerance=_TOLERANCE))
@@ -93,13 +93,13 @@ def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: fl
 
 
 def plan_of(model: Any, problem: DesignProblem) -> BandwidthPlan:
-    """The bandwidths of a solved model."""
+    """Return the bandwidths of a solved model."""
     units = problem.bandwidth_units_Bps
     return BandwidthPlan(tuple(max(0.0, pyo.value(model.bandwidth[d])) * units[d - 1] for d in model.D))
 
 
 def in_units(problem: DesignProblem, objective: float) -> float:
-    """The model's objective in seconds, or seconds times dollars."""
+    """Convert the model's objective to seconds, or seconds times dollars."""
     return objective * problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
 
 
@@ -141,7 +141,7 @@ def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: B
 
 
 def starved_dimension(problem: DesignProblem, largest_Bps: list[float]) -> str | None:
-    """Which dimension with traffic the constraints leave without bandwidth, if any."""
+    """Return a dimension with traffic that the constraints leave without bandwidth, or None."""
     for d in problem.time.used:
         if largest_Bps[d] <= 1e-12 * problem.bandwidth_unit_Bps:
             labels = ", ".join(repr(c.label) for c in problem.constraints if c.coefficients[d])
@@ -157,7 +157,7 @@ def finish(
     certificate: LagrangianCertificate,
     gap: float,
 ) -> Outcome:
-    """Make the outcome of what has been found; optimal only if plan and bound meet."""
+    """Build the outcome; optimal only if plan and bound meet."""
     stopped = [_STOPPED[r.termination] for r in relaxation.reports[-1:] if r.termination in _STOPPED]
     common: dict[str, Any] = {
         "reports": tuple(relaxation.reports),
@@ -175,7 +175,7 @@ def finish(
 
 
 def explain(problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget) -> Outcome:
-    """Why there is no plan: constraints that clash are named."""
+    """Return the outcome without a plan; clashing constraints are named."""
     if result.termination is not Termination.INFEASIBLE:
         message = _STOPPED.get(result.termination, result.message or result.termination.value)
         return Outcome(Status.LIMIT, message=message, reports=(result,))
@@ -185,25 +185,19 @@ def explain(problem: DesignProblem, model: Any, result: SolverResult, solver: So
 def infeasible(
     problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget, **size: Any
 ) -> Outcome:
-    """Name the constraints that clash."""
+    """Return an infeasible outcome that names the clashing constraints."""
     clash = clashing_constraints(model, list(model.design.values()), solver, budget)
     labels = ", ".join(repr(problem.constraints[c.index() - 1].label) for c in clash)
     return Outcome(Status.INFEASIBLE, message=f"no bandwidths meet all of: {labels}", reports=(result,), **size)
 
 
 def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, budget: Budget) -> list[Any]:
-    """Find an irreducible set of constraints that cannot be met together, by leaving out one after the other.
+    """Find an irreducible infeasible set of constraints by deletion filtering.
 
     Parameters
     ----------
-    model : ConcreteModel
-        An infeasible linear model.
     candidates : sequence of ConstraintData
         The active constraints that may be left out; the others always stay.
-    solver : Solver
-        Solves the model once for each candidate.
-    budget : Budget
-        Limits of the run.
 
     Returns
     -------
@@ -277,12 +271,12 @@ def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: Co
 
 
 def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, int]]:
-    """Pairs (TP, DP) to try.
+    """Return the pairs (TP, DP) to try.
 
     Raises
     ------
     InputError
-        If a wanted degree does not fit the network or the batch.
+        If a requested degree does not fit the network or the batch.
     """
     npus = instance.npus
     if options.tensor_parallel is not None:

@@ -1,9 +1,9 @@
-"""Maximum concurrent flow: how fast an all-to-all can be on a network.
+"""Maximum concurrent flow: the largest rate of an all-to-all on a network.
 
-Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", appendix A.5, LP (3). Every
-rank s sends to every other rank t at the same rate f, over all paths at once; f is to be as large as possible. Flows of
-the same source are added up, since they may be exchanged for each other wherever they meet: that leaves one flow per
-source and link. An all-to-all in which every pair exchanges p bytes takes at least p / f.
+Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", appendix A.5, LP (3).
+Every rank s sends to every other rank t at the same rate f, over all paths at once, and f is maximized. Flows of
+the same source are added up, since they are interchangeable wherever they meet: that leaves one flow per source and
+link. An all-to-all in which every pair exchanges p bytes takes at least p / f.
 
 ==========  ===========================================================  ======================
 symbol      meaning                                                      unit
@@ -16,5 +16,5 @@ f           rate from every rank to every other                          the lar
 y_{s,e}     flow from source s on link e                                 the largest bandwidth
 ==========  ===========================================================  ======================
 
-The Pyomo model is in ``formulation``, the time that it proves in ``solve``: other methods use it too.
+The Pyomo model is in ``formulation``, the time bound in ``solve``, which other methods use too.
 """

@@ -1,7 +1,7 @@
 """LP (3) with one variable for each class of equal flows, as a Pyomo model.
 
-It has the same optimum as :mod:`.formulation`, by far fewer columns where the network is symmetric: 512 in place of
-262,144 on a circulant of 256 nodes and degree 4. Rows are written for one member of each class.
+It has the same optimum as :mod:`.formulation`, with far fewer columns where the network is symmetric: 512 in place
+of 262,144 on a circulant of 256 nodes and degree 4. Constraints are written for one member of each class.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.effort import require_buildable
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 from ...core.rows import Lists, Table, rows
 from .method import ClassOptions
-from .problem import FlowClasses, classes_of, exchange_of, taken_back
+from .problem import FlowClasses, classes_of, exchange_of, line_graph_base
 
 
 def index(instance: Instance, options: ClassOptions) -> FlowClasses:
-    """The classes of an instance (``Formulation.index``).
+    """Return the classes of an instance (``Formulation.index``).
 
     Raises
     ------
@@ -28,7 +28,7 @@ def index(instance: Instance, options: ClassOptions) -> FlowClasses:
     """
     exchange = exchange_of(instance)
     for taken in range(options.line_graphs):
-        smaller = taken_back(exchange)
+        smaller = line_graph_base(exchange)
         if smaller is None:
             raise InputError(f"the network is a line graph {taken} times", place="options.line_graphs")
         exchange = smaller
@@ -36,7 +36,7 @@ def index(instance: Instance, options: ClassOptions) -> FlowClasses:
 
 
 def build(found: FlowClasses) -> Any:
-    """Build the model: flows of classes, what links carry, what points receive, what is wanted."""
+    """Build the model: flows of classes, capacities of links, deliveries at points, maximum rate."""
     require_buildable(len(found.flows), f"{len(found.flows):,} classes of flows", 4e-6)
     m = pyo.ConcreteModel("mcf-classes")
     m.L = pyo.RangeSet(0, len(found.links) - 1)
@@ -65,7 +65,7 @@ def capacity(m: Any, found: FlowClasses) -> None:
 
 
 def delivery(m: Any, found: FlowClasses) -> None:
-    """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}``: for one source s and point u of each class of balances."""
+    """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}`` for one (s, u) of each class of balances."""
     exchange, flow = found.exchange, found.classes.flow
     at_tail, at_head, used = Lists(), Lists(), set(found.flows)
     for e, (a, b) in enumerate(zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True)):
@@ -83,5 +83,5 @@ def delivery(m: Any, found: FlowClasses) -> None:
 
 
 def seconds(found: FlowClasses, objective: float) -> float:
-    """The model's objective, a rate, as a time (``Formulation.value``)."""
+    """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
     return float(found.exchange.unit_s) / objective if objective > 0 else float("inf")

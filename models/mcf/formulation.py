@@ -1,9 +1,7 @@
 """LP (3) of direct-connect, appendix A.5, as a Pyomo model.
 
-With switches and ranks outside the group, which only pass flow on.
-
-With weights it is the same for whatever single ranks have for single ranks: of several groups at once, or of pairs that
-exchange different amounts.
+It includes switches and ranks outside the group, which only forward flow. Weights extend it to any data of single
+ranks for single ranks: several groups at once, or pairs that exchange different amounts.
 """
 
 from __future__ import annotations
@@ -16,14 +14,14 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...algorithms.bounds.joint_bounds import pairs_of
-from ...core.effort import require_buildable
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 from ...core.rows import Lists, Table, rows
 from ...core.topology import Topology
 
 
 def build(instance: Instance) -> Any:
-    """Build the model of all pairs that exchange data: flows, what links carry, what ranks receive, what is wanted."""
+    """Build the model of all pairs that exchange data: flows, capacities, deliveries, maximum rate."""
     topology, sources = instance.topology, len(set(pairs_of(instance)[0].tolist()))
     require_buildable(sources * len(topology.links), f"flows of {sources:,} ranks", 4e-6)
     weights = weights_of(instance)
@@ -37,15 +35,12 @@ def build(instance: Instance) -> Any:
 
 
 def largest_exchange(instance: Instance) -> Fraction:
-    """The most bytes that one rank has for another: the unit of the weights."""
+    """Return the most bytes that one rank has for another: the unit of the weights."""
     return max(_exchanges(instance).values())
 
 
 def weights_of(instance: Instance) -> dict[tuple[int, int], float]:
-    """The value of ``w_{s,u}``, the bytes from one node to another over the largest of them.
-
-    In an all-to-all all are 1.
-    """
+    """Return ``w_{s,u}``, bytes between nodes over the largest of them; 1 in an all-to-all."""
     exchanges = _exchanges(instance)
     unit = max(exchanges.values(), default=Fraction(1))
     return {pair: float(size / unit) for pair, size in exchanges.items()}
@@ -59,12 +54,12 @@ def _exchanges(instance: Instance) -> dict[tuple[int, int], Fraction]:
 
 
 def bandwidth_unit(topology: Topology) -> Fraction:
-    """The largest bandwidth, in which the model counts flows."""
+    """Return the largest bandwidth, the model's unit of flow."""
     return max(link.bandwidth_Bps for link in topology.links)
 
 
 def sets(m: Any, topology: Topology, sources: Iterable[int]) -> None:
-    """Nodes, links, the sources, and where which source's flow may have to be passed on."""
+    """Declare nodes, links, sources, and the nodes that may forward each source's flow."""
     ranks = tuple(sources)
     m.V = pyo.RangeSet(0, len(topology.nodes) - 1)
     m.E = pyo.RangeSet(0, len(topology.links) - 1)
@@ -73,7 +68,7 @@ def sets(m: Any, topology: Topology, sources: Iterable[int]) -> None:
 
 
 def variables(m: Any) -> None:
-    """Rate of every pair with the weight 1, and flow of every source on every link; none is negative."""
+    """Declare the nonnegative rate of a pair of weight 1 and flow of each source on each link."""
     m.rate = pyo.Var(domain=pyo.NonNegativeReals)
     m.flow = pyo.Var(m.S, m.E, domain=pyo.NonNegativeReals)
 
@@ -91,7 +86,7 @@ def capacity(m: Any, topology: Topology) -> None:
 def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float]) -> None:
     """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}``.
 
-    Of what comes to a node u != s it keeps its part and passes on the rest.
+    Of its inflow a node u != s keeps its part and forwards the rest.
     """
     leaving, entering, share = Lists(), Lists(), Table(weights)
     for e, (a, b) in enumerate(topology.link_ends):

@@ -1,22 +1,19 @@
-"""``all-to-all-mcf``: the method, as the registry knows it."""
+"""Registry entry of the method ``all-to-all-mcf``."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from ...core.answers import BoundOnly
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
+from ...core.collective import Collective
+from ...core.errors import Refusal
 from ...core.fields import Strict
-from ...core.formulation import Formulation
+from ...core.formulation import Formulation, NoOptions
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from ...core.topology import Topology
-
-
-class McfOptions(Strict):
-    """Options of ``all-to-all-mcf`` and ``all-to-all-schedule``: none."""
 
 
 class ClassOptions(Strict):
@@ -27,27 +24,28 @@ class ClassOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> str | None:
-    """Only explicit networks with one all-to-all (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but explicit networks with one all-to-all (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
     if instance.demand is None or instance.also:
-        return "several collectives at once; expected one" if instance.also else "the instance has no collective"
-    if instance.demand.collective is not CollectiveKind.ALL_TO_ALL:
-        return f"it takes an all_to_all, not {instance.demand.collective.value}"
+        text = "several collectives at once; expected one" if instance.also else "the instance has no collective"
+        return Refusal("collective", text)
+    if instance.demand.collective is not Collective.ALL_TO_ALL:
+        return Refusal("collective", f"it supports an all_to_all, not {instance.demand.collective.name}")
     if (instance.npus if instance.demand.ranks is None else len(instance.demand.ranks)) < 2:
-        return "a collective needs at least two ranks"
+        return Refusal("ranks", "a collective needs at least two ranks")
     if instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
-    return None if instance.network.links else "the network has no links"
+        return Refusal("data", "the collective has no data to move")
+    return None if instance.network.links else Refusal("network", "the network has no links")
 
 
-def supports_schedule(instance: Instance) -> str | None:
-    """As :func:`supports`, on networks without switches."""
+def supports_schedule(instance: Instance) -> Refusal | None:
+    """Refuse networks with switches as well as those of :func:`supports`."""
     if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
         return reason
     if len(instance.network.rank_nodes) < len(instance.network.nodes):
-        return "the network has switches; expected links between ranks alone"
+        return Refusal("network", "the network has switches; expected links between ranks alone")
     return None
 
 
@@ -72,7 +70,7 @@ METHOD = Method(
     summary="how fast an all-to-all can be, by the maximum concurrent flow: a bound, and no schedule",
     paper=PAPER,
     answer_type=BoundOnly,
-    options=McfOptions,
+    options=NoOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
     metrics=METRICS,
@@ -84,7 +82,7 @@ SCHEDULE = Method(
     summary="an all-to-all in chunks along the maximum concurrent flow, which bounds it; farthest first on every link",
     paper=f"{PAPER}; the schedule is ours",
     answer_type=Schedule,
-    options=McfOptions,
+    options=NoOptions,
     solve=f"{__package__}.schedule:run",
     supports=supports_schedule,
     metrics=SCHEDULE_METRICS,

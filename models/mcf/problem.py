@@ -1,13 +1,13 @@
-"""What is exchanged over which links, in arrays; its classes of equal flows; and line graphs taken back.
+"""Exchanges in arrays, their classes of equal flows, and reductions of line graphs.
 
-Every flow, balance and link of a class (:mod:`...algorithms.graphs.colour_refinement`) may be equal without loss, so
-that LP (3) needs one variable for each class of flows.
+Every flow, balance and link of a class (:mod:`...algorithms.graphs.colour_refinement`) may be equal without loss,
+so that LP (3) needs one variable for each class of flows.
 
-In a line graph, points with the same successors are links of a smaller network, into the same node of it. If all links
-into a point are given the same length, a distance depends on where such links meet and no more, and the program is one
-of the smaller network: what is sent from a node q to a node u of it is all that links into q have for links out of u,
-and what a link of it carries may be as much as all links into the point together do, less what ends at the point. Its
-lengths prove a bound on the line graph. It need not be the best one, since other lengths may prove more.
+In a line graph, points with the same successors are links of a smaller network, into the same node of it. If all
+links into a point are given the same length, distances depend only on where such links meet, and the program is one
+of the smaller network: the demand from a node q to a node u of it is that of all links into q for links out of u,
+and the capacity of a link of it is that of all links into the point together, less what ends at the point. Its
+lengths prove a bound on the line graph, which need not be the best one, since other lengths may prove more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...algorithms.bounds.schedule_bounds import group_of
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, refine
 from ...algorithms.graphs.distances import distances
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.instance import Instance
 from ...core.schedule import Floats, Ints
 from .formulation import bandwidth_unit, largest_exchange, weights_of
@@ -31,22 +31,20 @@ from .formulation import bandwidth_unit, largest_exchange, weights_of
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """What points of a network send one another.
+    """Demands between points of a network.
 
     Parameters
     ----------
     tails, heads : array of int, shape (links,)
         Points that the links leave and enter.
-    sources : array of int, shape (sources,)
-        Points that send.
     weights : array of float, shape (sources, points)
-        What each has for every point, in multiples of the rate; 0 for itself.
+        Demand of every point from each source, in multiples of the rate; 0 for itself.
     room : array of float, shape (links,)
-        What a link carries, in units of bandwidth.
+        Capacity of a link, in units of bandwidth.
     load : array of float, shape (links,)
-        What it carries whatever the flows are, in multiples of the rate.
+        Load of a link that does not depend on the flows, in multiples of the rate.
     unit_s : Fraction
-        What the exchange takes at the rate 1.
+        Seconds of the exchange at the rate 1.
     """
 
     tails: Ints
@@ -59,12 +57,12 @@ class Exchange:
 
     @property
     def points(self) -> int:
-        """How many points there are."""
+        """Number of points."""
         return int(self.weights.shape[1])
 
 
 def exchange_of(instance: Instance) -> Exchange:
-    """What ranks of an instance have for one another (:func:`.formulation.weights_of`)."""
+    """Return the demands between ranks of an instance (:func:`.formulation.weights_of`)."""
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     unit = bandwidth_unit(topology)
@@ -74,7 +72,7 @@ def exchange_of(instance: Instance) -> Exchange:
 
 
 def _weights(instance: Instance, points: int) -> tuple[Ints, Floats, Fraction]:
-    if not instance.also and (group := group_of(instance)).kind is CollectiveKind.ALL_TO_ALL:
+    if not instance.also and (group := group_of(instance)).kind is Collective.ALL_TO_ALL:
         nodes = np.array(instance.topology.rank_nodes, dtype=np.int64)[list(group.ranks)]
         weights = np.zeros((len(nodes), points))
         weights[:, nodes] = 1.0
@@ -90,20 +88,20 @@ def _weights(instance: Instance, points: int) -> tuple[Ints, Floats, Fraction]:
 
 @dataclass(frozen=True, eq=False)
 class FlowClasses:
-    """An exchange whose flows, balances and links of a class are equal."""
+    """Exchange with classes of equal flows, balances and links."""
 
     exchange: Exchange
     classes: Classes
 
     @cached_property
     def flows(self) -> list[int]:
-        """Classes of flows that are of use: what enters its own source is not."""
+        """Classes of useful flows: all but those into their own source."""
         source, link = np.divmod(_firsts(self.classes.flow), len(self.exchange.tails))
         return np.flatnonzero(self.exchange.heads[link] != self.exchange.sources[source]).tolist()
 
     @cached_property
     def balances(self) -> list[tuple[int, int, int]]:
-        """``(class, source's number, point)`` of one balance of every class, but for those of sources at themselves."""
+        """``(class, source's number, point)`` of one balance per class, without those of sources at themselves."""
         source, point = np.divmod(_firsts(self.classes.balance), self.exchange.points)
         away = np.flatnonzero(self.exchange.sources[source] != point)
         return list(zip(away.tolist(), source[away].tolist(), point[away].tolist(), strict=True))
@@ -115,11 +113,11 @@ class FlowClasses:
 
     @cached_property
     def link_counts(self) -> Ints:
-        """How many links each class has."""
+        """Number of links in each class."""
         return np.bincount(self.classes.link)
 
     def on_links(self) -> dict[tuple[int, int], int]:
-        """How many flows of a class, over all sources, are on a link of a class: by (class of links, of flows)."""
+        """Count flows over all sources on a link, by (class of links, class of flows)."""
         used = np.zeros(self.classes.sizes[0], dtype=np.bool_)
         used[self.flows] = True
         flow = self.classes.flow[:, self.links]
@@ -130,12 +128,11 @@ class FlowClasses:
 
 
 def _firsts(table: NDArray[np.int64]) -> Ints:
-    """Place of the first member of every class."""
     return np.unique(table, return_index=True)[1]
 
 
 def classes_of(exchange: Exchange) -> FlowClasses:
-    """Find the coarsest classes."""
+    """Compute the coarsest classes."""
     network = FlowArcs(
         exchange.tails, exchange.heads, np.arange(len(exchange.tails)), exchange.points, len(exchange.tails)
     )
@@ -152,8 +149,8 @@ def classes_of(exchange: Exchange) -> FlowClasses:
     return FlowClasses(exchange, refine(network, first, [0] * len(links), links))
 
 
-def taken_back(exchange: Exchange) -> Exchange | None:
-    """The exchange on the network of which this one is the line graph; link e of it is point e here.
+def line_graph_base(exchange: Exchange) -> Exchange | None:
+    """Return the exchange on the network whose line graph this is; link e of it is point e here.
 
     Returns
     -------
@@ -171,7 +168,7 @@ def taken_back(exchange: Exchange) -> Exchange | None:
     if len(known) == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
         return None
     sent = np.zeros((len(known), len(known)))
-    np.add.at(sent, end[exchange.sources], _summed(exchange.weights, begin, len(known)))
+    np.add.at(sent, end[exchange.sources], _sum_by_group(exchange.weights, begin, len(known)))
     np.fill_diagonal(sent, 0.0)
     sources = np.flatnonzero(sent.any(axis=1))
     load: Floats = exchange.weights.sum(axis=0)
@@ -181,8 +178,7 @@ def taken_back(exchange: Exchange) -> Exchange | None:
     return Exchange(begin, end, sources, sent[sources], room, load, exchange.unit_s)
 
 
-def _summed(weights: Floats, group: Ints, groups: int) -> Floats:
-    """Columns of a group added up."""
+def _sum_by_group(weights: Floats, group: Ints, groups: int) -> Floats:
     summed = np.zeros((groups, len(weights)))
     np.add.at(summed, group, weights.T)
     return summed.T

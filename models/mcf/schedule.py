@@ -1,4 +1,4 @@
-"""``all-to-all-schedule``: pieces along the maximum concurrent flow, each link serving one after the other."""
+"""``all-to-all-schedule``: pieces routed along the maximum concurrent flow, served in turn by each link."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from math import ceil
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import group_of
-from ...algorithms.schedules.in_turn import Ways, served
+from ...algorithms.schedules.serve_in_turn import Ways, serve_pieces
 from ...core.budget import Budget
-from ...core.effort import require_schedulable
 from ...core.errors import Unsupported
+from ...core.formulation import NoOptions
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_schedulable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, Sends
 from ...core.solver import Solver
-from .method import McfOptions
+from .path_decomposition import ways_of
 from .problem import Exchange, exchange_of
 from .solve import bound, measures
-from .ways import ways_of
 
 #: Pieces of which a link that has fewer is served first; which is better depends on the network.
 _FEW = (0, 2)
@@ -28,8 +28,8 @@ _FEW = (0, 2)
 _TICKS = 2**24
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
-    """Solve LP (3), cut its flows into pieces, and let links serve them (``Method.run``)."""
+def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
+    """Solve LP (3), cut its flows into pieces, and schedule these (``Method.run``)."""
     del options
     found = bound(instance, solver, budget)
     if found.seconds is None or found.flows is None:
@@ -47,7 +47,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions)
         require_schedulable(sends, sends)
         ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.exhausted)
     with budget.clock.phase("times"):
-        made = None if ways is None else scheduled(instance, exchange, ways, budget)
+        made = None if ways is None else schedule_pieces(instance, exchange, ways, budget)
     return Outcome(
         Status.LIMIT if made is None else Status.FEASIBLE,
         made,
@@ -61,8 +61,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions)
     )
 
 
-def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget) -> Schedule | None:
-    """Let links serve pieces, those with the most links before them first; None where the time is over.
+def schedule_pieces(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget) -> Schedule | None:
+    """Schedule the pieces, those with the most links left first; None when the time is over.
 
     Times are rounded up to ticks of which the longest transmission has 2^24.
     """
@@ -73,11 +73,11 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
     window = np.array([-(-time // tick_s) for time in taken], dtype=np.int64)
     ticks = [-(-link.latency_s // tick_s) for link in topology.links]
     if max(ticks) >= 2**53:
-        raise Unsupported("latencies are too long beside the time of a piece; expected at most 2^53 times as long")
+        raise Unsupported("latencies are too long for the time of a piece; expected at most 2^53 times as long")
     delay = window + np.array(ticks, dtype=np.int64)
     pairs = (len(ways.first) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
-    tried = (served(ways, exchange.tails, window, delay, order, lambda: budget.exhausted, few) for few in _FEW)
+    tried = (serve_pieces(ways, exchange.tails, window, delay, order, lambda: budget.exhausted, few) for few in _FEW)
     found = [start for start in tried if start is not None]
     if not found:
         return None
@@ -101,7 +101,7 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
 
 
 def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
-    """Pieces by source as the group lists them, target as the network does, and number."""
+    """List pieces by source in the group's order, target in the network's order, and number."""
     ranks = np.array(group_of(instance).ranks, dtype=np.int64)
     listed = np.argsort(ranks)
     source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks[listed]]])

@@ -1,11 +1,11 @@
-"""From the linear program to a bound on the time of an all-to-all.
+"""Lower bound on the time of an all-to-all from the linear program.
 
-It is solved on classes of equal flows. Where there are too many of them, and the network is a line graph, that of which
-it is the line graph has fewer; its bound may be a little smaller.
+The program is solved on classes of equal flows. If there are too many of them and the network is a line graph, the
+network of which it is the line graph has fewer; its bound may be a little smaller.
 
-The dual of LP (3) seeks lengths of links for which the distances between all pairs are large and the network is small:
-for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)``. So the solver's dual values are rounded to
-integers, and the bound is computed from them exactly: it holds whatever the solver has done.
+The dual of LP (3) seeks lengths of links for which the distances between all pairs are large and the network is
+small: for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)``. So the solver's dual values are
+rounded to integers, and the bound is computed from them exactly: it holds whatever the solver has done.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ...core.answers import BoundOnly
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget
 from ...core.errors import InputError
+from ...core.formulation import NoOptions
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
 from .classes import build
 from .formulation import bandwidth_unit, largest_exchange
-from .method import McfOptions
-from .problem import Exchange, FlowClasses, classes_of, exchange_of, taken_back
+from .problem import Exchange, FlowClasses, classes_of, exchange_of, line_graph_base
 
 #: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
 _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
@@ -52,21 +52,17 @@ _COARSE = "all links into a node have the same length, since the program is too 
 
 @dataclass(frozen=True)
 class FlowBound:
-    """What a solve proves.
+    """Bound proved by a solve.
 
     Parameters
     ----------
     seconds : Fraction or None
         Lower bound on the time of the all-to-all; None if the solver has found none in its budget.
-    certificate : LengthCertificate or SolverBound or None
-        What proves it.
-    report : SolverResult
-        The solve.
     exact : bool
-        Whether it is the time of the maximum concurrent flow; otherwise that may be longer.
+        True if it is the time of the maximum concurrent flow, which may be longer otherwise.
     flows : callable or None
         ``flows(source)``, by the source's number, is its flow over every link when it sends 1 to each target; None
-        where they are not known.
+        if unknown.
     """
 
     seconds: Fraction | None
@@ -77,34 +73,30 @@ class FlowBound:
 
 
 def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_CLASSES) -> FlowBound:
-    """Bound the time from below by the maximum concurrent flow of what single ranks have for single ranks.
+    """Bound the time from below by the maximum concurrent flow between single ranks.
 
     Parameters
     ----------
     instance : Instance
         An explicit network and collectives, at least one of them an all_to_all, a scatter, a gather or a message.
-    solver : Solver
-        Solves the linear program.
-    budget : Budget
-        Limits of the run.
     most : int
-        Classes of flows beyond which a line graph is taken back to a smaller network.
+        Largest number of classes of flows; above it a line graph is reduced to a smaller network.
 
     Returns
     -------
     FlowBound
-        With lengths of links as certificate where the solver gives dual values, else with the solver's word.
+        With lengths of links as certificate if the solver gives dual values, else resting on trust in the solver.
 
     Raises
     ------
     InputError
-        If no rank alone has what another one alone needs, or a rank cannot be reached.
+        If no single rank has data for another single rank, or a rank cannot be reached.
     """
     topology = instance.topology
     if not topology.links:
         raise InputError("the network has no links", place="network.links")
     if not len((pairs := pairs_of(instance))[0]):
-        raise InputError("expected data that one rank has and one rank needs, as in an all_to_all", place="collective")
+        raise InputError("expected data with one source and one receiver, as in an all_to_all", place="collective")
     with budget.clock.phase("build"):
         found, lengths_of = _smallest(exchange_of(instance), most)
         model = build(found)
@@ -136,7 +128,6 @@ _LEAST_RATE = 1e-6
 
 
 def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:
-    """Flows of every source, out of a solved model."""
     each = np.zeros(found.classes.sizes[0])
     each[found.flows] = [model.flow[c].value for c in found.flows]
     each /= model.rate.value
@@ -144,13 +135,14 @@ def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:
 
 
 def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
-    """Classes of an exchange, or of what line graphs are taken back to while there are more than so many.
+    """Compute classes, reducing line graphs while there are more than ``most``.
 
-    With the heads of the links of each line graph: links have the length of the link that their head is.
+    The list has the heads of the links of each line graph: a link has the length of the smaller network's link that its
+    head is.
     """
     heads: list[Ints] = []
     found = classes_of(exchange)
-    while len(found.flows) > most and (smaller := taken_back(exchange)) is not None:
+    while len(found.flows) > most and (smaller := line_graph_base(exchange)) is not None:
         heads.append(exchange.heads)
         exchange = smaller
         found = classes_of(exchange)
@@ -158,17 +150,17 @@ def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
 
 
 def seconds_at(instance: Instance, rate: Fraction) -> Fraction:
-    """Time of the largest exchange at the model's rate."""
+    """Return the time of the largest exchange at the model's rate."""
     return largest_exchange(instance) / (rate * bandwidth_unit(instance.topology))
 
 
 def seconds(instance: Instance, objective: float) -> float:
-    """The model's objective, a rate, as a time (``Formulation.value``)."""
+    """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
     return float(seconds_at(instance, Fraction(objective))) if objective > 0 else float("inf")
 
 
 def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:
-    """Integers in proportion to dual values; what is negative is rounding and becomes 0.
+    """Round dual values to proportional integers; negative ones, rounding errors, become 0.
 
     Where all are 0 no link is scarce, since there is no flow: any lengths will show that a rank cannot be reached.
     """
@@ -178,7 +170,7 @@ def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:
     return tuple(int(v) for v in np.rint(values / longest * _LONGEST))
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
+def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
     """Solve LP (3), and prove the bound by lengths of links (``Method.run``)."""
     del options
     found = bound(instance, solver, budget)
@@ -205,10 +197,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions)
 
 
 def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
-    """The rate f from every rank to every other one.
-
-    In units of the largest bandwidth of a link, and in 10^9 bytes/s.
-    """
+    """Return the rate f between ranks, relative to the largest bandwidth and in 10^9 bytes/s."""
     if found.seconds is None:
         return {}
     rate_Bps = group_of(instance).part_bytes / found.seconds

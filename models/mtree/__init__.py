@@ -1,10 +1,10 @@
-"""MTree: all-reduce over a wide-area network along several trees of a limited height, solved to optimality.
+"""MTree: all-reduce over a wide-area network along several trees of limited height, solved to optimality.
 
 Paper: Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees".
 
-Spanning trees T_i with rates r_i, at most K of them, each with a root of height at most H, shall carry the most
-without overloading a link: ``max sum_i r_i`` subject to ``sum_{i: e in T_i} r_i <= b_e``. A tree reduces and
-broadcasts at once, and loads both directions of its links.
+At most K spanning trees T_i with rates r_i, each with a root of height at most H, maximize the total rate without
+overloading a link: ``max sum_i r_i`` subject to ``sum_{i: e in T_i} r_i <= b_e``. A tree reduces and broadcasts at
+once, and loads both directions of its links.
 
 ======  ==========================================================  ============================
 symbol  meaning                                                     unit
@@ -26,7 +26,7 @@ w_e, p  prices of a link and of a tree
 ``solve``              ``mtree``: the ladder from one tree to column generation and MILPs
 ``column_generation``  restricted master and pricing problem in turn, and the dual bound
 ``extract``            trees with exact rates out of solved models
-``bounds``             what is proved of an outcome, and by whom
+``bounds``             the bound on an outcome, its certificate and its scope
 ``answer``             data of the trees in chunks, and the outcome of a run
 ``repair``             ``mtree-repair``: links that fail or slow down
 ``repair_input``       changes of links, and the trees of an older plan

@@ -1,4 +1,4 @@
-"""From trees with rates to the outcome of a run: the data of each tree in chunks (section III-C), and the metrics.
+"""Outcome of a run from rated trees: data of each tree in chunks (section III-C), and metrics.
 
 The formulas of chunks are those of :mod:`~cwb.core.pipelining`.
 """
@@ -17,7 +17,7 @@ from ...algorithms.trees.trees import (
     RatedTrees,
     exact_rates,
     excess,
-    filled,
+    fill_bottleneck,
     heights_of,
     in_order,
     measures_of_rate,
@@ -26,8 +26,8 @@ from ...algorithms.trees.trees import (
 )
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
-from ...core.reserved import Reserved, equal_finish, forest_of, reserve
+from ...core.outcome import Outcome, Status
+from ...core.rate_reservation import RateReservation, equal_finish, forest_of, reserve_rates
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from ...core.trees import TreePacking
@@ -44,16 +44,12 @@ _FINE = 2**31
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """Trees with their data.
+    """Trees with their shares of the data.
 
     Parameters
     ----------
-    packing : TreePacking
-        The answer.
     rated : RatedTrees
-        Its trees and rates; those that are too long to help are left out.
-    roots : array of int, shape (trees,)
-        Their roots.
+        Their rates; trees that are too long to help are left out.
     flow_s : Fraction
         Seconds that the most loaded link takes for its bytes.
     """
@@ -64,21 +60,13 @@ class DataSplit:
     flow_s: Fraction
 
 
-def split(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:
-    """Split the data among trees: in proportion to the rates, or such that all trees end at once.
+def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:
+    """Split the data among trees in proportion to their rates, or so that all trees end at once.
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    wan : Wan
-        Its network.
     rated : RatedTrees
-        Trees whose rates fit, raised until a link is full.
-    roots : array of int
-        Roots of the trees.
-    options : ChunkOptions
-        How.
+        Feasible rates, raised until a link is full.
     """
     trees = packing(instance, wan, rated, roots)
     size = trees.unit_bytes * int(trees.units.sum())
@@ -96,10 +84,10 @@ def split(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options:
 
 
 def measures_of_chunks(network: Topology, trees: TreePacking, options: ChunkOptions) -> dict[str, Any]:
-    """Chunks and times at reserved rates, for the all-reduce and for its reduction alone (the paper's figure 8)."""
+    """Compute chunks and times at reserved rates, for all-reduce and reduction alone (figure 8)."""
 
-    def planned(part: TreePacking, chunks: int | None) -> Reserved:
-        return reserve(network, part, options.latency_model, options.chunk_overhead, chunks)
+    def planned(part: TreePacking, chunks: int | None) -> RateReservation:
+        return reserve_rates(network, part, options.latency_model, options.chunk_overhead, chunks)
 
     plan = planned(trees, options.chunks)
     data = trees.units * float(trees.unit_bytes)
@@ -123,20 +111,16 @@ def outcome(
     roots: Sequence[int] | None = None,
     message: str = "",
 ) -> Outcome:
-    """The outcome of a run.
+    """Build the outcome of a run.
 
     Parameters
     ----------
-    problem, found
-        The problem, and the result of the search.
     budget : Budget
-        Its gap says what is optimal.
+        Its gap decides whether the outcome is optimal.
     options : ChunkOptions, optional
-        How data is split and cut.
+        Split of the data and number of chunks.
     roots : sequence of int, optional
         Roots of the trees; by default those that make them lowest.
-    message : str
-        What the user should know.
     """
     options = options or ChunkOptions.model_validate({})
     # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
@@ -154,13 +138,13 @@ def outcome(
     }
     if found.rated is None or not found.rated.rates:
         return Outcome(Status.LIMIT, message=message or "no trees were found in time", metrics=metrics, **common)
-    rated = filled(problem.wan, found.rated)
+    rated = fill_bottleneck(problem.wan, found.rated)
     if roots is None:
         rated = in_order(rated)
     chosen = (
         heights_of(problem.wan, problem.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
     )
-    parted = split(problem.instance, problem.wan, rated, chosen, options)
+    parted = split_data(problem.instance, problem.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
     with budget.clock.phase("chunks"):
@@ -181,29 +165,30 @@ def outcome(
 
 
 def trees_of(problem: TreeProblem, rated: RatedTrees) -> TreePacking:
-    """Trees as an answer, each with the root that makes it lowest."""
-    whole = in_order(filled(problem.wan, rated))
+    """Return the trees as an answer, each with the root of least height."""
+    whole = in_order(fill_bottleneck(problem.wan, rated))
     return packing(problem.instance, problem.wan, whole, heights_of(problem.wan, problem.limit, whole.trees)[0])
 
 
 def chosen_trees(model: Any, index: PosedPool | OldAndNew) -> TreePacking | None:
-    """The trees that a solved MILP has chosen as an answer (``Formulation.extract``)."""
-    return _packed(index.problem, chosen_rates(model, index.problem.wan, index.trees, index.problem.floor))
+    """Return the trees that a solved MILP has chosen (``Formulation.extract``)."""
+    return _packing_or_none(index.problem, chosen_rates(model, index.problem.wan, index.trees, index.problem.floor))
 
 
 def rated_trees(model: Any, pool: PosedPool) -> TreePacking | None:
-    """The trees that have a rate in a solved linear program as an answer (``Formulation.extract``)."""
+    """Return the trees with a rate in a solved linear program (``Formulation.extract``)."""
     wan = pool.problem.wan
-    return _packed(pool.problem, exact_rates(wan, pool.trees, [model_unit(wan) * model.rate[i].value for i in model.T]))
+    return _packing_or_none(
+        pool.problem, exact_rates(wan, pool.trees, [model_unit(wan) * model.rate[i].value for i in model.T])
+    )
 
 
 def trees_of_patterns(model: Any, index: TreeCount | OldAndNew) -> TreePacking | None:
-    """The trees of a solved model of patterns as an answer (``Formulation.extract``)."""
+    """Return the trees of a solved model of patterns (``Formulation.extract``)."""
     problem = index.problem
     old = index.old if isinstance(index, OldAndNew) else np.empty((0, problem.wan.nodes - 1), dtype=np.int64)
-    return _packed(problem, pattern_rates(model, problem.wan, old, problem.floor))
+    return _packing_or_none(problem, pattern_rates(model, problem.wan, old, problem.floor))
 
 
-def _packed(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:
-    """Trees as an answer, None if there is none."""
+def _packing_or_none(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:
     return trees_of(problem, rated) if rated.rates else None

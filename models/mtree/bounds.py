@@ -1,11 +1,10 @@
-"""What is proved of an outcome, and what the proof speaks of: any schedule, or the trees that were asked.
+"""Bound on an outcome, its certificate, and its scope: any schedule, or the allowed trees.
 
-The verifier recomputes two kinds: cuts and partitions of the network as it is posed
+The verifier recomputes two kinds: cuts and partitions of the posed network
 (:mod:`cwb.algorithms.trees.bounds`), which bound any schedule, and prices of links
-(:class:`~cwb.core.bounds.TreePrices`), which bound trees. Everything else rests on the word of a solver or of
-the method. Only where both
-directions of every link are the same do trees see the whole network, so that what bounds them bounds the all-reduce
-along trees that was asked; elsewhere nothing but the first kind is claimed.
+(:class:`~cwb.core.bounds.TreePrices`), which bound trees. Everything else rests on trust in a solver or in the
+method. Trees see the whole network only if both directions of every link are equal; then their bounds hold for the
+all-reduce along the allowed trees, elsewhere only the first kind is claimed.
 """
 
 from __future__ import annotations
@@ -37,31 +36,23 @@ ANY_SCHEDULE = "any schedule"
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search has come to: the best trees, and what bounds all that are allowed.
+    """Result of a search: the best trees, and bounds on all allowed trees.
 
     Parameters
     ----------
-    rated : RatedTrees or None
-        The best trees.
     bound : Fraction
         Units that no allowed trees carry together, if they use both directions of their links alike; at most the
         strength.
     prover : tuple of str
-        Who proves a bound below the strength: a name and a version.
-    reports : tuple of SolverResult
-        Every solve.
-    rounds : int
-        Steps of the method.
-    metrics : dict
-        Further numbers.
+        Name and version of the prover of a bound below the strength.
     trees : int or None
-        K.
+        K, the largest number of trees; None is no limit.
     prices : tuple of Prices
-        What may prove the bound.
+        Candidate prices for a proof of the bound.
     apart : DisjointRates or None
-        What is known of K trees without a common link.
+        Known rates of K trees without a common link.
     among : str
-        Which trees the bound is one for, if not at most K of the height and rate that were asked.
+        Scope of the bound, if it is not at most K trees of the given height and rate.
     """
 
     rated: RatedTrees | None
@@ -78,16 +69,14 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class ProvedBound:
-    """A bound with what it rests on and holds for.
+    """Bound with its certificate and scope.
 
     Parameters
     ----------
     rate : Fraction
-        In units.
-    certificate : Certificate
-        What proves it.
+        Upper bound on the rate in units.
     holds_for : str
-        Which schedules.
+        Schedules for which the bound holds.
     """
 
     rate: Fraction
@@ -96,14 +85,12 @@ class ProvedBound:
 
 
 def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
-    """Choose the bound that is claimed: of any schedule if as sharp, else one that is recomputed, else a word.
+    """Choose the bound to claim: of any schedule if as sharp, else a recomputable, else a trusted one.
 
     Parameters
     ----------
-    problem, found
-        The problem, and the result of the search.
     trees_only : bool
-        Whether the answer is among the trees that were asked, so that a bound on these holds for it.
+        True if the answer is among the allowed trees, so that a bound on these holds for it.
     """
     best = ProvedBound(problem.highest.rate, problem.highest.certificate, ANY_SCHEDULE)
     if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):
@@ -118,7 +105,7 @@ def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> 
 
 
 def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
-    """What prices prove of trees, reduced and broadcast over any links of the network; None if nothing."""
+    """Return the bound by prices on trees over any links of the network; None if there is none."""
     wan, limit = problem.wan, None if problem.any_height else problem.limit
     links = problem.instance.topology.links
     if (
@@ -133,7 +120,7 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
         least = min(one.cost for one in cheapest_trees(wan, prices, problem.least))
     else:
         least = Arborescences(wan, limit, problem.least).least(prices)
-    rate = prices.proves(wan, found.trees, problem.floor, least)
+    rate = prices.proves(found.trees, problem.floor, least)
     if rate is None:
         return None
     widest = widest_tree(wan, problem.limit)
@@ -161,12 +148,11 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
 
 
 def _both_ways(wan: Wan, links: Ints) -> tuple[int, ...]:
-    """Both directions of links of the trees."""
     return tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
 
 
 def _which(problem: TreeProblem, found: SearchResult) -> str:
-    """Return which trees were asked."""
+    """Describe the allowed trees."""
     if found.among:
         return found.among
     text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"

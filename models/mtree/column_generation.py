@@ -49,7 +49,7 @@ GAP = 1e-8
 
 @dataclass(eq=False)
 class TreeRelaxation:
-    """The linear relaxation over trees, as far as it is solved: their best rates, and the dual bound.
+    """Linear relaxation over trees, as far as it is solved: best rates and dual bound.
 
     Parameters
     ----------
@@ -57,16 +57,10 @@ class TreeRelaxation:
         Trees with exact rates; with a price of trees they may be more than K.
     bound : Fraction
         Units that no trees carry together.
-    pool : array of int
-        All trees that were considered.
-    rounds : int
-        Linear programs that were solved.
     from_solver : bool
-        Whether the bound rests on the word of a solver; else prices and exact arithmetic prove it.
+        True if the bound rests on trust in a solver; else prices and exact arithmetic prove it.
     prices : Prices or None
-        Those that prove the best bound by prices.
-    reports : list of SolverResult
-        What the solver said.
+        Prices that prove the best bound by prices.
     """
 
     rated: RatedTrees | None
@@ -79,32 +73,30 @@ class TreeRelaxation:
 
     @property
     def size(self) -> ModelSize:
-        """The largest model."""
+        """Size of the largest model."""
         return max((r.size for r in self.reports), key=lambda size: size.nonzeros, default=ModelSize())
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnTask:
-    """What column generation is asked.
+    """Input of column generation.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     limit : HeightLimit or None
         Height of the trees; None is any.
     most_trees : int or None
         K, as ``sum_T r_T / c_T <= K``; None is no limit.
     floor : int
-        Smallest capacity of a link that is used, in units.
+        Smallest capacity of a tree's links, in units.
     ceiling : Fraction
         A known bound, in units.
     complete : bool
-        Whether the pool has every tree there is, so that nothing is to be added.
+        True if the pool has all trees, so that none is to be added.
     exact : bool
-        Whether the cheapest low tree may be sought by a model, where the heuristic finds no more.
+        Find the cheapest low tree by a model where the heuristic finds no more.
     gap : float
-        Relative distance of value and bound at which nothing is left to gain.
+        Relative gap of value and bound at which to stop.
     """
 
     wan: Wan
@@ -118,7 +110,7 @@ class ColumnTask:
 
 
 def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> TreeRelaxation:
-    """Add trees to the restricted master problem until value and dual bound meet, none is found, or the budget ends.
+    """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends.
 
     Raises
     ------
@@ -129,7 +121,7 @@ def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budg
 
 
 class _ColumnGeneration:
-    """The state of column generation."""
+    """State of column generation."""
 
     def __init__(self, task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> None:
         self.task, self.solver, self.budget = task, solver, budget
@@ -146,7 +138,7 @@ class _ColumnGeneration:
         self.low = Arborescences(task.wan, task.limit, task.floor) if low and task.limit is not None else None
 
     def run(self) -> TreeRelaxation:
-        """Go on until there is nothing to gain."""
+        """Alternate master and pricing problem until nothing is gained."""
         result = self.solve_master()
         while result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.exhausted:
             value = result.objective * model_unit(self.task.wan)
@@ -165,7 +157,7 @@ class _ColumnGeneration:
         return self.relaxation
 
     def solve_master(self) -> SolverResult:
-        """Solve the restricted master problem as it is."""
+        """Solve the current restricted master problem."""
         result = self.compiled.solve(self.budget)
         self.relaxation.rounds += 1
         self.relaxation.reports.append(result)
@@ -174,7 +166,7 @@ class _ColumnGeneration:
         return result
 
     def read(self) -> None:
-        """Take the rates of the last program that was solved; one tree may stand at several thresholds."""
+        """Read the rates of the last solved program; a tree may have several thresholds."""
         rates: dict[tuple[int, ...], float] = {}
         for tree, dual in zip(self.trees, self.rates, strict=False):
             key = tuple(tree.tolist())
@@ -184,13 +176,10 @@ class _ColumnGeneration:
         self.relaxation.rated = exact_rates(self.task.wan, rows, list(rates.values()))
 
     def price(self) -> list[PricedTree]:
-        """Solve the pricing problem: find trees that are too cheap, and improve the bound.
-
-        Prices halfway to the best ones so far come first (smoothing).
-        """
+        """Solve the pricing problem with smoothed prices first: return trees that price out, improve the bound."""
         wan, task = self.task.wan, self.task
-        link, tree = restricted_master.prices(self.model, wan)
-        now = Prices.of(link, tree)
+        carrier, tree = restricted_master.prices(self.model, wan)
+        link, now = wan.per_link(carrier), Prices.of(wan, carrier, tree)
         if task.complete:
             trees = np.array(self.trees)
             self.improve_bound(now, cheapest_of(wan, now, trees, np.array(self.thresholds)))
@@ -209,7 +198,7 @@ class _ColumnGeneration:
         return self.price_exactly(now) if asked else []
 
     def priced_trees(self, prices: Prices) -> Sequence[PricedTree]:
-        """Cheap trees: of any height the cheapest, else those of the heuristic."""
+        """Return cheap trees: the cheapest of any height, or those of the heuristic."""
         task = self.task
         if task.limit is None:
             return list(cheapest_trees(task.wan, prices, task.floor))
@@ -234,12 +223,12 @@ class _ColumnGeneration:
         if tree is None:
             return []
         one = PricedTree(tree, int(wan.capacity[tree].min()), prices.cost(tree, 1))
-        link, price = restricted_master.prices(self.model, wan)
-        return [one] if self.cost(one, link, price) < 1 - _CLOSE and not self.has(one) else []
+        carrier, price = restricted_master.prices(self.model, wan)
+        return [one] if self.cost(one, wan.per_link(carrier), price) < 1 - _CLOSE and not self.has(one) else []
 
     def improve_bound(self, prices: Prices, cheapest: Fraction) -> bool:
-        """Take the bound of these prices if it is the best so far."""
-        bound = prices.bound(self.task.wan, self.task.most_trees, cheapest)
+        """Keep the bound of these prices if it is the best so far."""
+        bound = prices.bound(self.task.most_trees, cheapest)
         if bound is None:
             return False
         if self.centre is None or bound < self.centre[1]:
@@ -251,15 +240,15 @@ class _ColumnGeneration:
         return True
 
     def cost(self, one: PricedTree, link: np.ndarray, tree: float) -> float:
-        """Cost of a tree at the prices of the linear program itself."""
+        """Compute the cost of a tree at the linear program's own prices."""
         return float(link[one.tree].sum()) + tree / one.threshold
 
     def has(self, one: PricedTree) -> bool:
-        """Whether the tree is in the program already."""
+        """Check whether the tree is in the program already."""
         return (tuple(one.tree.tolist()), one.threshold) in self.known
 
     def add_columns(self, found: list[PricedTree]) -> bool:
-        """Add trees to the restricted master problem; whether there were any."""
+        """Add trees to the restricted master problem; return True if any was new."""
         for one in found:
             self.known.add((tuple(one.tree.tolist()), one.threshold))
             self.trees.append(one.tree)
@@ -270,10 +259,9 @@ class _ColumnGeneration:
 
 
 def _between(one: Prices, other: Prices) -> Prices:
-    """Prices halfway, both scaled to the same size."""
-    a, b = (np.append(p.link, p.tree) / max(1, int(p.link.sum()) + p.tree) for p in (one, other))
+    a, b = (np.append(p.carrier, p.tree) / max(1, int(p.carrier.sum()) + p.tree) for p in (one, other))
     mean = (a + b) / 2
-    return Prices.of(mean[:-1], float(mean[-1]))
+    return Prices.of(one.wan, mean[:-1], float(mean[-1]))
 
 
 #: Trees added in a round of a repair, cheapest first, and rounds.
@@ -282,16 +270,12 @@ _ADDED_TO_REPAIR, _ROUNDS = 20, 100
 
 @dataclass(eq=False)
 class RepairRelaxation:
-    """The linear relaxation of old trees and at most m new ones, as far as it is known.
+    """Linear relaxation of old trees and at most m new ones.
 
     Parameters
     ----------
     bound : Fraction
         Units that old trees and m new ones do not exceed.
-    trees : list of array of int
-        New trees that are in it.
-    reports : list of SolverResult
-        Every solve.
     """
 
     bound: Fraction
@@ -310,28 +294,23 @@ def repair_column_generation(
     solver: Solver,
     budget: Budget,
 ) -> RepairRelaxation:
-    """Add new trees to the linear relaxation until none is too cheap; old trees pay no p.
+    """Add new trees to the linear relaxation until none prices out; old trees pay no p.
 
     For prices ``w_e, p >= 0``: old and new trees together carry at most
     ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the new ones have ``sum r_T / c_T <= m``.
 
-
     Parameters
     ----------
-    wan : Wan
-        The network.
-    old : array of int
-        Trees of the older plan.
     every : array of int or None
-        All new trees that are allowed, at least one, if they are known; else they are looked for.
+        All new trees that are allowed, at least one; None if they are to be generated.
     limit : HeightLimit or None
         The height of new trees; None is any.
     new_trees : int
-        m.
+        m, the largest number of new trees.
     floor : int
         Smallest capacity of a new tree's links.
     start : RepairRelaxation
-        A bound that is known, and trees to begin with; it is changed.
+        A known bound and initial trees; changed in place.
     """
     if not len(old) and not start.trees:
         return start
@@ -339,7 +318,7 @@ def repair_column_generation(
     rows = np.array(start.trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
     model = restricted_master.build(wan, rows, bottlenecks(wan, rows), most)
     for tree in old.tolist():
-        _add_old(model, tree)
+        _add_old(model, wan, tree)
     fresh = _NewTrees(wan, every, limit, floor) if new_trees else None
     known = {tuple(tree) for tree in rows.tolist()}
     for _ in range(_ROUNDS):
@@ -349,11 +328,11 @@ def repair_column_generation(
         start.reports.append(result)
         if not result.has_solution:
             break
-        link, price = restricted_master.prices(model, wan)
-        prices = Prices.of(link, price)
+        carrier, price = restricted_master.prices(model, wan)
+        link, prices = wan.per_link(carrier), Prices.of(wan, carrier, price)
         costs = [prices.cost(tree, 1) - prices.tree for tree in old]
         costs += [fresh.least(prices)] if fresh is not None else []
-        proved = prices.bound(wan, new_trees, min(costs))
+        proved = prices.bound(new_trees, min(costs))
         start.bound = start.bound if proved is None else min(start.bound, proved)
         added = 0
         for tree in fresh.cheap(prices) if fresh is not None else ():
@@ -368,14 +347,14 @@ def repair_column_generation(
     return start
 
 
-def _add_old(model: Any, tree: list[int]) -> None:
+def _add_old(model: Any, wan: Wan, tree: list[int]) -> None:
     """``sum_{e in T} w_e >= 1`` for an old tree, which pays no p."""
-    model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[e] for e in tree) >= 1)
+    model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[c] for c in wan.carriers(tree)) >= 1)
 
 
 @dataclass(frozen=True, eq=False)
 class _NewTrees:
-    """New trees, all in a list or to be looked for."""
+    """New trees, listed or generated."""
 
     wan: Wan
     every: Ints | None
@@ -384,11 +363,11 @@ class _NewTrees:
 
     @cached_property
     def low(self) -> Arborescences | None:
-        """What bounds the cost of low trees."""
+        """Relaxation that bounds the cost of low trees."""
         return None if self.limit is None else Arborescences(self.wan, self.limit, self.floor)
 
     def least(self, prices: Prices) -> Fraction:
-        """What the cheapest new tree costs at least."""
+        """Return a lower bound on the cost of the cheapest new tree."""
         if self.every is not None:
             return cheapest_of(self.wan, prices, self.every, bottlenecks(self.wan, self.every))
         if self.low is not None:
@@ -396,7 +375,7 @@ class _NewTrees:
         return min(one.cost for one in cheapest_trees(self.wan, prices, self.floor))
 
     def cheap(self, prices: Prices) -> list[Ints]:
-        """Some cheap new trees, the cheapest first."""
+        """Return some cheap new trees, the cheapest first."""
         if self.every is not None:
             cost = prices.link[self.every].sum(axis=1) + prices.tree / bottlenecks(self.wan, self.every)
             return list(self.every[np.argsort(cost, kind="stable")[:_ADDED_TO_REPAIR]])

@@ -1,4 +1,4 @@
-"""Trees with exact rates out of the solved models."""
+"""Trees with exact rates from solved models."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ def select(
 
     Parameters
     ----------
-    wan, trees, most_trees, floor
-        As of :func:`.selection.build`.
-    solver, budget, options
-        Who solves, and within what limits.
     start : RatedTrees or None
         Some trees of the pool with rates, to start from.
 
@@ -58,16 +54,16 @@ def select(
 
 
 def chosen_rates(model: Any, wan: Wan, trees: Ints, floor: Fraction | int) -> RatedTrees:
-    """The trees that a solved MILP has chosen, with exact rates."""
+    """Return the trees that a solved MILP has chosen, with exact rates."""
     rates = [model_unit(wan) * model.rate[i].value if model.chosen[i].value > 0.5 else 0.0 for i in model.T]
     return exact_rates(wan, trees, rates, floor)
 
 
 def pattern_rates(model: Any, wan: Wan, old: Ints, floor: Fraction | int) -> RatedTrees:
-    """The trees that a solved model of patterns has made, and those of old ones that it uses, with exact rates."""
+    """Return a solved pattern model's new trees and used old trees, with exact rates."""
     rates: dict[tuple[int, ...], float] = {}
     for k in model.K:
-        tree = tuple(e for e in model.E if _on(model, k, e))
+        tree = tuple(e for e in model.E if _on(model, wan, k, e))
         if len(tree) == wan.nodes - 1:
             rates[tree] = rates.get(tree, 0.0) + model_unit(wan) * model.rate[k].value
     for i, row in enumerate(np.sort(old, axis=1).tolist()):
@@ -77,29 +73,26 @@ def pattern_rates(model: Any, wan: Wan, old: Ints, floor: Fraction | int) -> Rat
 
 
 def seconds(index: PosedPool | TreeCount | OldAndNew, objective: float) -> float:
-    """The model's objective, a rate, as the time of the all-reduce (``Formulation.value``)."""
+    """Convert the model's objective, a rate, to the time of the all-reduce (``Formulation.value``)."""
     rate = Fraction(objective) * Fraction(model_unit(index.problem.wan))
     return float(index.problem.seconds(rate)) if rate > 0 else float("inf")
 
 
 def seconds_of_prices(index: LinkPrices, objective: float) -> float | None:
-    """What the cost of the cheapest tree proves: no trees carry more than ``b.w / min_T w(T)`` (``Formulation.value``).
-
-    Nothing where all links that carry something are free.
-    """
+    """Return the time by the bound ``b.w / min_T w(T)`` on rates; None if all are free (``Formulation.value``)."""
     total = float(index.problem.wan.capacity @ index.price)
     return max(0.0, objective) * float(index.problem.seconds(Fraction(1))) / total if total > 0 else None
 
 
 def bound_of(result: SolverResult, wan: Wan) -> Fraction | None:
-    """The solver's bound on the sum of rates in units, a little loosened, since its tolerances are no proof."""
+    """Return the solver's bound on the total rate in units, loosened by 1e-8 for its tolerances."""
     if result.bound is None:
         return None
     return Fraction(result.bound) * Fraction(model_unit(wan)) * Fraction(1 + 1e-8)
 
 
 def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[RatedTrees | None, SolverResult]:
-    """Solve the linear program of rates of given trees, and make these exact; no trees if the solver found none."""
+    """Solve the linear program of given trees' rates and make them exact; None without a solution."""
     wan = within_reach(wan, trees)
     with budget.clock.phase("build"):
         model = selection.build_rates(wan, trees)
@@ -112,7 +105,7 @@ def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[R
 def cheapest_low_tree(
     wan: Wan, limit: HeightLimit, price: Floats, solver: Solver, budget: Budget, options: SolverOptions
 ) -> tuple[Ints | None, SolverResult]:
-    """Solve the pricing problem; give the links of the tree, None if none was found, and the solver's report."""
+    """Solve the pricing problem; return the tree's links, None if none was found, and the report."""
     with budget.clock.phase("build"):
         model = pricing.build(wan, limit, price)
     result = solver.solve(model, budget, options)
@@ -123,15 +116,15 @@ def cheapest_low_tree(
 
 
 def pattern_trees(model: Any, wan: Wan, solver: Solver, budget: Budget) -> tuple[Ints | None, SolverResult]:
-    """Solve a model of patterns, and read the trees of its best solution; the rates are found again, exactly."""
+    """Solve a model of patterns and read its trees; their rates are recomputed exactly."""
     result = solver.solve(model, budget, SolverOptions(rel_gap=1e-7, node_limit=NODES))
     if not result.has_solution:
         return None, result
-    rows = [[e for e in model.E if _on(model, k, e)] for k in model.K if model.rate[k].value > 1e-9]
+    rows = [[e for e in model.E if _on(model, wan, k, e)] for k in model.K if model.rate[k].value > 1e-9]
     return np.array([row for row in rows if len(row) == wan.nodes - 1], dtype=np.int64).reshape(
         -1, wan.nodes - 1
     ), result
 
 
-def _on(model: Any, k: int, e: int) -> bool:
-    return bool(sum(model.pattern[e, s].value for s in model.S if s >> k & 1) > 0.5)
+def _on(model: Any, wan: Wan, k: int, e: int) -> bool:
+    return all(sum(model.pattern[c, s].value for s in model.S if s >> k & 1) > 0.5 for c in wan.carriers([e]))

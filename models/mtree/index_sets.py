@@ -1,51 +1,41 @@
-"""Index sets and parameters of the declared models: pools of trees, numbers of trees, prices, trees of an older plan."""
+"""Index sets and parameters of the declared models: pools, numbers of trees, prices, old trees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...algorithms.trees.gbst import every_tree, many_starts
+from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.trees import bottlenecks, low_enough
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.method import Outcome
+from ...core.outcome import Outcome
 from ...core.schedule import Floats, Ints
 from .problem import TreeProblem, tree_problem
-from .repair_input import survivors
+from .repair_input import pairs_of, survivors
 
 if TYPE_CHECKING:
-    from .method import (
-        MasterOptions,
-        PatternOptions,
-        PoolOptions,
-        PricingOptions,
-        RepairModelOptions,
-        RepairPatternOptions,
-        SelectionOptions,
-    )
+    from .method import MasterOptions, MtreeOptions, PricingOptions, RepairOptions
 
 
 @dataclass(frozen=True, eq=False)
 class PosedPool:
-    """The trees that a model is of.
+    """Pool of trees for a model.
 
     Parameters
     ----------
-    problem : TreeProblem
-        The limits.
     trees : array of int, shape (trees, sites - 1)
-        Spanning trees that respect them.
+        Spanning trees that respect the limits.
     most_trees : int or None
         K; None is no limit.
     complete : bool
-        Whether these are all such trees.
+        True if the pool has all such trees.
     """
 
     problem: TreeProblem
@@ -56,16 +46,12 @@ class PosedPool:
 
 @dataclass(frozen=True, eq=False)
 class TreeCount:
-    """K trees that may be any.
+    """Number K of arbitrary trees.
 
     Parameters
     ----------
-    problem : TreeProblem
-        The limits.
-    most_trees : int
-        K.
     widest : int
-        A rate that no single tree exceeds, in units.
+        Upper bound on the rate of one tree, in units.
     """
 
     problem: TreeProblem
@@ -75,14 +61,12 @@ class TreeCount:
 
 @dataclass(frozen=True, eq=False)
 class LinkPrices:
-    """Prices of links, at which the cheapest tree is sought.
+    """Prices of links for the cheapest tree.
 
     Parameters
     ----------
-    problem : TreeProblem
-        The limits.
     price : array of float, shape (links,)
-        At least 0.
+        Nonnegative price of every link.
     """
 
     problem: TreeProblem
@@ -95,18 +79,14 @@ class OldAndNew:
 
     Parameters
     ----------
-    problem : TreeProblem
-        The network as it is now, and the limits.
-    old : array of int, shape (trees, sites - 1)
-        Old trees that are left.
     fresh : array of int, shape (trees, sites - 1)
         All other trees that respect the limits; none where patterns stand for them.
     new_trees : int
-        m.
+        m, the largest number of new trees.
     most_trees : int or None
         K; None is no limit.
     widest : int
-        A rate that no single new tree exceeds, in units.
+        Upper bound on the rate of one new tree, in units.
     """
 
     problem: TreeProblem
@@ -122,28 +102,35 @@ class OldAndNew:
         return np.concatenate([self.old, self.fresh])
 
 
-def posed(instance: Instance, height: Any, min_rate: Any = None, *, any_radius: bool = False) -> TreeProblem:
-    """The problem of an instance and limits; with ``any_radius`` also of a height at which there is no tree.
+def pose_trees(
+    instance: Instance,
+    height: Any,
+    min_rate: Any = None,
+    *,
+    any_radius: bool = False,
+    kept: Collection[tuple[int, int]] = (),
+) -> TreeProblem:
+    """Return the problem of an instance and limits, with ``any_radius`` also at an infeasible height.
 
     Raises
     ------
     Unsupported
-        If no tree respects them.
+        If no tree respects the limits.
     """
-    problem = tree_problem(instance, height, min_rate, Budget(), any_radius=any_radius)
+    problem = tree_problem(instance, height, min_rate, Budget(), any_radius=any_radius, kept=kept)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
     return problem
 
 
-def allowed(problem: TreeProblem, trees: Ints) -> Ints:
-    """Keep the trees that are low and fast enough."""
+def filter_trees(problem: TreeProblem, trees: Ints) -> Ints:
+    """Return the trees that respect height and rate limits."""
     trees = trees[bottlenecks(problem.wan, trees) >= problem.least]
     return trees if problem.any_height else low_enough(problem.wan, problem.limit, trees)
 
 
 def all_trees(problem: TreeProblem) -> Ints:
-    """List every spanning tree that is low and fast enough.
+    """List all spanning trees that respect height and rate limits.
 
     Raises
     ------
@@ -152,45 +139,46 @@ def all_trees(problem: TreeProblem) -> Ints:
     """
     trees = every_tree(problem.wan)
     if trees is None:
-        raise Unsupported("the network has more spanning trees than can be listed")
-    return allowed(problem, trees)
+        raise Unsupported("the network has too many spanning trees to enumerate")
+    return filter_trees(problem, trees)
 
 
-def complete_pool(instance: Instance, options: SelectionOptions) -> PosedPool:
-    """Every tree, for MILP (1) (``Formulation.index``)."""
-    problem = posed(instance, options.height, options.min_rate)
+def complete_pool(instance: Instance, options: MtreeOptions) -> PosedPool:
+    """Return all trees, for MILP (1) (``Formulation.index``)."""
+    problem = pose_trees(instance, options.height, options.min_rate)
     return PosedPool(problem, all_trees(problem), options.trees)
 
 
-def stated_pool(instance: Instance, options: PoolOptions | MasterOptions) -> PosedPool:
-    """Every tree, or those that random starts of algorithm 1 grow (``Formulation.index``)."""
-    problem, most = posed(instance, options.height), getattr(options, "trees", None)
+def stated_pool(instance: Instance, options: MasterOptions) -> PosedPool:
+    """Return all trees, or those that random starts of algorithm 1 grow (``Formulation.index``)."""
+    problem, most = pose_trees(instance, options.height), options.trees
     if options.pool == "every":
         return PosedPool(problem, all_trees(problem), most)
-    grown = many_starts(problem.wan, problem.limit, options.starts, problem.least, None, Budget()).trees
-    trees = allowed(problem, grown)
+    grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.least, None, Budget()).trees
+    trees = filter_trees(problem, grown)
     if not len(trees):
-        raise Unsupported("no start of algorithm 1 has found a tree that is low enough")
+        raise Unsupported("no start of algorithm 1 found a tree within the height")
     return PosedPool(problem, trees, most, complete=False)
 
 
-def tree_count(instance: Instance, options: PatternOptions) -> TreeCount:
-    """K, and what bounds the rate of each tree (``Formulation.index``)."""
-    problem = posed(instance, options.height, options.min_rate)
+def tree_count(instance: Instance, options: MtreeOptions) -> TreeCount:
+    """Return K and an upper bound on each tree's rate (``Formulation.index``)."""
+    assert options.trees is not None  # noqa: S101 (the formulation has a number by default)
+    problem = pose_trees(instance, options.height, options.min_rate)
     return TreeCount(problem, options.trees, _widest(problem))
 
 
 def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
-    """Prices as they are given, by default 1 (``Formulation.index``).
+    """Return the given prices, by default 1 (``Formulation.index``).
 
     Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.
 
     Raises
     ------
     InputError
-        If there is not one for every pair of sites that is joined.
+        If there is not one price for every pair of joined sites.
     """
-    problem = posed(instance, options.height, any_radius=True)
+    problem = pose_trees(instance, options.height, any_radius=True)
     prices = options.prices or [1.0] * len(problem.wan)
     if len(prices) != len(problem.wan):
         text = f"{len(prices)} prices for {len(problem.wan)} links between sites; expected one for each"
@@ -199,15 +187,15 @@ def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
 
 
 def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
-    """Names of sites and of links between them (``Formulation.labels``)."""
+    """Name sites and the links between them (``Formulation.labels``)."""
     wan, topology = index.problem.wan, index.problem.instance.topology
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     return network_labels(topology, v=range(wan.nodes), e=ends)
 
 
-def old_and_all(instance: Instance, options: RepairModelOptions) -> OldAndNew:
-    """Old trees that are left, and all others if new ones are allowed (``Formulation.index``)."""
-    problem, old = _old(instance, options, options.min_rate)
+def old_and_all(instance: Instance, options: RepairOptions) -> OldAndNew:
+    """Return surviving old trees, and all others if new ones are allowed (``Formulation.index``)."""
+    problem, old = _old(instance, options)
     known = {tuple(tree) for tree in old.tolist()}
     every = all_trees(problem) if options.new_trees else old[:0]
     fresh = every[[tuple(tree) not in known for tree in every.tolist()]]
@@ -216,36 +204,32 @@ def old_and_all(instance: Instance, options: RepairModelOptions) -> OldAndNew:
     return OldAndNew(problem, old, fresh, options.new_trees, options.trees)
 
 
-def old_and_patterns(instance: Instance, options: RepairPatternOptions) -> OldAndNew:
-    """Old trees that are left, and a number of new ones (``Formulation.index``)."""
-    problem, old = _old(instance, options, None)
+def old_and_patterns(instance: Instance, options: RepairOptions) -> OldAndNew:
+    """Return surviving old trees, and the number of new ones (``Formulation.index``)."""
+    problem, old = _old(instance, options)
     return OldAndNew(problem, old, old[:0], options.new_trees, options.trees, _widest(problem))
 
 
-def _old(
-    instance: Instance, options: RepairModelOptions | RepairPatternOptions, min_rate: Any
-) -> tuple[TreeProblem, Ints]:
-    """The problem, and the old trees that can be used."""
+def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]:
+    """Return the problem and the usable old trees."""
     if not options.previous:
-        raise InputError(
-            "missing; expected the trees of an older plan, as 'cwb repair' gives them", source="-O previous"
-        )
+        raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
     # Old trees are as high as they are.
-    problem = posed(instance, options.height if options.new_trees else None, min_rate)
+    kept = pairs_of(instance.topology, options.previous)
+    problem = pose_trees(instance, options.height if options.new_trees else None, options.min_rate, kept=kept)
     old = survivors(problem.wan, options.previous).trees
     return problem, old[bottlenecks(problem.wan, old) >= problem.least]
 
 
 def _widest(problem: TreeProblem) -> int:
-    """Rate of the widest tree, in units."""
     found = widest_tree(problem.wan, problem.limit)
     if found is None:
-        raise Unsupported("no tree is low enough")
+        raise Unsupported("no tree is within the height")
     return found[0]
 
 
 def is_bound(index: PosedPool | TreeCount | LinkPrices | OldAndNew) -> bool:
-    """Whether what bounds the trees of a model bounds all trees that were asked (``Formulation.bounds``).
+    """Check whether the model's bound holds for all allowed trees (``Formulation.bounds``).
 
     Where links are faster in one direction the trees of the models do not see all of the network.
     """

@@ -1,29 +1,29 @@
-"""The methods ``mtree`` and ``mtree-repair``, and their options; heavy parts are imported when a method runs."""
+"""Methods ``mtree`` and ``mtree-repair`` with their options; heavy parts are imported when a method runs."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
 from ...algorithms.trees.network import supports
-from ...core.described import Metric
-from ...core.errors import InputError, shown
-from ...core.fields import Duration, Rate, Strict
+from ...core.errors import InputError, show_value
+from ...core.fields import Duration, Rate, Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.pipelining import MOST_CHUNKS, LatencyModel
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...core.units import UnitKind, parse
-from .repair_input import PreviousTree, changed
+from .repair_input import PreviousTree, change_network
 
 
 def _height(value: object) -> object:
-    """Read a number of hops, or a latency, which has a unit."""
+    """Parse a number of hops, or a latency with a unit."""
     text = str(value).strip()
     if re.fullmatch("[0-9]{1,9}", text):
         if int(text) == 0:
@@ -33,18 +33,18 @@ def _height(value: object) -> object:
         return parse(value, UnitKind.TIME, allow_zero=False)
     except InputError:
         raise ValueError(
-            f"{shown(value)} is wrong; expected a number of hops such as 4, or a latency such as 400 ms"
+            f"{show_value(value)} is wrong; expected a number of hops such as 4, or a latency such as 400 ms"
         ) from None
 
 
 def _chunks(value: object) -> object:
-    """Read a number of chunks; None stands for the best."""
+    """Parse a number of chunks; None is the best number."""
     text = str(value).strip()
     if value is None or text == "auto":
         return None
     if re.fullmatch("[0-9]{1,9}", text) and 1 <= int(text) <= MOST_CHUNKS:
         return int(text)
-    raise ValueError(f"{shown(value)} is wrong; expected auto, or a number of chunks from 1 to {MOST_CHUNKS:,}")
+    raise ValueError(f"{show_value(value)} is wrong; expected auto, or a number of chunks from 1 to {MOST_CHUNKS:,}")
 
 
 #: A number of hops, or seconds of latency.
@@ -64,7 +64,7 @@ ChunkCount = Annotated[int | None, BeforeValidator(_chunks, json_schema_input_ty
 
 
 class ChunkOptions(Strict):
-    """How the data of trees is split and cut, whatever the trees are."""
+    """Split of the data among trees, and chunks of each."""
 
     latency_model: LatencyModel = Field(
         LatencyModel.OCCUPANCY,
@@ -114,8 +114,8 @@ class MtreeOptions(ChunkOptions):
     )
 
 
-def restricted_to(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
-    """Return which forests the best one is sought among; empty where among all (``Method.restricted_to``)."""
+def restriction_text(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
+    """Describe the allowed forests; empty if all are (``Method.restricted_to``)."""
     parts: list[str] = []
     if trees is not None:
         parts.append(f"at most {trees} {'tree' if trees == 1 else 'trees'}")
@@ -130,8 +130,7 @@ def restricted_to(trees: int | None, height: int | Fraction | str | None, min_ra
     return ", ".join(parts)
 
 
-def _listed(value: object) -> object:
-    """Take a text as a list with commas."""
+def _split_commas(value: object) -> object:
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -141,7 +140,7 @@ class RepairOptions(ChunkOptions):
     previous: tuple[PreviousTree, ...] = Field(
         (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
     )
-    changes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    changes: Annotated[tuple[str, ...], BeforeValidator(_split_commas)] = Field(
         (),
         description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list, or with commas.",
     )
@@ -159,15 +158,15 @@ class RepairOptions(ChunkOptions):
     resolve: bool = Field(True, description="Whether mtree also plans from scratch, for comparison and for its trees.")
 
 
-def pose(instance: Instance, options: RepairOptions | RepairPatternOptions) -> Instance:
-    """The network as it is now to the method and to the verifier."""
-    return changed(instance, options.changes) if isinstance(instance.network, Topology) else instance
+def pose(instance: Instance, options: RepairOptions) -> Instance:
+    """Return the instance with the network as it is now, for the method and the verifier."""
+    return change_network(instance, options.changes) if isinstance(instance.network, Topology) else instance
 
 
-def restriction(options: RepairOptions | RepairPatternOptions) -> str:
-    """Return which trees the best ones are sought among (``Method.restricted_to``)."""
+def restriction(options: RepairOptions) -> str:
+    """Describe the allowed trees (``Method.restricted_to``)."""
     trees = f"the older plan's trees and at most {options.new_trees} new"
-    limits = restricted_to(options.trees, options.height, getattr(options, "min_rate", None))
+    limits = restriction_text(options.trees, options.height, options.min_rate)
     return f"{trees}, {limits}" if limits else trees
 
 
@@ -232,9 +231,9 @@ MTREE = Method(
     answer_type=TreePacking,
     options=MtreeOptions,
     solve=f"{__package__}.solve:run",
-    proved=f"{__package__}.solve:proved",
+    proved=f"{__package__}.solve:prove_bound",
     supports=supports,
-    restricted_to=lambda options: restricted_to(options.trees, options.height, options.min_rate),
+    restricted_to=lambda options: restriction_text(options.trees, options.height, options.min_rate),
     metrics=MTREE_METRICS,
 )
 
@@ -253,27 +252,6 @@ REPAIR = Method(
 )
 
 
-class TreeLimits(Strict):
-    """What the trees of declared models may be."""
-
-    height: Height | None = Field(
-        None, description="H, the most links from a root to a leaf, or their latency if it has a unit."
-    )
-    min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
-
-
-class SelectionOptions(TreeLimits):
-    """Options of ``mtree/selection``, which chooses among all spanning trees."""
-
-    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default any number.")
-
-
-class PatternOptions(TreeLimits):
-    """Options of ``mtree/patterns``, which has a variable for each link and set of trees."""
-
-    trees: int = Field(3, ge=1, le=8, description="K, the most trees.")
-
-
 class PricingOptions(Strict):
     """Options of ``mtree/pricing``."""
 
@@ -285,8 +263,8 @@ class PricingOptions(Strict):
     )
 
 
-class PoolOptions(Strict):
-    """Options of ``mtree/rates``."""
+class MasterOptions(Strict):
+    """Options of ``mtree/restricted-master``."""
 
     height: Height | None = Field(
         None, description="H, the most links from a root to a leaf, or their latency if it has a unit."
@@ -295,38 +273,18 @@ class PoolOptions(Strict):
         "every", description="Trees of the pool: every spanning tree, or what random starts of algorithm 1 grow."
     )
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for pool=starts.")
-
-
-class MasterOptions(PoolOptions):
-    """Options of ``mtree/restricted-master``."""
-
     trees: int | None = Field(
         None, ge=1, le=10_000, description="K, the most trees, as its relaxation; by default any number."
     )
 
 
-class RepairPatternOptions(Strict):
-    """Options of ``mtree/repair-patterns``."""
+_AnyHeight: TypeAlias = Height | None
 
-    previous: tuple[PreviousTree, ...] = Field(
-        (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
-    )
-    changes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        (), description="What has happened to links since, as mtree-repair takes it."
-    )
-    new_trees: int = Field(1, ge=1, le=8, description="m, the most trees that are not of the older plan.")
-    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
-    height: Height | None = Field(
-        None, description="H of new trees, in hops, or a latency if it has a unit; by default any."
-    )
-
-
-class RepairModelOptions(RepairPatternOptions):
-    """Options of ``mtree/repair``."""
-
-    new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
-    min_rate: Rate | None = Field(None, description="Smallest rate of a tree; by default any.")
-
+#: Height of the trees of a model, which is given or any.
+_HEIGHT = (
+    _AnyHeight,
+    Field(None, description="H, the most links from a root to a leaf, or their latency if it has a unit."),
+)
 
 #: What the declared models have in common.
 _DECLARED: dict[str, Any] = {
@@ -334,7 +292,7 @@ _DECLARED: dict[str, Any] = {
     "value": f"{__package__}.extract:seconds",
     "bounds": f"{__package__}.index_sets:is_bound",
     "supports": supports,
-    "restricted_to": lambda options: restricted_to(
+    "restricted_to": lambda options: restriction_text(
         getattr(options, "trees", None), options.height, getattr(options, "min_rate", None)
     ),
 }
@@ -351,7 +309,7 @@ SELECTION = Formulation(
     build=f"{__package__}.formulations.selection:build_of_pool",
     extract=f"{__package__}.answer:chosen_trees",
     needs=("integers",),
-    options=SelectionOptions,
+    options=select_options(MtreeOptions, "trees", "min_rate", height=_HEIGHT),
     agrees_with="mtree",
     rel_gap=1e-9,
     **_DECLARED,
@@ -365,7 +323,9 @@ PATTERNS = Formulation(
     build=f"{__package__}.formulations.patterns:build_of",
     extract=f"{__package__}.answer:trees_of_patterns",
     needs=("integers",),
-    options=PatternOptions,
+    options=select_options(
+        MtreeOptions, "min_rate", height=_HEIGHT, trees=(int, Field(3, ge=1, le=8, description="K, the most trees."))
+    ),
     agrees_with="mtree",
     rel_gap=1e-9,
     **_DECLARED,
@@ -378,7 +338,7 @@ RATES = Formulation(
     index=f"{__package__}.index_sets:stated_pool",
     build=f"{__package__}.formulations.selection:build_rates_of_pool",
     extract=f"{__package__}.answer:rated_trees",
-    options=PoolOptions,
+    options=select_options(MasterOptions, "height", "pool", "starts"),
     agrees_with="mtree",
     **_DECLARED,
 )
@@ -417,7 +377,7 @@ REPAIR_SELECTION = Formulation(
     build=f"{__package__}.formulations.selection:build_repair_of",
     extract=f"{__package__}.answer:chosen_trees",
     needs=("integers",),
-    options=RepairModelOptions,
+    options=select_options(RepairOptions, "previous", "changes", "new_trees", "trees", "height", "min_rate"),
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,
@@ -432,7 +392,14 @@ REPAIR_PATTERNS = Formulation(
     build=f"{__package__}.formulations.patterns:build_repair_of",
     extract=f"{__package__}.answer:trees_of_patterns",
     needs=("integers",),
-    options=RepairPatternOptions,
+    options=select_options(
+        RepairOptions,
+        "previous",
+        "changes",
+        "trees",
+        "height",
+        new_trees=(int, Field(1, ge=1, le=8, description="m, the most trees that are not of the older plan.")),
+    ),
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,

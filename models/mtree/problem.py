@@ -1,7 +1,8 @@
-"""The problem: a network, the limits on its trees, and what bounds any trees and any schedule on it."""
+"""Problem of MTree: a network, limits on its trees, and bounds on any trees and any schedule."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -11,19 +12,15 @@ from ...algorithms.trees.network import HeightLimit, Wan, pose
 from ...algorithms.trees.one_tree import lowest_tree
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 
 
 @dataclass(frozen=True, eq=False)
 class WanProblem:
-    """An all-reduce over a wide-area network.
+    """All-reduce over a wide-area network.
 
     Parameters
     ----------
-    instance : Instance
-        The problem.
-    wan : Wan
-        Its network.
     highest : Ceiling
         The bound for any schedule.
     """
@@ -34,22 +31,22 @@ class WanProblem:
 
     @property
     def size_bytes(self) -> Fraction:
-        """Size of the all-reduce."""
+        """Size of the all-reduce in bytes."""
         return self.instance.demand.size_bytes if self.instance.demand is not None else Fraction(0)
 
     def seconds(self, rate: Fraction) -> Fraction:
-        """Time of the all-reduce at a rate in units."""
+        """Return the time of the all-reduce at a rate in units."""
         return self.size_bytes / (rate * self.wan.unit_Bps)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeProblem(WanProblem):
-    """The same along trees that are limited in height and rate.
+    """All-reduce over a wide-area network along trees of limited height and rate.
 
     Parameters
     ----------
     limit : HeightLimit
-        The height; every tree of shortest hops has it where none is asked.
+        Largest height of a tree; without a limit every tree of fewest hops has it.
     floor : Fraction
         Smallest rate of a tree, in units; 0 is any.
     strongest : Strength
@@ -62,19 +59,19 @@ class TreeProblem(WanProblem):
 
     @property
     def any_height(self) -> bool:
-        """Whether every spanning tree is low enough."""
+        """True if every spanning tree is low enough."""
         return self.limit.most >= self.limit.length.sum() or (
             self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
         )
 
     @property
     def least(self) -> int:
-        """Smallest capacity of a link that a tree may have, in units: capacities are whole, so it may be rounded up."""
+        """Smallest capacity of a tree's link in units, rounded up since capacities are integers."""
         return ceil(self.floor)
 
 
 def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
-    """Read an instance, and bound what any schedule on its network can do.
+    """Read an instance, and compute the bound for any schedule on its network.
 
     Raises
     ------
@@ -95,10 +92,12 @@ def tree_problem(
     budget: Budget,
     *,
     any_radius: bool = False,
+    kept: Collection[tuple[int, int]] = (),
 ) -> TreeProblem | Outcome:
-    """Read an instance and the limits; an outcome says why no tree respects them.
+    """Read an instance and limits; the outcome says why no tree respects them.
 
-    With ``any_radius`` a height is taken at which there is no tree.
+    With ``any_radius`` the height may be one at which there is no tree; ``kept`` is that of
+    :func:`~cwb.algorithms.trees.network.pose`.
 
     Raises
     ------
@@ -107,7 +106,7 @@ def tree_problem(
     Unsupported
         If the instance does not fit.
     """
-    wan = pose(instance)
+    wan = pose(instance, kept)
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
     floor = Fraction(min_rate or 0) / wan.unit_Bps
     usable = wan.capacity >= ceil(floor)

@@ -1,8 +1,8 @@
-"""``mtree-repair``: what old trees still carry, and the best plan that keeps most of them.
+"""``mtree-repair``: the rate of surviving trees, and the best plan that keeps most of them.
 
-The old trees that are left get the best rates (a linear program). New ones are chosen by a MILP over the old trees
-and a pool: many starts of algorithm 1, the trees of a plan made again, and those that column generation with at most m
-new trees asks for, whose prices prove a bound; then trees grafted where their links are gone or full.
+Surviving trees get the best rates (a linear program). New ones are chosen by a MILP over the old trees and a pool:
+many starts of algorithm 1, the trees of a plan made anew, and those that column generation with at most m new trees
+adds, whose prices prove a bound; then trees grafted where their links are gone or full.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.trees.gbst import every_tree, many_starts
+from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.network import HeightLimit, Wan
 from ...algorithms.trees.one_tree import spanning_tree, widest_tree
-from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, filled, heights_of, low_enough
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, fill_bottleneck, heights_of, low_enough
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.trees import TreePacking
@@ -34,7 +34,7 @@ from .extract import best_rates, bound_of, chosen_rates, pattern_trees
 from .formulations import patterns, selection
 from .method import MtreeOptions, RepairOptions
 from .problem import TreeProblem, tree_problem
-from .repair_input import SurvivingTrees, described, survivors
+from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
 
 #: New trees that the MILP is given.
 _NEW = 80
@@ -52,14 +52,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptio
     Raises
     ------
     InputError
-        If the network is not connected, or an old tree is none.
+        If the network is not connected, or an old tree is no spanning tree.
     """
     if not options.previous:
-        raise InputError(
-            "missing; expected the trees of an older plan, as 'cwb repair' gives them", source="-O previous"
-        )
+        raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
     height = options.height if options.new_trees else None  # old trees are as high as they are
-    problem = tree_problem(instance, height, options.min_rate, budget)
+    kept = pairs_of(instance.topology, options.previous)
+    problem = tree_problem(instance, height, options.min_rate, budget, kept=kept)
     if isinstance(problem, Outcome):
         return problem
     return _Repair(problem, survivors(problem.wan, options.previous), solver, budget, options).run()
@@ -67,7 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptio
 
 @dataclass(eq=False)
 class _Repair:
-    """The state of a run."""
+    """State of a run."""
 
     problem: TreeProblem
     left: SurvivingTrees
@@ -86,34 +85,34 @@ class _Repair:
         self.prover = EXACT_ARITHMETIC
 
     def run(self) -> Outcome:
-        """Measure the old plan, plan again, then repair."""
+        """Measure the old plan, plan anew, then repair."""
         best = self.old_plan()
-        made_anew = self.resolved()
+        made_anew = self.resolve_trees()
         if self.options.new_trees:
             self.pool(made_anew)
         with self.budget.clock.phase("bound"):
             self.bound()
-        best = self.grafted(self.choose(best, self.fresh()))
+        best = self.graft_trees(self.choose(best, self.fresh()))
         if self.exact_fits(best):
-            best = self.exactly(best)
+            best = self.solve_patterns(best)
         if best is None or not best.rates:
             message = (
                 f"none of the {len(self.options.previous)} old trees can be used, and no new one is allowed or found"
             )
             status = Status.LIMIT if self.options.new_trees else Status.INFEASIBLE
             return Outcome(status, message=message, metrics=self.metrics, reports=tuple(self.reports))
-        return self.outcome(filled(self.wan, best))
+        return self.outcome(fill_bottleneck(self.wan, best))
 
     def old_plan(self) -> RatedTrees | None:
-        """Measure the trees that are left; give them with the best rates, if the repaired plan may have all of them."""
-        best, reports, metrics = measured(self.wan, self.left, self.solver, self.budget)
+        """Measure the surviving trees; return them with the best rates if all may be kept."""
+        best, reports, metrics = measure_survivors(self.wan, self.left, self.solver, self.budget)
         self.reports += reports
         self.metrics |= {"old_trees": len(self.options.previous), **metrics}
         many = best is not None and self.options.trees is not None and len(best.rates) > self.options.trees
         return None if self.floor or many else best
 
-    def resolved(self) -> Ints:
-        """Plan again, without regard to the old trees; give the new plan's trees."""
+    def resolve_trees(self) -> Ints:
+        """Plan anew without regard to the old trees; return the trees."""
         wan = self.wan
         if not self.options.resolve:
             return np.empty((0, wan.nodes - 1), dtype=np.int64)
@@ -130,10 +129,10 @@ class _Repair:
             self.tighten(Fraction(bound) / wan.unit_Bps * Fraction(1 + 1e-12), done.certificate)
         if not isinstance(done.answer, TreePacking):
             return np.empty((0, wan.nodes - 1), dtype=np.int64)
-        return survivors(wan, described(wan, done.answer)).trees
+        return survivors(wan, describe_trees(wan, done.answer)).trees
 
     def pool(self, made_anew: Ints) -> None:
-        """Collect new trees: all of them, where they can be listed, for the bound; a few for the MILP."""
+        """Collect new trees: for the bound all that can be listed, for the MILP a few."""
         wan, limit = self.wan, self.problem.limit
         with self.budget.clock.phase("pool"):
             every = every_tree(wan)
@@ -142,13 +141,13 @@ class _Repair:
                 self.every = every[bottlenecks(wan, every) >= self.least]
             widest = widest_tree(wan, limit)
             most = self.options.new_trees
-            grown = many_starts(wan, limit, self.options.starts, self.least, most, self.budget).choices
+            grown = run_many_starts(wan, limit, self.options.starts, self.least, most, self.budget).choices
             first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
         rows = distinct(np.concatenate(first))
         self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
 
     def bound(self) -> None:
-        """Bound what old and at most m new trees carry together."""
+        """Bound the rate of old and at most m new trees together."""
         limit = None if self.problem.any_height else self.problem.limit
         repair_column_generation(
             self.wan,
@@ -164,7 +163,7 @@ class _Repair:
         self.reports += self.relaxed.reports
 
     def choose(self, best: RatedTrees | None, fresh: Ints) -> RatedTrees | None:
-        """Solve the MILP over old and new trees; if these are all that are allowed, the solver proves a bound too."""
+        """Solve the MILP over old and new trees; if these are all allowed trees, it proves a bound."""
         trees = np.concatenate([self.old, fresh])
         if not len(trees) or self.budget.exhausted:
             return best
@@ -176,7 +175,7 @@ class _Repair:
         search = SolverOptions(rel_gap=1e-7, node_limit=options.nodes, use_start=best is not None)
         result = self.solver.solve(model, self.budget, search)
         self.reports.append(result)
-        complete = self.every is not None and len(fresh) == len(self.fresh_of(self.every))
+        complete = self.every is not None and len(fresh) == len(self.drop_old_trees(self.every))
         if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
             self.proved(result)
         if not result.has_solution:
@@ -184,41 +183,41 @@ class _Repair:
         found = chosen_rates(model, self.wan, trees, self.floor)
         return found if best is None or found.total > best.total else best
 
-    def grafted(self, best: RatedTrees | None) -> RatedTrees | None:
-        """Graft the trees of the best plan and of the old one, and choose again, until nothing is won."""
+    def graft_trees(self, best: RatedTrees | None) -> RatedTrees | None:
+        """Graft the trees of the best plan and of the old one, and choose again, while this improves."""
         for _ in range(_ROUNDS if self.options.new_trees else 0):
             if self.budget.exhausted or (best is not None and best.total >= self.relaxed.bound):
                 break
             stumps = [*self.left.stumps, *self.left.trees]
             rows = grafts(self.wan, self.problem.limit, self.least, best, stumps)
             mine = np.sort(best.trees, axis=1) if best is not None else rows[:0]
-            found = self.choose(best, self.fresh_of(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
+            found = self.choose(best, self.drop_old_trees(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
             if found is None or (best is not None and found.total <= best.total):
                 break
             best = found
         return best
 
     def proved(self, result: SolverResult) -> None:
-        """Take the solver's bound if it is better."""
+        """Keep the solver's bound if it is better."""
         if (bound := bound_of(result, self.wan)) is not None:
             self.tighten(bound, SolverBound(result.solver, result.version))
 
     def tighten(self, bound: Fraction, certificate: Certificate | None) -> None:
-        """Keep a bound that is better, and who proves it."""
+        """Keep a better bound and its certificate."""
         if bound < self.relaxed.bound:
             self.relaxed.bound, self.prover = bound, EXACT_ARITHMETIC
             if isinstance(certificate, SolverBound):
                 self.prover = certificate.solver, certificate.version
 
     def exact_fits(self, best: RatedTrees | None) -> bool:
-        """Whether something is left to prove, and the exact model is small and fits what is asked."""
+        """Check whether a gap is left that a small enough exact model could close."""
         options, wan = self.options, self.wan
-        small = self.every is not None and len(wan) * 2**options.new_trees <= PATTERNS
+        small = self.every is not None and len(wan.room) * 2**options.new_trees <= PATTERNS
         is_open = best is None or best.total < self.relaxed.bound * (1 - Fraction(GAP))
         return is_open and small and options.exact and options.new_trees > 0 and not self.floor
 
-    def exactly(self, best: RatedTrees | None) -> RatedTrees | None:
-        """Solve the model of link patterns, and choose again with the trees that it has found."""
+    def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
+        """Solve the model of link patterns, and choose again with its trees."""
         limit = None if self.problem.any_height else self.problem.limit
         found = widest_tree(self.wan, self.problem.limit)
         if found is None or self.budget.exhausted:
@@ -232,25 +231,25 @@ class _Repair:
         trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
         self.reports.append(result)
         self.proved(result)
-        return best if trees is None or not len(trees) else self.choose(best, self.fresh_of(distinct(trees)))
+        return best if trees is None or not len(trees) else self.choose(best, self.drop_old_trees(distinct(trees)))
 
     def fresh(self) -> Ints:
-        """The new trees of the MILP: all of them if they are few."""
+        """Return the new trees for the MILP: all of them if they are few."""
         if not self.options.new_trees:
             return self.old[:0]
         if self.every is not None and len(self.every) <= 2 * _NEW:
-            return self.fresh_of(self.every)
+            return self.drop_old_trees(self.every)
         rows = np.array(self.relaxed.trees, dtype=np.int64).reshape(-1, self.wan.nodes - 1)
         # The last ones to be asked for are the best at the final prices.
-        return self.fresh_of(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
+        return self.drop_old_trees(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
 
-    def fresh_of(self, trees: Ints) -> Ints:
-        """Leave out the old ones."""
+    def drop_old_trees(self, trees: Ints) -> Ints:
+        """Return the trees without the old ones."""
         known = {tuple(tree) for tree in self.old.tolist()}
         return trees[[tuple(tree) not in known for tree in trees.tolist()]]
 
     def outcome(self, best: RatedTrees) -> Outcome:
-        """The outcome; old trees keep their roots."""
+        """Build the outcome; old trees keep their roots."""
         root_of = {tuple(tree): root for tree, root in zip(self.left.trees.tolist(), self.left.roots, strict=True)}
         kept = [tuple(tree) in root_of for tree in best.trees.tolist()]
         # Old trees first, then new ones, the fastest first.
@@ -270,10 +269,10 @@ class _Repair:
         return outcome(self.problem, found, self.budget, self.options, roots=roots)
 
 
-def measured(
+def measure_survivors(
     wan: Wan, left: SurvivingTrees, solver: Solver, budget: Budget
 ) -> tuple[RatedTrees | None, list[SolverResult], dict[str, float]]:
-    """Measure the trees that are left: with the data split among them as it was, and at the best rates.
+    """Measure the surviving trees with the old split of the data and at the best rates.
 
     Returns
     -------
@@ -283,7 +282,7 @@ def measured(
     """
     if not len(left.trees):
         return None, [], {"surviving_trees": 0, "old_shares_rate_Bps": 0.0, "old_plan_rate_Bps": 0.0}
-    shares = filled(wan, RatedTrees(left.trees, tuple(Fraction(units) for units in left.units)))
+    shares = fill_bottleneck(wan, RatedTrees(left.trees, tuple(Fraction(units) for units in left.units)))
     best, report = best_rates(wan, left.trees, solver, budget)
     metrics = {
         "surviving_trees": len(left.trees),
@@ -301,47 +300,42 @@ _KEPT = (0.05, 0.2, 0.4)
 
 
 def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints]) -> Ints:
-    """Graft every tree of a plan, and what is left of others.
+    """Graft every tree of a plan, and the remains of others.
 
     A tree keeps those of its links that have room beside the other trees of the plan; the other links follow by
     falling room (Kruskal).
 
     Parameters
     ----------
-    wan : Wan
-        The network.
-    limit : HeightLimit
-        Height of new trees.
     floor : int
-        Smallest capacity of their links.
-    plan : RatedTrees or None
-        Trees with rates.
+        Smallest capacity of a new tree's links.
     stumps : sequence of array of int
-        Links of further trees, not all of which still are.
+        Surviving links of further trees, some of whose links are gone.
 
     Returns
     -------
     array of int, shape (trees, sites - 1)
         Different trees, sorted.
     """
-    found = [tree for share in _SHARES for tree in _grafted(wan, floor, plan, stumps, share)]
+    found = [tree for share in _SHARES for tree in _graft_at_share(wan, floor, plan, stumps, share)]
     rows = np.array(found, dtype=np.int64).reshape(-1, wan.nodes - 1)
     rows = low_enough(wan, limit, distinct(rows)) if len(rows) else rows
     return rows[bottlenecks(wan, rows) >= max(floor, 1)]
 
 
-def _grafted(
+def _graft_at_share(
     wan: Wan, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints], share: float
 ) -> Iterator[list[int]]:
-    """Graft with the trees of the plan at a share of their rates."""
+    """Yield grafts with the plan's trees at a share of their rates."""
     usable = np.flatnonzero(wan.capacity >= floor)
     trees = [] if plan is None else list(zip(plan.trees, plan.rates, strict=True))
-    room = wan.capacity.astype(np.float64)
+    left = wan.room.astype(np.float64)
     for tree, rate in trees:
-        room[tree] -= share * float(rate)
+        left[wan.carriers(tree)] -= share * float(rate)
     for tree, rate in [*trees, *((stump, Fraction(0)) for stump in stumps)]:
-        free = room.copy()
-        free[tree] += share * float(rate)
+        room = left.copy()
+        room[wan.carriers(tree)] += share * float(rate)
+        free = np.minimum(room[wan.first], room[wan.second])
         for kept in _KEPT:
             grown = spanning_tree(wan, _order(tree, usable, free, kept * float(free.max())))
             if grown is not None:
@@ -349,6 +343,6 @@ def _grafted(
 
 
 def _order(tree: Ints, usable: Ints, free: Floats, least: float) -> list[int]:
-    """Links of a tree that have enough room, then all others by falling room."""
+    """Order links: the tree's with enough room, then all others by falling room."""
     first = np.isin(usable, tree) & (free[usable] >= least)
     return [int(e) for e in usable[np.lexsort((-free[usable], ~first))]]

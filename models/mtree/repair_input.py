@@ -1,4 +1,4 @@
-"""What a repair is asked: changes of a network's links, and the trees of an older plan on the network as it is now."""
+"""Input of a repair: changes of links, and the old plan's trees on the present network."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.trees.network import Wan
-from ...core.errors import InputError, Unsupported, shown
+from ...core.errors import InputError, Unsupported, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.schedule import Ints
-from ...core.topology import Link, Topology
+from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...core.units import UnitKind, parse
 
@@ -25,16 +25,14 @@ _EXPECTED = "expected two sites and what their links have now, such as a-b=0 (fa
 
 @dataclass(frozen=True)
 class LinkChange:
-    """What happens to all links between two sites, in both directions.
+    """Change of all links between two sites, in both directions.
 
     Parameters
     ----------
-    one, other : str
-        Names of the sites.
     factor : Fraction
         Share of the bandwidth that is kept.
     rate_Bps : Fraction or None
-        The bandwidth instead; a negative one is taken off.
+        The bandwidth instead; a negative one is subtracted.
     """
 
     one: str
@@ -42,30 +40,30 @@ class LinkChange:
     factor: Fraction = Fraction(1)
     rate_Bps: Fraction | None = None
 
-    def of(self, link: Link) -> Fraction:
-        """Bandwidth that a link has now."""
+    def of(self, rate_Bps: Fraction) -> Fraction:
+        """Return the new bandwidth of a link from its old one; 0 if it has failed."""
         if self.rate_Bps is None:
-            return link.bandwidth_Bps * self.factor
-        return self.rate_Bps + (link.bandwidth_Bps if self.rate_Bps < 0 else 0)
+            return rate_Bps * self.factor
+        return max(Fraction(0), self.rate_Bps + (rate_Bps if self.rate_Bps < 0 else 0))
 
 
 def read_change(text: str, topology: Topology) -> LinkChange:
-    """Read a change of a network.
+    """Parse a change of a network.
 
     Raises
     ------
     InputError
-        If it is none, or names sites that no link joins.
+        If it has no such form, or names sites that no link joins.
     """
     pair, equals, value = text.rpartition("=")
     if not equals:
-        raise InputError(f"{shown(text)} is wrong; {_EXPECTED}")
+        raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}")
     joined = {(link.source, link.target) for link in topology.links}
     pair = pair.strip()
     cuts = [(pair[:at].strip(), pair[at + 1 :].strip()) for at, letter in enumerate(pair) if letter == "-"]
     found = [ends for ends in cuts if ends in joined or ends[::-1] in joined]
     if len(found) != 1:
-        raise InputError(f"{shown(pair)} names no two sites with a link; {_EXPECTED}")
+        raise InputError(f"{show_value(pair)} names no two sites with a link; {_EXPECTED}")
     one, other = found[0]
     value = value.strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
@@ -73,23 +71,30 @@ def read_change(text: str, topology: Topology) -> LinkChange:
     try:
         rate = parse(value.removeprefix("-"), UnitKind.RATE)
     except InputError:
-        raise InputError(f"{shown(text)} is wrong; {_EXPECTED}") from None
+        raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}") from None
     return LinkChange(one, other, rate_Bps=-rate if value.startswith("-") else rate)
 
 
-def changed(instance: Instance, changes: Sequence[str]) -> Instance:
-    """The instance with its network as it is after some changes, one after the other; links without bandwidth are gone.
+def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
+    """Return the instance after some changes in sequence, without links that have lost all bandwidth.
 
     Raises
     ------
     InputError
-        If a change is none.
+        If a change is malformed.
     Unsupported
         If the instance has no explicit network.
     """
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")
+    bandwidth = _changed_rates(topology, changes)
+    kept = [replace(link, bandwidth_Bps=rate) for link, rate in zip(topology.links, bandwidth, strict=True) if rate]
+    return instance.with_changes(network=replace(topology, links=tuple(kept)))
+
+
+def _changed_rates(topology: Topology, changes: Sequence[str]) -> list[Fraction]:
+    """Return the bandwidth of every link after some changes; 0 if it has failed."""
     bandwidth = [link.bandwidth_Bps for link in topology.links]
     for index, text in enumerate(changes):
         try:
@@ -98,18 +103,17 @@ def changed(instance: Instance, changes: Sequence[str]) -> Instance:
             raise error.at(source="-O", place=f"changes[{index}]") from None
         for place, link in enumerate(topology.links):
             if {link.source, link.target} == {change.one, change.other}:
-                bandwidth[place] = max(
-                    Fraction(0), change.of(replace(link, bandwidth_Bps=bandwidth[place] or Fraction(1)))
-                )
-    kept = [replace(link, bandwidth_Bps=rate) for link, rate in zip(topology.links, bandwidth, strict=True) if rate]
-    return instance.with_changes(network=replace(topology, links=tuple(kept)))
+                bandwidth[place] = change.of(bandwidth[place])
+    return bandwidth
 
 
 class PreviousTree(Strict):
-    """A tree of an older plan."""
+    """Tree of an older plan."""
 
-    links: tuple[tuple[str, str, int], ...] = Field(
-        description="Sites that each link joins, and which of parallel links it is, from 0."
+    links: tuple[tuple[str, str, int, int] | tuple[str, str, int], ...] = Field(
+        description="Each link: its two sites, the index of its link there among parallel ones that are left, from 0 "
+        "(-1: it has failed), and that of its link back. Older files have one index, of the pair: links there and back "
+        "are paired by falling bandwidth."
     )
     units: int = Field(1, ge=1, description="Data that it carries, in proportion to the others.")
     root: str = Field(description="The site at which contributions are added up.")
@@ -117,18 +121,16 @@ class PreviousTree(Strict):
 
 @dataclass(frozen=True, eq=False)
 class SurvivingTrees:
-    """Old trees all of whose links still are.
+    """Old trees that have kept all links, and the remains of the others.
 
     Parameters
     ----------
     trees : array of int, shape (trees, sites - 1)
-        Links, sorted.
+        Sorted links of every tree.
     units : tuple of int
         Data that each tree carried, in proportion.
-    roots : tuple of int
-        The root of each tree.
     stumps : tuple of array of int
-        What is left of the other trees.
+        Surviving links of the other trees.
     """
 
     trees: Ints
@@ -137,56 +139,84 @@ class SurvivingTrees:
     stumps: tuple[Ints, ...] = ()
 
 
-def by_ends(wan: Wan) -> dict[tuple[int, int], list[int]]:
-    """The links between any two sites, the smaller one first; parallel links in the order of the network."""
-    between: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for e in np.argsort(np.minimum(wan.forth, wan.back), kind="stable").tolist():
-        a, b = int(wan.tail[e]), int(wan.head[e])
-        between[min(a, b), max(a, b)].append(e)
-    return between
+def _between(topology: Topology) -> dict[tuple[str, str], list[int]]:
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, link in enumerate(topology.links):
+        found[link.source, link.target].append(index)
+    return found
 
 
-def described(wan: Wan, packing: TreePacking) -> list[PreviousTree]:
-    """Describe trees by the names of sites, so that they mean the same on a network of fewer links."""
-    place = {e: (ends, k) for ends, links in by_ends(wan).items() for k, e in enumerate(links)}
-    link_of = {int(one): e for e, pair in enumerate(zip(wan.forth, wan.back, strict=True)) for one in pair}
+def _pair(
+    topology: Topology,
+    between: dict[tuple[str, str], list[int]],
+    link: tuple[str, str, int, int] | tuple[str, str, int],
+) -> tuple[int, int] | None:
+    """Return both directed links of an old plan's link; None if one of them is gone."""
+    there, back = between.get((link[0], link[1]), []), between.get((link[1], link[0]), [])
+    if len(link) == 4:
+        fits = 0 <= link[2] < len(there) and 0 <= link[3] < len(back)
+        return (there[link[2]], back[link[3]]) if fits else None
+    by_rate = (sorted(side, key=lambda e: topology.links[e].bandwidth_Bps, reverse=True) for side in (there, back))
+    pairs = sorted(zip(*by_rate, strict=False), key=min)
+    return pairs[link[2]] if 0 <= link[2] < len(pairs) else None
+
+
+def pairs_of(topology: Topology, previous: Sequence[PreviousTree]) -> set[tuple[int, int]]:
+    """Collect the pairs of directed links of older trees; pairs that lost a link are left out."""
+    between = _between(topology)
+    found = {_pair(topology, between, link) for tree in previous for link in tree.links}
+    return {pair for pair in found if pair is not None}
+
+
+def describe_trees(wan: Wan, packing: TreePacking, changes: Sequence[str] = ()) -> list[PreviousTree]:
+    """Describe trees for the network after some changes: by names of sites, and -1 for a link that has failed."""
+    rates = _changed_rates(wan.topology, changes)
+    place = dict.fromkeys(range(len(rates)), -1)
+    for parallel in _between(wan.topology).values():
+        place |= {e: k for k, e in enumerate(e for e in parallel if rates[e])}
     found: list[PreviousTree] = []
     for i, units in enumerate(packing.units.tolist()):
-        edges = slice(int(packing.edge_offset[i]), int(packing.edge_offset[i + 1]))
-        first = packing.path_offset[:-1][edges]
-        if (np.diff(packing.path_offset)[edges] != 1).any() or not set(packing.path_links[first].tolist()) <= set(
-            link_of
-        ):
-            raise InputError("its trees have edges of several links, or of links without one back", place="trees")
-        ends = [place[link_of[link]] for link in packing.path_links[first].tolist()]
-        links = tuple((wan.names[a], wan.names[b], k) for (a, b), k in ends)
+        into, out = (_links(one, i) for one in (packing.passes[0], packing))
+        if packing.reduction is None or into is None or out is None or into.keys() != out.keys():
+            raise InputError("its trees have edges of several links, or not the same ones both ways", place="trees")
+        links = tuple((wan.names[a], wan.names[b], place[there], place[into[a, b]]) for (a, b), there in out.items())
         found.append(PreviousTree(links=links, units=units, root=wan.names[int(packing.root[i])]))
     return found
 
 
+def _links(packing: TreePacking, tree: int) -> dict[tuple[int, int], int] | None:
+    """Map each edge of a tree, (parent, child), to its link; None if an edge has several."""
+    edges = slice(int(packing.edge_offset[tree]), int(packing.edge_offset[tree + 1]))
+    if (np.diff(packing.path_offset)[edges] != 1).any():
+        return None
+    ends = zip(packing.parent[edges].tolist(), packing.child[edges].tolist(), strict=True)
+    return dict(zip(ends, packing.path_links[packing.path_offset[:-1][edges]].tolist(), strict=True))
+
+
 def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
-    """Find the old trees that are left on a network.
+    """Find the old trees that survive on a network; its links include all pairs of :func:`pairs_of`.
 
     Raises
     ------
     InputError
-        If one of them is no spanning tree of these sites.
+        If an old tree is no spanning tree of these sites.
     """
     site = {name: index for index, name in enumerate(wan.names)}
-    between = by_ends(wan)
+    between = _between(wan.topology)
+    link_of = {frozenset(pair): e for e, pair in enumerate(zip(wan.forth.tolist(), wan.back.tolist(), strict=True))}
     kept: list[tuple[list[int], int, int]] = []
     stumps: list[Ints] = []
     for index, tree in enumerate(previous):
         place = f"previous[{index}]"
-        for name in (tree.root, *(name for one, other, _ in tree.links for name in (one, other))):
+        for name in (tree.root, *(name for link in tree.links for name in link[:2])):
             if name not in site:
                 raise InputError(f"unknown site {name!r}", source="-O", place=place)
-        ends = [(site[one], site[other]) for one, other, _ in tree.links]
+        ends = [(site[link[0]], site[link[1]]) for link in tree.links]
         if len(ends) != wan.nodes - 1 or not _spans(wan.nodes, ends):
             raise InputError("is no spanning tree of the network's sites", source="-O", place=place)
-        links = [(between[min(pair), max(pair)], k) for pair, (*_, k) in zip(ends, tree.links, strict=True)]
-        left = sorted(found[k] for found, k in links if k < len(found))
-        if len(left) == len(links):
+        pairs = [_pair(wan.topology, between, link) for link in tree.links]
+        left = sorted(link_of[frozenset(pair)] for pair in pairs if pair is not None)
+        if len(left) == len(pairs):
             kept.append((left, tree.units, site[tree.root]))
         else:
             stumps.append(np.array(left, dtype=np.int64))
@@ -195,7 +225,6 @@ def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
 
 
 def _spans(nodes: int, ends: Sequence[tuple[int, int]]) -> bool:
-    """Whether links join all sites."""
     group = list(range(nodes))
     for a, b in ends:
         one, other = group[a], group[b]

@@ -1,12 +1,12 @@
-"""``mtree``: the best trees of a limited height and number, with a proved bound beside.
+"""Method ``mtree``: the best trees of limited height and number, with a proved bound.
 
 One tree, and two of any height, are found exactly by combinatorial algorithms. Any number of trees: a pool of many
-starts of algorithm 1, a linear program over it, and column generation until value and dual bound meet; a network with
-few spanning trees has all of them in its pool. K trees: large neighbourhood search, MILP (1) over the pool, a bound
-from the relaxation, and on a small network the exact model of link patterns.
+starts of algorithm 1, a linear program over it, and column generation until value and dual bound meet; a network
+with few spanning trees has all of them in its pool. K trees: large neighbourhood search, MILP (1) over the pool, a
+bound from the relaxation, and on a small network the exact model of link patterns.
 
-``height=auto`` tries heights: higher trees carry more, and more links lie one behind the other. All trees of a plan
-have the same flow time x = V / R, whatever their number, so that the time of a height H is about
+``height=auto`` tries heights: higher trees carry more, but have more links in sequence. All trees of a plan have
+the same flow time x = V / R, whatever their number, so that the time of a height H is about
 ``V / R(H) + 2 sqrt((l - 1) A V / R(H)) + S - A`` with the exact rate R(H) (:mod:`~cwb.core.pipelining`), where l, S
 and A grow with H.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.disjoint import DisjointRates, low_trees_apart
-from ...algorithms.trees.gbst import TreePool, every_tree, many_starts, random_state
+from ...algorithms.trees.gbst import TreePool, every_tree, random_state, run_many_starts
 from ...algorithms.trees.lns import large_neighbourhood_search
 from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
@@ -30,7 +30,7 @@ from ...algorithms.trees.two_trees import best_pair
 from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome
+from ...core.outcome import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .answer import outcome, trees_of
@@ -63,7 +63,7 @@ _MORE_STARTS = 10
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
-    """Solve an instance that :func:`.network.supports` has nothing against (``Method.run``).
+    """Solve an instance that :func:`.network.supports` accepts (``Method.run``).
 
     Raises
     ------
@@ -80,16 +80,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
 
 
 def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions) -> str:
-    """Return which option goes on, where low trees without a common link were sought and may exist."""
+    """Return a message with the option that may find faster low link-disjoint trees; empty if none can exist."""
     if found.apart is None or found.rated is None or problem.any_height:
         return ""
-    if next(found.apart.falling(options.trees or 1, found.rated.total), None) is None:
+    if next(found.apart.choices_by_total(options.trees or 1, found.rated.total), None) is None:
         return ""
     return f"{options.changes:,} changes of labels found no trees of larger rates; more (changes) may"
 
 
-def proved(instance: Instance, options: MtreeOptions) -> Fraction | None:
-    """The bound on any trees, by partitions and cuts; None where the trees are limited (``Method.proved``)."""
+def prove_bound(instance: Instance, options: MtreeOptions) -> Fraction | None:
+    """Return the bound on any trees by partitions and cuts; None for limited trees (``Method.proved``)."""
     if options.trees is not None or options.height is not None or options.min_rate is not None:
         return None
     problem = wan_problem(instance, Budget())
@@ -97,13 +97,13 @@ def proved(instance: Instance, options: MtreeOptions) -> Fraction | None:
 
 
 def search(problem: TreeProblem, solver: Solver, budget: Budget, options: MtreeOptions) -> SearchResult:
-    """Look for the best trees of a height, and for a bound."""
+    """Search for the best trees of a height, and for a bound."""
     return _TreeSearch(problem, solver, budget, options).run()
 
 
 @dataclass(eq=False)
 class _TreeSearch:
-    """The state of a search."""
+    """State of a search."""
 
     problem: TreeProblem
     solver: Solver
@@ -117,7 +117,7 @@ class _TreeSearch:
         self.bound, self.prover = problem.strongest.rate, EXACT_ARITHMETIC
         self.best: RatedTrees | None = None
         # Without prices of links, K trees carry at most K times what the widest does.
-        self.prices = [Prices(np.zeros(len(problem.wan), dtype=np.int64), 1)]
+        self.prices = [Prices(problem.wan, np.zeros(len(problem.wan.room), dtype=np.int64), 1)]
         self.rounds = 0
         self.pool_size = 0
         self.complete = False
@@ -130,22 +130,23 @@ class _TreeSearch:
 
     @property
     def limit(self) -> HeightLimit | None:
-        """The height; None if every tree is low enough."""
+        """Height limit; None if every tree is low enough."""
         return None if self.problem.any_height else self.problem.limit
 
     @property
     def done(self) -> bool:
-        """Whether value and bound meet."""
+        """True if value and bound meet."""
         return self.best is not None and self.best.total >= self.bound * (1 - Fraction(GAP) / 10)
 
     def run(self) -> SearchResult:
-        """Try one after the other what is exact, and stop where value and bound meet."""
+        """Try the exact algorithms in turn, and stop when value and bound meet."""
         widest = self.one_tree()
         if self.most == 1 or self.done:
             return self.result()
-        if self.most == 2 and self.limit is None and self.two_trees(widest):
+        # Both searches assume that no two links share capacity.
+        if self.most == 2 and self.limit is None and not self.wan.has_shared_links and self.two_trees(widest):
             return self.result()
-        if self.most is not None and self.most == self.options.trees:
+        if self.most is not None and self.most == self.options.trees and not self.wan.has_shared_links:
             self.trees_apart(self.most)
         if self.apart is not None and self.apart.most[-1] >= self.bound:
             self.low_trees(self.apart)
@@ -160,11 +161,11 @@ class _TreeSearch:
             relaxation = self.relaxation(trees)
             if self.most is not None:
                 self.choose_few(relaxation, choices)
-                self.exactly(widest)
+                self.solve_patterns(widest)
         return self.result()
 
     def result(self) -> SearchResult:
-        """Put the results together."""
+        """Return trees, bound and reports of the search."""
         metrics = {"pool": self.pool_size}
         return SearchResult(
             self.best,
@@ -179,7 +180,7 @@ class _TreeSearch:
         )
 
     def take(self, rated: RatedTrees | None) -> None:
-        """Keep trees that are better, or fewer."""
+        """Keep trees that are faster, or fewer."""
         if rated is None or (self.most is not None and len(rated.rates) > self.most):
             return
         new, old = rated, self.best
@@ -189,7 +190,7 @@ class _TreeSearch:
             self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.problem, rated)))
 
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
-        """Keep a bound that is better; with K trees, in whole rates where these must be."""
+        """Keep a better bound; with K trees it is rounded to whole rates where these are required."""
         if self.most is not None and self.widest is not None:
             disjoint = None if self.apart is None else self.apart.most
             bound = whole_rate(self.wan, self.most, self.widest, bound, disjoint)
@@ -201,7 +202,7 @@ class _TreeSearch:
         with self.budget.clock.phase("one tree"):
             found = widest_tree(self.wan, self.problem.limit)
         if found is None:
-            raise Unsupported("no tree is low enough")  # has been told already
+            raise Unsupported("no tree is within the height")  # has been told already
         rate, tree = found
         self.widest = rate
         self.take(RatedTrees(tree[None, :], (Fraction(rate),)))
@@ -222,7 +223,7 @@ class _TreeSearch:
         return True
 
     def trees_apart(self, most: int) -> None:
-        """Find the best trees without a common link, of any height, and bound by them what low ones carry."""
+        """Find the best link-disjoint trees of any height; their rates bound those of low ones."""
         apart = DisjointRates.of(self.wan, most, self.least, self.widest or 0)
         if apart is None:
             return
@@ -237,9 +238,9 @@ class _TreeSearch:
         self.report_progress(f"{most} trees without a common link")
 
     def low_trees(self, apart: DisjointRates) -> None:
-        """Find low trees without a common link, of as large rates as possible and larger than those found before.
+        """Find low link-disjoint trees of the largest rates, above those of known trees.
 
-        This is done before trees are listed if such trees can meet the bound, and afterwards if they cannot.
+        This precedes the listing of trees if such trees can meet the bound, and follows it if they cannot.
         """
         if self.limit is None:
             return
@@ -250,10 +251,10 @@ class _TreeSearch:
         self.report_progress("low trees without a common link")
 
     def pool(self, widest: Ints) -> tuple[Ints, TreePool]:
-        """List all trees where there are few; else many starts."""
+        """List all trees if there are few; else grow trees from many starts."""
         starts = self.options.starts * (1 if self.most is None else _MORE_STARTS)
         with self.budget.clock.phase("pool"):
-            choices = many_starts(self.wan, self.problem.limit, starts, self.least, self.most, self.budget)
+            choices = run_many_starts(self.wan, self.problem.limit, starts, self.least, self.most, self.budget)
             every = every_tree(self.wan)
             trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
             trees = distinct(low_enough(self.wan, self.problem.limit, trees))
@@ -264,7 +265,7 @@ class _TreeSearch:
         return trees, choices
 
     def few_trees(self, choices: TreePool, most: int) -> None:
-        """Improve the fastest trees of the best start: an answer before anything is proved."""
+        """Improve the fastest trees of the best start: an answer before any proof."""
         if not choices.choices:
             return
         with self.budget.clock.phase("search"):
@@ -276,10 +277,10 @@ class _TreeSearch:
         self.report_progress(f"{most} trees searched")
 
     def relaxation(self, trees: Ints) -> TreeRelaxation:
-        """Solve the linear program over trees, which bounds them, and whose trees are candidates.
+        """Solve the linear program over trees for a bound and candidate trees.
 
-        Where not all trees are known, few low ones are bounded twice: of any height, which is exact, and low, which
-        may be much less.
+        Unless all trees are known, few low trees are bounded twice: by trees of any height, which is exact, and by low
+        ones, a bound that may be much smaller.
         """
         few = self.most if self.most is not None and self.most <= _SEARCHED else None
         gap = CLOSED
@@ -313,14 +314,14 @@ class _TreeSearch:
     def choose_few(self, relaxation: TreeRelaxation, choices: TreePool) -> None:
         """Choose K trees by MILP (1): of all trees if these are few, which is exact.
 
-        Else the fastest of the linear program; then among the best, the fastest, and those of other starts.
+        Else of the fastest of the linear program; then of the best, the fastest, and those of other starts.
         """
         if self.done:
             return
         if self.complete and len(relaxation.pool) <= _SELECTED:
             report = self.choose(relaxation.pool, self.options.nodes)
             if report is not None:
-                self.trust(report)
+                self.take_solver_bound(report)
             self.report_progress(f"{self.most} of all trees")
             if self.done:
                 return
@@ -332,14 +333,14 @@ class _TreeSearch:
         self.report_progress(f"{self.most} trees of the pool")
 
     def fastest(self, relaxation: TreeRelaxation) -> Ints:
-        """The trees of the linear program that are low enough, by falling rate."""
+        """Return the low enough trees of the linear program, by falling rate."""
         if relaxation.rated is None:
             return np.empty((0, self.wan.nodes - 1), dtype=np.int64)
         order = np.argsort([-float(rate) for rate in relaxation.rated.rates], kind="stable")
         return low_enough(self.wan, self.problem.limit, relaxation.rated.trees[order])
 
     def choose(self, trees: Ints, nodes: int) -> SolverResult | None:
-        """Solve MILP (1) over some trees; give what the solver says of it, if it was asked."""
+        """Solve MILP (1) over some trees; return the solver's report, None without a solve."""
         if self.budget.exhausted or not len(trees):
             return None
         options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
@@ -348,17 +349,17 @@ class _TreeSearch:
         self.take(rated)
         return report
 
-    def trust(self, report: SolverResult) -> None:
-        """Take the word of the solver for a bound on all trees that are allowed."""
+    def take_solver_bound(self, report: SolverResult) -> None:
+        """Take the solver's bound as one on all allowed trees."""
         if (bound := bound_of(report, self.wan)) is not None:
             self.tighten(bound, (report.solver, report.version))
 
-    def exactly(self, widest: Ints) -> None:
-        """Solve small models of link patterns for more and more trees, until a number meets the bound."""
+    def solve_patterns(self, widest: Ints) -> None:
+        """Solve small models of link patterns for increasing numbers of trees, until one meets the bound."""
         most = self.most or 1
         rate = int(self.wan.capacity[widest].min())
         for count in range(min(3, most), most + 1):
-            fits = self.complete and self.options.exact and len(self.wan) * 2**count <= _PATTERNS
+            fits = self.complete and self.options.exact and len(self.wan.room) * 2**count <= _PATTERNS
             if not fits or self.done or self.budget.exhausted:
                 return
             self.budget.progress(f"{count} trees exactly")
@@ -369,19 +370,20 @@ class _TreeSearch:
             if trees is not None:
                 self.choose(distinct(trees), self.options.nodes)
             if count == most:
-                self.trust(report)
+                self.take_solver_bound(report)
             self.report_progress(f"{count} trees")
 
     def report_progress(self, what: str) -> None:
-        """Show where the search is."""
+        """Show the progress of the search."""
         share = float(self.best.total / self.bound) if self.best is not None else 0.0
         self.budget.progress(f"{what}: {share:.2%} of the bound")
 
 
 def run_heights(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
-    """Try heights in hops from the least feasible one until the rate is the strength or two in a row are not faster.
+    """Try heights in hops from the least feasible one.
 
-    The objective stays the flow time, and its bound is that for trees of any height.
+    It stops when the rate is the strength or two heights in a row are not faster. The objective remains the flow
+    time, and its bound is that for trees of any height.
     """
     problem = tree_problem(instance, None, options.min_rate, budget)
     if isinstance(problem, Outcome):

@@ -1,7 +1,6 @@
-"""The linear program ``themis-lp``: shares of the data that take each order, so that the busiest dimension works least.
+"""The linear program ``themis-lp``: shares of data per order that minimize the busiest dimension's time.
 
-All times are in multiples of the time that an even spread over all bandwidths would take, so that a solver sees
-values around 1.
+All times are in multiples of the time of an even spread over all bandwidths, so that a solver sees values around 1.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def build(instance: Instance) -> Any:
 
 
 def build_problem(problem: OrderProblem) -> Any:
-    """Build the model: shares of the orders, the load of every dimension, the largest one of them."""
+    """Build the model: shares of the orders, load of every dimension, largest load."""
     m = pyo.ConcreteModel("themis-lp")
     sets(m, problem)
     variables(m)

@@ -1,4 +1,4 @@
-"""``themis-lp``, and the options and the posing that all multi-rail methods share."""
+"""Method ``themis-lp``, and options and posing common to all multi-rail methods."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Literal
 from pydantic import Field
 
 from ...core.answers import ChunkOrders
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
-from ...core.errors import InputError
+from ...core.collective import Collective
+from ...core.errors import InputError, Refusal
 from ...core.fabric import Fabric, WiredFabric
 from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
-from ...core.network_views import fabric_of, rings_of, wired
+from ...core.network_views import NetworkView, fabric_of, rings_of, to_wired_fabric
+from ...core.option_descriptions import Metric
 from ...core.topology import Topology
 from .problem import demand_of
 
 THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"
 
-COLLECTIVES = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER)
+COLLECTIVES = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER)
 
 #: Dimensions of which all orders can be listed: 7! = 5,040.
 MAX_DIMENSIONS = 7
 
 
 class FabricOptions(Strict):
-    """What the network is made of, and how the data is cut; each replaces what the instance says."""
+    """Fabric and chunks; each option replaces the instance's own value."""
 
     bandwidth: list[Rate] | None = Field(
         None,
@@ -57,45 +57,47 @@ class ThemisOptions(FabricOptions):
     )
 
 
-def supports(instance: Instance) -> str | None:
-    """Only fabrics with a collective among all NPUs."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but fabrics with a collective among all NPUs; return the reason or None."""
     if not isinstance(instance.network, Fabric):
-        return "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
+        return Refusal("network", "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs")
     if instance.demand is None or instance.also:
-        return (
+        text = (
             "it schedules one collective at a time" if instance.also else "the instance has no collective to schedule"
         )
+        return Refusal("collective", text)
     if instance.demand.collective not in COLLECTIVES:
-        defined = ", ".join(kind.value for kind in COLLECTIVES)
-        return f"it does not define {instance.demand.collective.value}, but {defined}"
+        defined = ", ".join(kind.name for kind in COLLECTIVES)
+        return Refusal("collective", f"it does not define {instance.demand.collective.name}, but {defined}")
     if not instance.demand.is_of_all(instance.npus):
-        return "it needs all NPUs in the process group"
+        return Refusal("ranks", "it needs all NPUs in the process group")
     if instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
+        return Refusal("data", "the collective has no data to move")
     return None
 
 
-def supports_meshes(instance: Instance) -> str | None:
-    """Fabrics, and meshes of links, whose dimensions are taken for rings (``Method.supports``)."""
+def supports_meshes(instance: Instance) -> Refusal | None:
+    """Refuse all but fabrics, and meshes of links, whose dimensions are treated as rings (``Method.supports``)."""
     network = instance.network
     if not isinstance(network, Topology) or fabric_of(network) is not None or rings_of(network) is None:
         return supports(instance)
     return supports(instance.with_changes(network=rings_of(network)))
 
 
-def supports_all_orders(instance: Instance) -> str | None:
-    """Only fabrics whose orders can be listed."""
+def supports_all_orders(instance: Instance) -> Refusal | None:
+    """Refuse fabrics with too many orders to list; return the reason or None."""
     if (reason := supports(instance)) is not None:
         return reason
     if (count := len(instance.fabric.dimensions)) > MAX_DIMENSIONS:
-        return f"{count} dimensions have too many orders; expected at most {MAX_DIMENSIONS}"
+        return Refusal("size", f"{count} dimensions have too many orders; expected at most {MAX_DIMENSIONS}")
     return None
 
 
 def pose(instance: Instance, options: FabricOptions) -> Instance:
-    """Fold bandwidths, latencies and the number of chunks into the instance.
+    """Return the instance with the options' bandwidths, latencies and number of chunks.
 
-    A fabric that says no bandwidths, without options that do, has those of :func:`~cwb.core.network_views.wired`.
+    A fabric without bandwidths, and options without them, gets those of
+    :func:`~cwb.core.network_views.to_wired_fabric`.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
         demand = demand_of(instance)
         return instance.with_changes(demand=replace(demand, chunks=options.chunks or demand.chunks))
     fabric = instance.fabric
-    known = wired(fabric)
+    known = to_wired_fabric(fabric)
     given = options.bandwidth is not None and not isinstance(fabric, WiredFabric)
     zero = (Fraction(0),) * len(fabric.dimensions)
     latency = options.latency or (zero if given else known.latency_s)
@@ -136,6 +138,7 @@ THEMIS_LP = Method(
     options=ThemisOptions,
     solve=f"{__package__}.solve:run",
     supports=supports_all_orders,
+    networks=NetworkView.FABRIC,
     pose=pose,
     metrics=ORDERS,
 )
@@ -150,6 +153,7 @@ SHARES = Formulation(
     value=f"{__package__}.problem:seconds",
     options=FabricOptions,
     supports=supports_all_orders,
+    networks=NetworkView.FABRIC,
     pose=pose,
     agrees_with="themis-lp",
 )

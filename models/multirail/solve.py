@@ -1,4 +1,4 @@
-"""``themis-lp``: the best shares of all chunk orders, as a bound for every list of orders, and rounded to chunks."""
+"""Method ``themis-lp``: optimal shares of all chunk orders, a bound on every list of orders, rounded to chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.answers import ChunkOrders
 from ...core.bounds import Certificate, DimensionWeights, SolverBound
 from ...core.budget import Budget
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult
 from .formulation import build_problem
 from .method import ThemisOptions
@@ -20,7 +20,7 @@ from .problem import OrderProblem, demand_of, pose_problem
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
-    """Solve the linear program and deal the chunks out by its shares (``Method.run``)."""
+    """Solve the linear program and assign orders to chunks by its shares (``Method.run``)."""
     problem = pose_problem(instance)
     with budget.clock.phase("build"):
         model = build_problem(problem)
@@ -52,7 +52,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptio
 
 
 def clean_weights(duals: Sequence[float]) -> tuple[Fraction, ...]:
-    """Exact weights from the duals of the loads, whose sign depends on how rows are written: at least 0, with sum 1."""
+    """Convert the loads' duals to exact nonnegative weights of sum 1, whatever the rows' signs."""
     weights = [Fraction(abs(dual)).limit_denominator(10**12) for dual in duals]
     total = sum(weights, Fraction(0))
     return tuple(weight / total for weight in weights) if total else ()
@@ -61,7 +61,7 @@ def clean_weights(duals: Sequence[float]) -> tuple[Fraction, ...]:
 def bound_s(
     problem: OrderProblem, result: SolverResult, weights: tuple[Fraction, ...] | None
 ) -> tuple[float | None, Certificate | None]:
-    """The bound that weights prove, or the solver's."""
+    """Return the bound that weights prove, or the solver's."""
     if weights:
         loads = [
             sum((w * (a + t) for w, a, t in zip(weights, problem.latency_s, transfer, strict=True)), Fraction(0))
@@ -74,7 +74,7 @@ def bound_s(
 
 
 def deal(orders: Sequence[tuple[int, ...]], shares: Sequence[float], chunks: int) -> tuple[tuple[int, ...], ...]:
-    """Return each chunk the order that lags most behind its share, the first of several."""
+    """Assign each chunk the order that lags most behind its share, the first of several."""
     total = sum(shares)
     given = [0] * len(orders)
     dealt: list[tuple[int, ...]] = []

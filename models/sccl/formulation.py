@@ -1,4 +1,4 @@
-"""k-synchronous schedules of SCCL as a Pyomo model."""
+"""Pyomo model of the k-synchronous schedules of SCCL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SynchronousSteps", "build"]
 
 
 def build(problem: SynchronousSteps) -> Any:
-    """Build the model: who has what, sends, rounds, and as few rounds as possible."""
+    """Build the model: chunks at ranks, sends, rounds, and the least number of rounds."""
     m = pyo.ConcreteModel("sccl")
     variables(m, problem)
     start(m, problem)
@@ -45,7 +45,7 @@ def start(m: Any, problem: SynchronousSteps) -> None:
 
 
 def receive(m: Any, problem: SynchronousSteps) -> None:
-    """``v_{c,n,s+1} = v_{c,n,s} + sum_i y_{c,(i,n),s}``: a rank has what it had and receives, nothing twice."""
+    """``v_{c,n,s+1} = v_{c,n,s} + sum_i y_{c,(i,n),s}``: a rank keeps what it had and receives nothing twice."""
     into = {n: [e for e, edge in enumerate(problem.edges) if edge.target == n] for n in problem.nodes}
 
     @m.Constraint(m.C, m.N, m.S)
@@ -54,7 +54,7 @@ def receive(m: Any, problem: SynchronousSteps) -> None:
 
 
 def has_first(m: Any, problem: SynchronousSteps) -> None:
-    """``y_{c,(i,j),s} <= v_{c,i,s}``: only what was there before the step is sent."""
+    """``y_{c,(i,j),s} <= v_{c,i,s}``: a rank sends only chunks that it had before the step."""
 
     @m.Constraint(m.C, m.E, m.S)
     def has_first(m: Any, c: int, e: int, s: int) -> Any:
@@ -62,7 +62,7 @@ def has_first(m: Any, problem: SynchronousSteps) -> None:
 
 
 def bandwidth(m: Any, problem: SynchronousSteps) -> None:
-    """``sum_c y_{c,e,s} <= b_e r_s``: a link carries what fits into the rounds of the step."""
+    """``sum_c y_{c,e,s} <= b_e r_s``: an edge's load fits into the rounds of the step."""
 
     @m.Constraint(m.E, m.S)
     def bandwidth(m: Any, e: int, s: int) -> Any:

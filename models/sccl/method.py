@@ -1,4 +1,4 @@
-"""``sccl``: the method, as the registry knows it."""
+"""Registry entry of the method ``sccl``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pydantic import Field, model_validator
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.commodities import supports_copies
 from ...core.budget import Budget
-from ...core.described import Metric
-from ...core.effort import too_large
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.limits import why_unbuildable
+from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
+from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
@@ -54,21 +56,21 @@ class RoundOptions(Strict):
     rounds: int | None = Field(None, ge=1, le=10_000, description="R, the most rounds; by default as many as help.")
 
 
-def supports(instance: Instance) -> str | None:
-    """Networks without switches and chunks of one size."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse networks with switches and chunks of several sizes; return the reason or None."""
     if (reason := supports_copies(instance)) is not None:
         return reason
     if isinstance(instance.network, Topology) and instance.network.switches:
-        return "its steps know ranks and links, but no switches"
+        return Refusal("network", "it supports ranks and links, but no switches")
     return None
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
-    """Solve one instance after the other (``Method.run``)."""
+    """Solve models of increasing numbers of steps (``Method.run``)."""
     from .formulation import build
-    from .problem import COLUMN_S, posed, schedule_of
+    from .problem import COLUMN_S, pose_steps, schedule_of
 
-    problem = posed(instance, options.steps, options.rounds)
+    problem = pose_steps(instance, options.steps, options.rounds)
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
     low, high = problem.steps, options.steps or options.max_steps
@@ -79,7 +81,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
             message = f"the budget ended before {steps} steps were tried"
             break
         asked = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)
-        if why := too_large(asked.columns, f"{steps} steps", COLUMN_S):
+        if why := why_unbuildable(asked.columns, f"{steps} steps", COLUMN_S):
             message = why
             break
         with budget.clock.phase("build"):

@@ -1,4 +1,4 @@
-"""What a schedule of steps and rounds moves over what, and how an answer is read out of a solved model."""
+"""Input of a schedule of steps and rounds, and the answer of a solved model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
-from ...core.effort import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
+from ...core.limits import require_buildable
 from ...core.schedule import StepSchedule
 from ...core.topology import Topology
 
@@ -21,14 +21,10 @@ COLUMN_S = 8e-6
 
 @dataclass(frozen=True)
 class SynchronousSteps:
-    """What is asked for.
+    """Chunks, edges, steps and rounds of a model.
 
     Parameters
     ----------
-    chunks : sequence of Commodity
-        What is moved.
-    edges : sequence of RankEdge
-        Links between ranks.
     room : sequence of int
         Chunks that each edge carries in a round.
     steps, rounds : int
@@ -43,7 +39,7 @@ class SynchronousSteps:
 
     @property
     def columns(self) -> int:
-        """How many variables say who has what, what is sent, and how many rounds there are."""
+        """Number of variables of possession, sends and rounds."""
         return len(self.chunks) * (len(self.nodes) * (self.steps + 1) + len(self.edges) * self.steps) + self.steps
 
     @property
@@ -54,19 +50,13 @@ class SynchronousSteps:
 
 @dataclass(frozen=True)
 class PosedSteps(SynchronousSteps):
-    """The same of an instance.
-
-    Parameters
-    ----------
-    instance : Instance
-        Whose chunks are moved.
-    """
+    """Chunks, edges, steps and rounds, with their instance."""
 
     instance: Instance
 
 
 def farthest(chunks: tuple[Commodity, ...], edges: tuple[RankEdge, ...]) -> int:
-    """Fewest steps: the most links between a source and a target."""
+    """Return the fewest steps: the most links between a source and a target."""
     ends = {(edge.source, edge.target) for edge in edges}
     most = 0
     for source, targets in {(chunk.source, chunk.targets) for chunk in chunks}:
@@ -80,17 +70,17 @@ def farthest(chunks: tuple[Commodity, ...], edges: tuple[RankEdge, ...]) -> int:
     return most
 
 
-def posed(instance: Instance, steps: int | None, rounds: int | None) -> PosedSteps:
-    """Chunks and edges of an instance.
+def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> PosedSteps:
+    """Return the chunks and edges of an instance.
 
     Parameters
     ----------
     instance : Instance
         On a network without switches.
     steps : int or None
-        S; by default the most links between a source and a target, the fewest that can do.
+        S; by default the most links between a source and a target, the least possible.
     rounds : int or None
-        R; by default all chunks over one link in every step, which is always enough.
+        R; by default all chunks over one link in every step, which always suffices.
 
     Raises
     ------
@@ -113,20 +103,20 @@ def posed(instance: Instance, steps: int | None, rounds: int | None) -> PosedSte
 
 
 def index(instance: Instance, options: Any) -> PosedSteps:
-    """Chunks, edges, steps and rounds (``Formulation.index``).
+    """Return chunks, edges, steps and rounds (``Formulation.index``).
 
     Raises
     ------
     Unsupported
         If the model has too many columns.
     """
-    problem = posed(instance, options.steps, options.rounds)
+    problem = pose_steps(instance, options.steps, options.rounds)
     require_buildable(problem.columns, f"{problem.steps} steps", COLUMN_S)
     return problem
 
 
 def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
-    """The schedule of a solved model, without sends that serve no target (``Formulation.extract``)."""
+    """Return a solved model's schedule, without sends that serve no target (``Formulation.extract``)."""
     sends = [
         (s, c, edge)
         for c, chunk in enumerate(problem.chunks)
@@ -140,7 +130,7 @@ def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
 
 
 def labels(index: PosedSteps) -> Mapping[str, Callable[[Any], str]]:
-    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+    """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     topology = index.instance.topology
     return network_labels(
         topology,

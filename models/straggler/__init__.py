@@ -1,10 +1,10 @@
-"""All-reduce with one late rank: the others reduce and scatter, and then work in rounds with the late one.
+"""All-reduce with one late rank: the others reduce-scatter first, then work in rounds with the late one.
 
-Devraj et al., "Efficient AllReduce with Stragglers", arXiv 2505.23523 (StragglAR). While one rank is late, the n - 1
-others reduce and scatter their data among them, so that each has one part of their sum: its chunk. When the late rank
-comes, it exchanges chunks with one rank after the other, which completes them, and complete chunks spread from rank to
-rank. A round is the time in which a rank sends at most one chunk and receives at most one; as few rounds as possible
-are wanted.
+Devraj et al., "Efficient AllReduce with Stragglers", arXiv 2505.23523 (StragglAR). While one rank is late, the n -
+1 others reduce-scatter their data, so that each has one part of their sum: its chunk. When the late rank arrives,
+it exchanges chunks with one rank after the other, which completes them, and complete chunks spread from rank to
+rank. A round is the time in which a rank sends at most one chunk and receives at most one; the number of rounds is
+minimized.
 
 ==========  ===================================================================
 symbol      meaning
@@ -14,8 +14,8 @@ C           chunks, k (n - 1) where each rank's part is cut into k
 q           ``ceil(log2(n))``, the ages at which a chunk doubles
 age         rounds since the late rank has exchanged a chunk
 R           rounds; at least ``C - 1 + q``, see :class:`~cwb.core.bounds.WholeChunks`
-x_{c,i,j,t} whether rank i sends chunk c to rank j in round t
-f_{c,i,t}   whether rank i has the full sum of chunk c before round t
-u_t         whether round t is used
+x_{c,i,j,t} 1 if rank i sends chunk c to rank j in round t
+f_{c,i,t}   1 if rank i has the full sum of chunk c before round t
+u_t         1 if round t is used
 ==========  ===================================================================
 """

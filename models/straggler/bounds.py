@@ -1,4 +1,4 @@
-"""The fewest seconds of rounds: what whole chunks of the late rank need."""
+"""Lower bound in seconds by rounds: the late rank's whole chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .problem import chunk_bytes
 
 
 def whole_chunk_bound(problem: GroupProblem) -> Bound:
-    """``(C - 1 + ceil(log2 n))`` times a chunk's time where all ranks are as fast, see the certificate's proof."""
+    """Return ``(C - 1 + ceil(log2 n))`` chunk times if all ranks are equally fast, see the certificate's proof."""
     leaving = [Fraction(0)] * len(problem.topology.nodes)
     for link, (tail, _) in zip(problem.topology.links, problem.topology.link_ends, strict=True):
         leaving[tail] += link.bandwidth_Bps

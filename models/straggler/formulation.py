@@ -1,4 +1,4 @@
-"""The rounds of a late rank as a Pyomo model."""
+"""Pyomo model of the rounds with a late rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LateRounds", "build"]
 
 
 def build(problem: LateRounds) -> Any:
-    """Build the model: sends, who has what, one send and one receipt at a time, and as few rounds as possible."""
+    """Build the model: sends, full sums, one send and one receipt per round, least number of rounds."""
     m = pyo.ConcreteModel("straggler")
     variables(m, problem)
     start(m)
@@ -38,7 +38,7 @@ def variables(m: Any, problem: LateRounds) -> None:
 
 
 def start(m: Any) -> None:
-    """``f_{c,i,0} = 0``: no rank has a full sum when the late rank comes."""
+    """``f_{c,i,0} = 0``: no rank has a full sum when the late rank arrives."""
 
     @m.Constraint(m.C, m.N)
     def start(m: Any, c: int, i: int) -> Any:
@@ -46,7 +46,7 @@ def start(m: Any) -> None:
 
 
 def gain(m: Any) -> None:
-    """``f_{c,j,t+1} = f_{c,j,t} + sum_i x_{c,i,j,t}``: a rank that receives a chunk has it, and nothing comes twice."""
+    """``f_{c,j,t+1} = f_{c,j,t} + sum_i x_{c,i,j,t}``: a rank keeps a received chunk and receives none twice."""
 
     @m.Constraint(m.C, m.N, m.T)
     def gain(m: Any, c: int, j: int, t: int) -> Any:
@@ -54,7 +54,7 @@ def gain(m: Any) -> None:
 
 
 def has_first(m: Any, problem: LateRounds) -> None:
-    """``x_{c,i,j,t} <= f_{c,i,t}``, but between the late rank 0 and the chunk's home, who add up their parts."""
+    """``x_{c,i,j,t} <= f_{c,i,t}``, except between the late rank 0 and the chunk's home, which add their parts."""
     home = problem.homes
 
     @m.Constraint(m.W, m.T)
@@ -65,7 +65,7 @@ def has_first(m: Any, problem: LateRounds) -> None:
 
 
 def one_send(m: Any) -> None:
-    """``sum_{c,j} x_{c,i,j,t} <= u_t``: a rank sends at most one chunk in a round, and only in one that is used."""
+    """``sum_{c,j} x_{c,i,j,t} <= u_t``: a rank sends at most one chunk in a used round."""
 
     @m.Constraint(m.N, m.T)
     def one_send(m: Any, i: int, t: int) -> Any:
@@ -89,7 +89,7 @@ def in_turn(m: Any) -> None:
 
 
 def post(m: Any, problem: LateRounds) -> None:
-    """``f_{c,i,R} = 1``: in the end every rank has every chunk."""
+    """``f_{c,i,R} = 1``: in the end all ranks have all chunks."""
 
     @m.Constraint(m.C, m.N)
     def post(m: Any, c: int, i: int) -> Any:

@@ -1,4 +1,4 @@
-"""``straggler``: the method and its formulation, as the registry knows them."""
+"""Registry entries of the method ``straggler`` and its formulation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from .problem import pose, supports
 
@@ -32,8 +32,8 @@ class RoundOptions(Strict):
     )
 
 
-def restricted_to(options: Any) -> str:
-    """Return among which schedules the fewest rounds are sought (``Method.restricted_to``)."""
+def restriction_text(options: Any) -> str:
+    """Describe the schedules among which rounds are minimized (``Method.restricted_to``)."""
     del options
     return "chunks that are moved whole"
 
@@ -56,7 +56,7 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
-    restricted_to=restricted_to,
+    restricted_to=restriction_text,
     needs_solver=False,
     metrics=METRICS,
 )

@@ -1,4 +1,4 @@
-"""What the rounds of a late rank move, as a schedule in steps and as the sets of the declared model."""
+"""Rounds of a late rank: their schedule in steps, and the sets of the declared model."""
 
 from __future__ import annotations
 
@@ -9,102 +9,132 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
-from ...core.collective import CollectiveKind
-from ...core.effort import require_buildable
+from ...core.collective import Collective
+from ...core.errors import Refusal
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.schedule import Chunks, Schedule, Sends
+from ...core.limits import require_buildable
+from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.timing import Semantics, Timing
-from ...core.topology import NodeKind
+from ...core.topology import NodeKind, Topology
 from .rounds import Send, fewest_rounds
 
 
 @dataclass(frozen=True)
 class LateRounds:
-    """Ranks, chunks and rounds of the model.
-
-    Parameters
-    ----------
-    problem : GroupProblem
-        The collective.
-    rounds : int
-        The most rounds.
-    """
+    """Ranks, chunks and rounds of the model."""
 
     problem: GroupProblem
     rounds: int
 
     @property
     def homes(self) -> list[int]:
-        """For every chunk, who has the others' part of it, by positions in the group; the late rank is 0."""
+        """Holder of the others' part of each chunk, by position in the group; the late rank is 0."""
         return [home for home in range(1, self.problem.n) for _ in range(self.problem.demand.chunks)]
 
     @property
     def ways(self) -> list[tuple[int, int, int]]:
-        """Chunks with source and target of every send that can help: to those who do not have it at the start."""
+        """Chunk, source and target of every useful send: to ranks that lack the chunk at the start."""
         n = self.problem.n
         return [(c, i, j) for c in range(len(self.homes)) for i in range(n) for j in range(n) if i != j]
 
 
-def supports(instance: Instance) -> str | None:
-    """One late all-reduce of ranks at one switch, or all linked with one another (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but one late all-reduce at one switch or on a full mesh (``Method.supports``)."""
     if instance.also:
-        return "it schedules one collective, and the instance has several"
+        return Refusal("collective", "it schedules one collective, and the instance has several")
     if instance.timing is not None:
-        return "it chooses the grid of its rounds, and the instance has one"
-    return supports_groups(instance, (CollectiveKind.LATE_ALL_REDUCE,), _fits)
+        return Refusal("timing", "it chooses its own grid of rounds, but the instance has one")
+    return supports_groups(instance, (Collective.LATE_ALL_REDUCE,), _fits)
 
 
-def _fits(problem: GroupProblem) -> str | None:
-    if round_s(problem) is not None:
+def _fits(problem: GroupProblem) -> Refusal | None:
+    if round_links_of(problem) is not None:
         return None
-    return "two ranks are neither linked nor at one switch with all others; expected a network such as switch(12)"
+    return Refusal(
+        "network",
+        "two ranks are neither linked nor at one switch with all others; expected a network such as switch(12)",
+    )
 
 
-def posed(instance: Instance) -> GroupProblem:
-    """The collective of an instance that is supported."""
+def group_problem(instance: Instance) -> GroupProblem:
+    """Return the collective of a supported instance."""
     return group_problems(instance)[0]
 
 
 def pose(instance: Instance, options: Any) -> Instance:
-    """The instance on a grid whose epochs are rounds, in which a chunk goes from rank to rank (``Method.pose``)."""
+    """Return the instance on a grid with one round per epoch (``Method.pose``)."""
     del options
-    epoch_s = round_s(posed(instance))
-    assert epoch_s is not None  # noqa: S101 (it is supported)
-    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, epoch_s))
+    found = round_links_of(group_problem(instance))
+    assert found is not None  # noqa: S101 (it is supported)
+    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, found.round_s))
 
 
-def round_s(problem: GroupProblem) -> Fraction | None:
-    """Seconds that a chunk takes from any rank to any other one at most; None if ways are longer than over one switch."""
-    topology, members = problem.topology, set(problem.nodes.tolist())
-    ends = list(zip(topology.links, topology.link_ends, strict=True))
-    linked = {(a, b) for _, (a, b) in ends}
-    direct = [link for link, (a, b) in ends if a in members and b in members]
-    if len({(a, b) for a, b in linked if a in members and b in members}) == problem.n * (problem.n - 1):
-        return max(link.latency_s for link in direct) + chunk_bytes(problem) / min(
-            link.bandwidth_Bps for link in direct
-        )
-    for hub in (index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH):
-        if all((a, hub) in linked and (hub, a) in linked for a in members):
-            up = [link for link, (a, b) in ends if b == hub and a in members]
-            down = [link for link, (a, b) in ends if a == hub and b in members]
-            slowest = min(link.bandwidth_Bps for link in (*up, *down))
-            late = max(link.latency_s for link in up) + max(link.latency_s for link in down)
-            return late + chunk_bytes(problem) / slowest
-    return None
+@dataclass(frozen=True)
+class RoundLinks:
+    """Links that chunks take in a round, by positions of ranks in the group.
+
+    Parameters
+    ----------
+    round_s : Fraction
+        Most seconds that a chunk takes from one rank to another.
+    links : mapping
+        Link of every pair of ranks, ``(source, target)``; or of every rank to the switch, ``(rank, None)``, and from
+        it, ``(None, rank)``.
+    """
+
+    round_s: Fraction
+    links: Mapping[tuple[int | None, int | None], int]
+
+    def path(self, source: int, target: int) -> tuple[int, ...]:
+        """Return the links from one rank to another."""
+        if (source, target) in self.links:
+            return (self.links[source, target],)
+        return self.links[source, None], self.links[None, target]
+
+
+def round_links_of(problem: GroupProblem) -> RoundLinks | None:
+    """Find the links with the shortest rounds: a full mesh or one switch; None without either."""
+    topology, size = problem.topology, chunk_bytes(problem)
+    rank = {node: position for position, node in enumerate(problem.nodes.tolist())}
+    hubs = [index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH]
+    links: dict[int | None, dict[tuple[int | None, int | None], int]] = {hub: {} for hub in (None, *hubs)}
+    for number, (tail, head) in enumerate(topology.link_ends):
+        hub = next((node for node in (tail, head) if node not in rank), None)
+        ends = rank.get(tail), rank.get(head)
+        if hub in links and ends != (None, None):
+            other = links[hub].get(ends)
+            if other is None or _link_s(topology, number, size) < _link_s(topology, other, size):
+                links[hub][ends] = number
+    found = [
+        RoundLinks(_round_s(topology, some, size), some)
+        for hub, some in links.items()
+        if len(some) == (problem.n * (problem.n - 1) if hub is None else 2 * problem.n)
+    ]
+    return min(found, key=lambda way: way.round_s, default=None)
+
+
+def _link_s(topology: Topology, link: int, size: Fraction) -> Fraction:
+    return topology.links[link].latency_s + size / topology.links[link].bandwidth_Bps
+
+
+def _round_s(topology: Topology, links: Mapping[tuple[int | None, int | None], int], size: Fraction) -> Fraction:
+    """Compute a round: longest latencies to and from the switch, and a chunk at the lowest bandwidth."""
+    latencies = [(source is None, topology.links[link].latency_s) for (source, _), link in links.items()]
+    up, down = (max((s for from_switch, s in latencies if from_switch == side), default=0) for side in (False, True))
+    return up + down + size / min(topology.links[link].bandwidth_Bps for link in links.values())
 
 
 def index(instance: Instance, options: Any) -> LateRounds:
-    """Ranks, chunks and rounds (``Formulation.index``).
+    """Return ranks, chunks and rounds (``Formulation.index``).
 
     Raises
     ------
     OutOfTime
         If the model has too many columns.
     """
-    problem = posed(instance)
+    problem = group_problem(instance)
     chunks = (problem.n - 1) * problem.demand.chunks
     rounds = options.rounds or fewest_rounds(problem.n, chunks)
     require_buildable(chunks * problem.n**2 * rounds, f"{rounds} rounds")
@@ -112,12 +142,12 @@ def index(instance: Instance, options: Any) -> LateRounds:
 
 
 def chunk_bytes(problem: GroupProblem) -> Fraction:
-    """Size of a chunk."""
+    """Return the size of a chunk."""
     return problem.demand.size_bytes / ((problem.n - 1) * problem.demand.chunks)
 
 
 def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Schedule:
-    """The schedule of rounds of an instance that is posed; what a rank sends of a chunk before it has the full sum is added to the other part."""
+    """Convert rounds to a schedule; a send without the full sum is added to the other part."""
     check_size(sum(map(len, rounds)))
     step = np.repeat(np.arange(len(rounds)), [len(several) for several in rounds])
     chunk, source, target = np.array([send for several in rounds for send in several], dtype=np.int64).T
@@ -127,7 +157,9 @@ def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Sche
     adds = first[chunk * n + source] >= step
     each = problem.demand.chunks
     nodes, count = problem.nodes, (problem.n - 1) * each
-    paths = route(problem.topology, nodes[source], nodes[target])
+    found = round_links_of(problem)
+    assert found is not None  # noqa: S101 (it is supported)
+    paths = [found.path(*ends) for ends in zip(source.tolist(), target.tolist(), strict=True)]
     pairs = tuple(tuple(sorted((problem.ranks[0], rank))) for rank in problem.ranks[1:])
     timing = problem.instance.timing
     assert timing is not None  # noqa: S101 (posed)
@@ -142,14 +174,14 @@ def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Sche
             np.full(count, problem.n - 1),
             np.ones(count, dtype=np.bool_),
         ),
-        Sends(chunk, nodes[source], nodes[target], adds, paths.offset, paths.links),
+        sends_from_lists(chunk.tolist(), nodes[source].tolist(), nodes[target].tolist(), adds.tolist(), paths),
         np.asarray(step * epoch_s, dtype=np.float64),
         np.asarray((step + 1) * epoch_s, dtype=np.float64),
     )
 
 
 def extract(model: Any, index: LateRounds) -> Schedule:
-    """The schedule of a solved model (``Formulation.extract``)."""
+    """Return the schedule of a solved model (``Formulation.extract``)."""
     rounds: list[list[Send]] = [[] for _ in range(index.rounds)]
     for c, i, j, t in model.x:
         if model.x[c, i, j, t].value > 0.5:
@@ -158,6 +190,6 @@ def extract(model: Any, index: LateRounds) -> Schedule:
 
 
 def labels(index: LateRounds) -> Mapping[str, Callable[[Any], str]]:
-    """Names of ranks, and of the chunks' homes (``Formulation.labels``)."""
+    """Name ranks and the chunks' homes (``Formulation.labels``)."""
     nodes = index.problem.nodes.tolist()
     return network_labels(index.problem.topology, i=nodes, j=nodes, c=[nodes[home] for home in index.homes])

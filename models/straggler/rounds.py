@@ -1,11 +1,11 @@
-"""Rounds after a late rank has come, chosen one by one so that no chunk that must double is held up.
+"""Rounds after a late rank has arrived, chosen one by one so that no doubling chunk is delayed.
 
-In a round in which the late rank exchanges a new chunk, the chunks of each age double, and the oldest one is completed.
-As many sends as there are ranks are wanted then, so that every rank has to send, and has to receive. The ranks that
-hold *young* chunks, which must double to be complete in time, have to be distinct; all others have to hold the oldest
-chunks. It is kept so by what ranks receive: a rank with a young chunk receives an old one, and a rank that still has to
-exchange its own chunk is kept free of young ones when its turn may come. Senders and receivers of a round are
-assignments of least cost.
+In a round in which the late rank exchanges a new chunk, the chunks of each age double, and the oldest one is
+completed. This takes as many sends as there are ranks, so that every rank has to send, and has to receive. The
+ranks that hold *young* chunks, which must double to be complete in time, have to be distinct; all others have to
+hold the oldest chunks. The choice of receivers keeps it so: a rank with a young chunk receives an old one, and a
+rank that still has to exchange its own chunk is kept free of young ones when its turn may come. Senders and
+receivers of a round are assignments of least cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...algorithms.graphs.transport import assigned
+from ...algorithms.graphs.transport import assign_rows
 from ...core.schedule import Bools, Floats, Ints
 
 #: Chunk, source and target of a send, by positions in the group; the late rank is 0.
@@ -35,26 +35,24 @@ _UNIT = 2**20
 
 
 def fewest_rounds(ranks: int, chunks: int) -> int:
-    """No schedule of whole chunks has fewer: ``C - 1 + ceil(log2 n)``."""
+    """Return the lower bound on rounds of whole chunks, ``C - 1 + ceil(log2 n)``."""
     return chunks - 1 + (ranks - 1).bit_length()
 
 
 @dataclass
-class Spread:
-    """Which rank has which chunk, while rounds are chosen.
+class ChunkSpread:
+    """State of the chunks at the ranks while rounds are chosen.
 
     Parameters
     ----------
     chunks : int
         Chunks of each rank but the late one.
     full : array of bool, shape (chunks in all, ranks)
-        Who has the full sum of each chunk.
+        True where a rank has the chunk's full sum.
     has : array of int, shape (chunks in all,)
-        How many ranks these are.
+        Number of ranks with the full sum.
     age : array of int, shape (chunks in all,)
         Rounds since it was exchanged; -1 before.
-    random : numpy.random.Generator
-        Breaks ties.
     """
 
     chunks: int
@@ -65,8 +63,8 @@ class Spread:
     passed: int = 0
 
     @classmethod
-    def of(cls, ranks: int, chunks: int, seed: int) -> Spread:
-        """Begin with nothing exchanged."""
+    def of(cls, ranks: int, chunks: int, seed: int) -> ChunkSpread:
+        """Return the state in which nothing is exchanged."""
         count = (ranks - 1) * chunks
         full, has = np.zeros((count, ranks), dtype=np.bool_), np.zeros(count, dtype=np.int64)
         return cls(chunks, full, has, np.full(count, -1, dtype=np.int64), np.random.default_rng(seed))
@@ -78,13 +76,13 @@ class Spread:
 
     @property
     def waiting(self) -> Bools:
-        """Which ranks have chunks that the late rank has not exchanged."""
+        """Ranks with chunks that the late rank has not exchanged."""
         left = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
         return np.concatenate([[False], left])
 
     @property
     def done(self) -> bool:
-        """Whether everybody has every chunk."""
+        """True if every rank has every chunk."""
         return bool((self.has == self.ranks).all())
 
     @property
@@ -94,12 +92,12 @@ class Spread:
 
     @property
     def oldest_young(self) -> int:
-        """Up to this age all who have a chunk must send it: then half or a quarter of the ranks have it."""
+        """Age up to which all holders of a chunk must send it; half or a quarter then have it."""
         q = self.doublings
         return q - 1 if 4 * self.ranks >= 3 * 2**q else q - 2
 
     def round(self) -> list[Send]:
-        """Choose the sends of the next round and take them."""
+        """Choose and apply the sends of the next round."""
         waiting = self.waiting
         active = np.flatnonzero((self.age >= 0) & (self.has < self.ranks))
         senders, partner = self._senders(active, waiting)
@@ -122,13 +120,13 @@ class Spread:
         return sends
 
     def _growth(self, chunk: int, *, free: bool) -> int:
-        """By how many ranks a chunk should grow: those that have it each find another one."""
+        """Return the desired number of new holders: each holder finds another rank."""
         has = int(self.has[chunk]) - int(self.full[chunk, 0])
         helps = free and self.age[chunk] == self.age[self.age >= 0].min()  # the late rank spreads the last chunk
         return min(self.ranks - 1, 2 * has + helps) - has
 
     def _senders(self, active: Ints, waiting: Bools) -> tuple[dict[int, list[int]], int]:
-        """Who sends which chunk, and with whom the late rank exchanges one; 0 if with nobody."""
+        """Choose the senders of each chunk and the late rank's partner; 0 is none."""
         free = not waiting.any()
         room = [self._growth(c, free=free) for c in active.tolist()]
         cost = np.zeros((self.ranks, len(active) + 2))  # of each chunk, of an exchange, and of neither
@@ -138,7 +136,7 @@ class Spread:
             cost[0, :-2] = _NEVER
             cost[:, -2] = np.where(waiting, -_NEVER / 10, _NEVER)
         partner, senders = 0, {chunk: list[int]() for chunk in active.tolist()}
-        for rank, which in self._assigned(cost, [*room, 1], _NOISE_SENT):
+        for rank, which in self._assign_ranks(cost, [*room, 1], _NOISE_SENT):
             if which < len(active):
                 senders[int(active[which])].append(rank)
             elif not free:
@@ -148,7 +146,7 @@ class Spread:
     def _receivers(
         self, active: Ints, senders: dict[int, list[int]], waiting: Bools, partner: int
     ) -> dict[int, list[int]]:
-        """Who receives which of the chunks that are sent."""
+        """Choose the receivers of each sent chunk."""
         becomes = self.age[active] + 1
         young: Bools = np.logical_or.reduce(self.full[active[becomes <= self.oldest_young]], axis=0)
         cost = np.zeros((self.ranks, len(active) + 1))  # of each chunk, and of none
@@ -161,12 +159,14 @@ class Spread:
         if partner:
             cost[partner, :-1] = _NEVER
         receivers = {chunk: list[int]() for chunk in active.tolist()}
-        for rank, which in self._assigned(cost, [len(senders[chunk]) for chunk in active.tolist()], _NOISE_RECEIVED):
+        for rank, which in self._assign_ranks(
+            cost, [len(senders[chunk]) for chunk in active.tolist()], _NOISE_RECEIVED
+        ):
             receivers[int(active[which])].append(rank)
         return receivers
 
     def _reception(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
-        """What it costs that each rank receives a chunk."""
+        """Return the cost of each rank's receiving a chunk."""
         early = max(0, self.doublings - int(self.age[chunk]))
         cost = np.full(self.ranks, -_RECEIVED - _YOUNGER * early)
         if self.age[chunk] < self.oldest_young:
@@ -179,7 +179,7 @@ class Spread:
         return cost
 
     def _kept_free(self, active: Ints, young: Bools, waiting: Bools, partner: int) -> int:
-        """Who is to be the late rank's next partner: one without a young chunk, who can receive an old one if any."""
+        """Choose the late rank's next partner: without a young chunk, and able to receive an old one if possible."""
         candidates = waiting & ~young
         candidates[partner] &= self.chunks > 1
         if not candidates.any():
@@ -188,9 +188,9 @@ class Spread:
         lacks = ~self.full[old].all(axis=0) if len(old) else np.zeros(self.ranks, dtype=np.bool_)
         return int((candidates * (1 + lacks + self.random.random(self.ranks) / 2)).argmax())
 
-    def _assigned(self, cost: Floats, room: list[int], noise: float) -> Iterator[tuple[int, int]]:
-        """Ranks and classes of an assignment of least cost, without those that cannot be; the last class takes the rest."""
+    def _assign_ranks(self, cost: Floats, room: list[int], noise: float) -> Iterator[tuple[int, int]]:
+        """Yield ranks and classes of a feasible assignment of least cost; the last class takes the rest."""
         noisy = cost + noise * self.random.random(cost.shape)
         rest = max(0, self.ranks - sum(room))
-        classes = assigned(np.rint(noisy * _UNIT).astype(np.int64), np.array([*room, rest], dtype=np.int64))
+        classes = assign_rows(np.rint(noisy * _UNIT).astype(np.int64), np.array([*room, rest], dtype=np.int64))
         return ((rank, which) for rank, which in enumerate(classes.tolist()) if cost[rank, which] < 0)

@@ -1,4 +1,4 @@
-"""Rounds after a late rank has come, as few as are found in several tries."""
+"""Fewest rounds after a late rank's arrival found in several tries."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ...algorithms.schedules.problem import GroupProblem, check_size
 from ...core.budget import Budget, Incumbent
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import NodeKind
 from .bounds import whole_chunk_bound
 from .method import StragglerOptions
-from .problem import posed, schedule_of
-from .rounds import Send, Spread, fewest_rounds
+from .problem import group_problem, schedule_of
+from .rounds import ChunkSpread, Send, fewest_rounds
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOptions) -> Outcome:
-    """Choose rounds until there are no more than needed (``Method.run``)."""
+    """Choose rounds until their number meets the bound (``Method.run``)."""
     del solver
-    problem = posed(instance)
+    problem = group_problem(instance)
     assert instance.timing is not None  # noqa: S101 (posed)
     chunks = (problem.n - 1) * problem.demand.chunks
     check_size(chunks * problem.n)
@@ -61,7 +61,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOp
 
 
 def bound_of(problem: GroupProblem) -> Bound:
-    """The larger of what the network needs at least, and what whole chunks do.
+    """Return the larger of the bounds by the network and by whole chunks.
 
     Raises
     ------
@@ -78,8 +78,8 @@ def bound_of(problem: GroupProblem) -> Bound:
 
 
 def attempt(problem: GroupProblem, seed: int, below: int | None, budget: Budget) -> list[list[Send]] | None:
-    """Choose rounds with one seed; None if there would not be fewer than so many, or the budget ends."""
-    spread = Spread.of(problem.n, problem.demand.chunks, seed)
+    """Choose rounds with one seed; None if they are not fewer than ``below``, or the budget ends."""
+    spread = ChunkSpread.of(problem.n, problem.demand.chunks, seed)
     rounds: list[list[Send]] = []
     while not spread.done:
         if budget.exhausted or (below is not None and len(rounds) + 1 >= below):

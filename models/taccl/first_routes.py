@@ -1,4 +1,4 @@
-"""Routes without a solver: chunk after chunk takes the ways that are shortest beside the load of those before it."""
+"""Routes without a solver: each chunk in turn takes the shortest paths given the load of those before it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Send = tuple[int, int]
 
 
 def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
-    """Routes for every chunk; those of chunks that the sketch says are alike are images of one another.
+    """Return routes for every chunk; routes of chunks alike in the sketch are images of one another.
 
     Returns
     -------
     frozenset of (int, int) or None
-        None if a chunk does not come to somebody who needs it, or if the image of a route is none.
+        None if a chunk misses a target, or the image of a route is no route.
     """
     images: dict[Send, list[Send]] = {}
     for one, other in problem.same:
@@ -48,7 +48,7 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
 
 
 def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] | None:
-    """Grow a tree from a chunk's source: the next node is one that the chunk reaches first, loads of links added."""
+    """Grow a tree from a chunk's source by the earliest reachable node, given link loads."""
     source, targets = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
     leaving: dict[int, list[int]] = {}
     for e in problem.usable[chunk] if problem.usable else range(len(problem.edges)):
@@ -80,7 +80,7 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] |
 
 
 def _is_tree(problem: RoutingProblem, chunk: int, edges: list[int]) -> bool:
-    """Whether a chunk comes to each node once at most, and to everybody who needs it."""
+    """Check that a chunk reaches each node at most once, and all its targets."""
     into = {problem.edges[e].target: problem.edges[e].source for e in edges}
     source = problem.chunks[chunk].source
     for reached in {*into, *problem.chunks[chunk].targets}:
@@ -94,7 +94,7 @@ def _is_tree(problem: RoutingProblem, chunk: int, edges: list[int]) -> bool:
 
 
 def routing_time(problem: RoutingProblem, routes: frozenset[Send]) -> float:
-    """T of routes: the longest way and the busiest link."""
+    """Return T of routes: the longest route or the busiest link."""
     load: dict[int, float] = {}
     into: dict[Send, int] = {}
     for c, e in sorted(routes):

@@ -1,4 +1,4 @@
-"""``taccl``: the method and its options; what sketches say is in :mod:`.sketch`."""
+"""Method ``taccl`` and its options; the language of sketches is in :mod:`.sketch`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal
 from pydantic import Field
 
 from ...algorithms.schedules.commodities import supports_copies
-from ...core.described import Metric
-from ...core.fields import Strict
+from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import StepSchedule
 from .sketch import MAX_LENGTH, parse_sketch
 
 PAPER = "Shah et al., TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches, NSDI 2023"
 
 
-class SketchOptions(Strict):
-    """Options of ``taccl/contiguity``."""
+class TacclOptions(Strict):
+    """Options of ``taccl``."""
 
     sketch: str = Field(
         "",
@@ -28,11 +28,6 @@ class SketchOptions(Strict):
         description="Statements such as 'avoid box0.* -> box1.*; shift 8', separated by semicolons, or the text of a "
         "sketch file of TACCL.",
     )
-
-
-class RoutingOptions(SketchOptions):
-    """Options of ``taccl/routing``."""
-
     connections: Literal["any", "min", "max"] = Field(
         "any",
         description="Whether few (min, uc-min) or many (max, uc-max) of the edges through switches are used, where a sketch file says nothing.",
@@ -41,11 +36,6 @@ class RoutingOptions(SketchOptions):
         "shortest",
         description="shortest, chunks go through other ranks on paths of fewest edges alone, as in TACCL; any, on any path.",
     )
-
-
-class TacclOptions(RoutingOptions):
-    """Options of ``taccl``."""
-
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
     routing_gap: float = Field(
         0.01, ge=0, le=1, description="Relative gap at which the programs may stop, unless --gap is given."
@@ -53,8 +43,8 @@ class TacclOptions(RoutingOptions):
     nodes: int = Field(100, ge=1, le=10**9, description="Nodes of the solver's search in each of the two programs.")
 
 
-def pose(instance: Instance, options: SketchOptions) -> Instance:
-    """Cut the parts of ranks into the chunks that the sketch asks for."""
+def pose(instance: Instance, options: TacclOptions) -> Instance:
+    """Cut the parts of ranks into the sketch's number of chunks."""
     chunks = parse_sketch(options.sketch, instance.npus).chunks
     if chunks is None or instance.demand is None:
         return instance
@@ -93,7 +83,7 @@ ROUTING = Formulation(
     extract=f"{__package__}.solve:routed_schedule",
     labels=f"{__package__}.solve:labels",
     needs=("integers",),
-    options=RoutingOptions,
+    options=select_options(TacclOptions, "sketch", "connections", "ways"),
     supports=supports_copies,
     pose=pose,
     agrees_with="taccl",
@@ -109,7 +99,7 @@ CONTIGUITY = Formulation(
     build=f"{__package__}.formulations.contiguity:build",
     extract=f"{__package__}.solve:joined_schedule",
     needs=("integers",),
-    options=SketchOptions,
+    options=select_options(TacclOptions, "sketch"),
     supports=supports_copies,
     pose=pose,
     agrees_with="taccl",

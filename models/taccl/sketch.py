@@ -1,11 +1,11 @@
-"""Sketches: which edges may be used and by whom, which ranks are alike, how switches are used, and how many chunks.
+"""Sketches: allowed edges and their senders, symmetric ranks, use of switches, number of chunks.
 
 Statements of a sketch are separated by semicolons or lines:
 
 * ``avoid A -> B``: no edge from a node whose name matches A to one that matches B (``*`` and ``?`` as in file names);
 * ``only A -> B``: of the edges out of nodes that match A, those to nodes that match B alone;
-* ``shift N``: what rank r does with its chunks, rank r + N does with its own, modulo the number of ranks, N being a
-  divisor of it; ``shift N of M``: the same within every M ranks in a row.
+* ``shift N``: rank r + N sends its chunks as rank r does its own, modulo the number of ranks, N being a
+  divisor of it; ``shift N of M``: the same within every M consecutive ranks.
 
 A text that begins with ``{`` is a sketch file of TACCL, whose ranks are counted in boxes of equal size.
 """
@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ...algorithms.graphs.hyper_edges import RankEdge
-from ...core.errors import InputError, located, shown
+from ...core.errors import InputError, locate_errors, show_value
 from ...core.strict_json import parse_json
 from ...core.topology import Topology
 
@@ -42,22 +42,22 @@ _SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})(?:\s+of\s+([1-9][0-9]{0,5}))?\Z"
 
 @dataclass(frozen=True)
 class Sketch:
-    """A sketch that has been read.
+    """Parsed sketch.
 
     Parameters
     ----------
     rules : tuple of (str, str, str)
         ``avoid`` or ``only``, and two patterns.
     shifts : tuple of (int, int)
-        By how much ranks are alike, and within how many in a row.
+        Shift under which ranks are alike, and the number of consecutive ranks within which it acts.
     box : int or None
-        Ranks of a box; None if there is no word of boxes.
+        Ranks of a box; None without boxes.
     relays : frozenset of (int, int) or None
         GPUs of a box that send to other boxes, and GPUs there that they send to; None is all.
     senders : mapping of int to tuple of int
-        By which GPUs of its box the chunks of a GPU leave it; by any that are not listed.
+        GPUs of its box by which the chunks of a GPU leave it; unlisted ones leave by any.
     connections : str or None
-        Whether few (``min``) or many (``max``) edges through switches are used.
+        Use few (``min``) or many (``max``) edges through switches.
     chunks : int or None
         Chunks of a rank's part.
     """
@@ -70,8 +70,8 @@ class Sketch:
     connections: Connections | None = None
     chunks: int | None = None
 
-    def allowed(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
-        """The edges that rules and relays leave."""
+    def allowed_edges(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
+        """Return the edges that rules and relays allow."""
         names, rank = [node.name for node in topology.nodes], ranks_of(topology)
         return tuple(
             edge
@@ -92,7 +92,7 @@ class Sketch:
         return (source % self.box, target % self.box) in self.relays
 
     def takes(self, source: int, tail: int, head: int) -> bool:
-        """Whether a chunk of a rank may go from one rank to another: by its senders, and never back into its box."""
+        """Check whether a rank's chunk may go between two ranks: by its senders, never back into its box."""
         if self.box is None or tail // self.box == head // self.box:
             return True
         home = source // self.box
@@ -102,23 +102,23 @@ class Sketch:
         return tail // self.box != home or senders is None or tail % self.box in senders
 
     def moved(self, shift: tuple[int, int], rank: int) -> int:
-        """The rank that is like another."""
+        """Return the image of a rank under a shift."""
         by, size = shift
         return (rank % size + by) % size + rank // size * size
 
 
 def ranks_of(topology: Topology) -> dict[int, int]:
-    """The rank of every node that has one."""
+    """Map nodes to their ranks."""
     return {node: rank for rank, node in enumerate(topology.rank_nodes)}
 
 
 def parse_sketch(text: str, ranks: int) -> Sketch:
-    """Read a sketch.
+    """Parse a sketch.
 
     Raises
     ------
     InputError
-        If a statement is none, or ranks cannot be alike in this way.
+        If a statement is malformed, or ranks cannot be alike in this way.
     """
     if len(text) > MAX_LENGTH:
         raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
@@ -127,7 +127,7 @@ def parse_sketch(text: str, ranks: int) -> Sketch:
             data = parse_json(text.encode(), MAX_LENGTH)
         except InputError as error:
             raise InputError(f"{error}; {_WHOLE}", place="sketch") from None
-        with located(place="sketch"):
+        with locate_errors(place="sketch"):
             return _of_taccl(data, ranks)
     rules: list[tuple[str, str, str]] = []
     shifts: list[tuple[int, int]] = []
@@ -139,7 +139,7 @@ def parse_sketch(text: str, ranks: int) -> Sketch:
             shifts.append(_shift(int(moved[1]), int(moved[2] or ranks), ranks, place))
         else:
             expected = _WHOLE if _FILE.search(statement) else "expected avoid A -> B, only A -> B or shift N of M"
-            raise InputError(f"{shown(statement)}; {expected}", place=place)
+            raise InputError(f"{show_value(statement)}; {expected}", place=place)
     return Sketch(tuple(rules), tuple(shifts))
 
 
@@ -151,25 +151,27 @@ def _shift(by: int, size: int, ranks: int, place: str) -> tuple[int, int]:
 
 
 def _of_taccl(data: Any, ranks: int) -> Sketch:
-    """Read a sketch file of TACCL: an object with nnodes and what each part of it says."""
+    """Parse a sketch file of TACCL: an object with nnodes and its other parts."""
     if not isinstance(data, dict):
         raise InputError("expected an object")
     boxes = data.get("nnodes")
     if type(boxes) is not int or boxes < 1 or ranks % boxes:
-        raise InputError(f"{shown(boxes)}; expected a divisor of the {ranks} ranks", place="nnodes")
+        raise InputError(f"{show_value(boxes)}; expected a divisor of the {ranks} ranks", place="nnodes")
     box = ranks // boxes
     inside, between, hyper = (
         _object(data, name) for name in ("intranode_sketch", "internode_sketch", "hyperparameters")
     )
     strategies = inside.get("switch_hyperedge_strategy", [])
     if not isinstance(strategies, list) or not all(isinstance(s, str) for s in strategies):
-        raise InputError(f"{shown(strategies)}; expected a list", place="intranode_sketch.switch_hyperedge_strategy")
+        raise InputError(
+            f"{show_value(strategies)}; expected a list", place="intranode_sketch.switch_hyperedge_strategy"
+        )
     offsets = data.get("symmetry_offsets", [])
     if not isinstance(offsets, list) or not all(_are_numbers(pair, 1, ranks) and len(pair) == 2 for pair in offsets):
-        raise InputError(f"{shown(offsets)}; expected pairs of an offset and a size", place="symmetry_offsets")
+        raise InputError(f"{show_value(offsets)}; expected pairs of an offset and a size", place="symmetry_offsets")
     chunks = hyper.get("input_chunkup", 1)
     if type(chunks) is not int or not 1 <= chunks <= 10_000:
-        raise InputError(f"{shown(chunks)}; expected a number of chunks", place="hyperparameters.input_chunkup")
+        raise InputError(f"{show_value(chunks)}; expected a number of chunks", place="hyperparameters.input_chunkup")
     return Sketch(
         shifts=tuple(_shift(by, size, ranks, "symmetry_offsets") for by, size in offsets),
         box=box,
@@ -183,7 +185,7 @@ def _of_taccl(data: Any, ranks: int) -> Sketch:
 def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = data.get(name, {})
     if not isinstance(value, dict):
-        raise InputError(f"{shown(value)}; expected an object", place=name)
+        raise InputError(f"{show_value(value)}; expected an object", place=name)
     return value
 
 
@@ -192,12 +194,12 @@ def _are_numbers(values: Any, least: int, most: int) -> bool:
 
 
 def _lists(value: Any, box: int, place: str) -> dict[int, list[int]]:
-    """GPUs by GPU."""
+    """Parse a mapping of a GPU to GPUs."""
     if not isinstance(value, dict):
-        raise InputError(f"{shown(value)}; expected lists of GPUs by GPU", place=place)
+        raise InputError(f"{show_value(value)}; expected lists of GPUs by GPU", place=place)
     for key, gpus in value.items():
         if not re.match(r"[0-9]{1,5}\Z", key) or int(key) >= box or not _are_numbers(gpus, 0, box - 1):
-            raise InputError(f"{shown(key)}: {shown(gpus)}; expected GPUs from 0 to {box - 1}", place=place)
+            raise InputError(f"{show_value(key)}: {show_value(gpus)}; expected GPUs from 0 to {box - 1}", place=place)
     return {int(key): gpus for key, gpus in value.items()}
 
 
@@ -219,7 +221,7 @@ def _senders(value: Any, box: int) -> dict[int, tuple[int, ...]]:
 
 
 def shortest_ways(topology: Topology, edges: Sequence[RankEdge], source: int, targets: Sequence[int]) -> frozenset[int]:
-    """Nodes on the ways of fewest edges from a node to others: TACCL routes a chunk through no other."""
+    """Return the nodes on paths of fewest edges; TACCL routes a chunk through no other."""
     import networkx as nx
 
     graph = nx.DiGraph((edge.source, edge.target) for edge in edges)

@@ -1,7 +1,7 @@
-"""Route, order, join: from an instance to an outcome.
+"""Method ``taccl``: routing, ordering and joining of sends.
 
 Ordering puts the sends of a route in turns on their links: the earliest first; of two at once, the one with the
-longer way left.
+longer remaining route.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...algorithms.graphs.distances import distances
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
 from ...core.budget import Budget
-from ...core.effort import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions
 from ...core.topology import Topology
@@ -30,7 +30,7 @@ from .first_routes import first_routes, routing_time
 from .formulations import contiguity, routing
 from .formulations.contiguity import QueueOrders
 from .formulations.routing import Connections, RoutingProblem
-from .method import RoutingOptions, SketchOptions, TacclOptions
+from .method import TacclOptions
 from .sketch import Sketch, parse_sketch, ranks_of, shortest_ways
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
@@ -47,7 +47,7 @@ COLUMN_S = 6e-5
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
-    """Route, order, join (``Method.run``)."""
+    """Route, order and join sends (``Method.run``)."""
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
     problem = routing_of(instance, options)
@@ -61,7 +61,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
     if not result.has_solution and not problem.routes:
         message = f"no routes were found: the solver says {result.termination.value}"
         return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
-    plan = order_sends(problem, taken(model) if result.has_solution else sorted(problem.routes))
+    plan = order_sends(problem, chosen_sends(model) if result.has_solution else sorted(problem.routes))
     metrics: dict[str, object] = {"sends": len(plan.sends)}
     if result.has_solution:
         metrics["routing_s"] = model.T.value * float(problem.unit_s)
@@ -85,14 +85,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
 
 @dataclass(frozen=True)
 class PosedRouting(RoutingProblem):
-    """The routing of an instance.
+    """Routing problem of an instance.
 
     Parameters
     ----------
-    instance : Instance
-        Whose chunks are moved.
     routes : frozenset of (int, int)
-        Routes that were made without a solver; none if there are none.
+        Routes computed without a solver; empty if there are none.
     """
 
     instance: Instance = field(kw_only=True)
@@ -101,22 +99,14 @@ class PosedRouting(RoutingProblem):
 
 @dataclass(frozen=True)
 class PosedOrders(QueueOrders):
-    """The orders of an instance.
-
-    Parameters
-    ----------
-    plan : OrderingPlan
-        What the sends are.
-    instance : Instance
-        Whose chunks are moved.
-    """
+    """Orders of an instance."""
 
     plan: OrderingPlan = field(kw_only=True)
     instance: Instance = field(kw_only=True)
 
 
-def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
-    """Chunks and the edges that the sketch leaves (``Formulation.index``).
+def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
+    """Return the chunks and the sketch's allowed edges (``Formulation.index``).
 
     Raises
     ------
@@ -130,7 +120,7 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
     topology = instance.topology
     sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
     chunks = commodities_of(instance)
-    edges = sketch.allowed(topology, edges_of(topology))
+    edges = sketch.allowed_edges(topology, edges_of(topology))
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
     require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
@@ -157,24 +147,24 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
     return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
 
 
-def taken(model: Any) -> list[tuple[int, int]]:
-    """The chunks and edges of a solved routing."""
+def chosen_sends(model: Any) -> list[tuple[int, int]]:
+    """Return the chunks and edges of a solved routing."""
     return [send for send in model.sends if model.x[send].value > 0.5]
 
 
 def routed_schedule(model: Any, routing: PosedRouting) -> StepSchedule:
-    """The routes of a solved model as a schedule, sends in turns and none together (``Formulation.extract``)."""
-    plan = order_sends(routing, taken(model))
+    """Return a solved model's routes as a schedule, without joined sends (``Formulation.extract``)."""
+    plan = order_sends(routing, chosen_sends(model))
     return _schedule(routing.instance, plan, plan.begin)
 
 
-def fastest_orders(instance: Instance, options: SketchOptions) -> PosedOrders:
-    """The orders of sends if every chunk takes the fastest ways of its own (``Formulation.index``).
+def fastest_orders(instance: Instance, options: TacclOptions) -> PosedOrders:
+    """Return the orders of sends if every chunk takes its own fastest routes (``Formulation.index``).
 
-    Each rank receives a chunk over the edge by which it would come first if nothing else were sent; of several, the
+    Each rank receives a chunk over the edge by which it would arrive first if nothing else were sent; of several, the
     first one.
     """
-    routing = routing_of(instance, RoutingOptions(sketch=options.sketch, connections="any", ways="shortest"))
+    routing = routing_of(instance, options)
     tail, head = np.array([(edge.source, edge.target) for edge in routing.edges], dtype=np.int64).T
     ways: list[tuple[int, int]] = []
     for c, chunk in enumerate(routing.chunks):
@@ -192,12 +182,12 @@ def fastest_orders(instance: Instance, options: SketchOptions) -> PosedOrders:
 
 
 def joined_schedule(model: Any, orders: PosedOrders) -> StepSchedule:
-    """The sends of a solved model, some together, as a schedule (``Formulation.extract``)."""
+    """Return a solved model's sends, some joined, as a schedule (``Formulation.extract``)."""
     return _schedule(orders.instance, orders.plan, [model.b[k].value for k in model.K])
 
 
 def _in_units(routing: PosedRouting) -> PosedRouting:
-    """Count times in what the quickest send takes.
+    """Convert times to units of the quickest send's time.
 
     Raises
     ------
@@ -215,7 +205,7 @@ def _in_units(routing: PosedRouting) -> PosedRouting:
 
 
 def _schedule(instance: Instance, plan: OrderingPlan, begin: list[float]) -> StepSchedule:
-    """Make steps of the beginnings; a send comes after the one that brings its chunk, however times are rounded."""
+    """Convert begin times to steps; a send follows the one that brings its chunk despite rounding."""
     step: dict[int, int] = {}
     times = {value: index for index, value in enumerate(sorted({round(value, 12) for value in begin}))}
     for k in plan.by_time:
@@ -227,20 +217,16 @@ def _schedule(instance: Instance, plan: OrderingPlan, begin: list[float]) -> Ste
 
 @dataclass(frozen=True)
 class OrderingPlan:
-    """Sends in turns.
+    """Ordered sends.
 
     Parameters
     ----------
     sends : sequence of (int, int)
-        Chunk and edge.
-    edges : sequence of RankEdge
-        What the numbers mean.
+        Chunk and edge of every send.
     begin : list of float
-        When each send begins if none go together, in units of the routing.
+        Begin of each send without joining, in units of the routing.
     by_time : sequence of int
         The sends, each after the one that brings its chunk.
-    orders : QueueOrders
-        What contiguity is decided on.
     """
 
     sends: Sequence[tuple[int, int]]
@@ -251,19 +237,23 @@ class OrderingPlan:
 
     @property
     def end(self) -> float:
-        """When all sends have ended if none go together."""
+        """End of all sends without joining."""
         return self.orders.end or 0.0
 
 
 def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
-    """Order the sends of a routing: the earliest first; of two at once, the one with the longer way left.
+    """Order a routing's sends: the earliest first; on ties, the longest remaining route.
 
-    Sends take turns on their first link, and on the last one of an edge through switches.
+    They take turns on their first link, and on the last one of an edge through switches.
     """
     sends = _on_trees(routing, taken)
     index = {send: k for k, send in enumerate(sends)}
     bringer = {(c, routing.edges[e].target): index[c, e] for c, e in sends}
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
+    brought: dict[int, list[int]] = {}
+    for child, before in enumerate(after):
+        if before is not None:
+            brought.setdefault(before, []).append(child)
     left = [routing.passing(c, e) for c, e in sends]
     order = _parents_first(after)
     for k in reversed(order):
@@ -283,7 +273,7 @@ def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> Or
         queues.setdefault(routing.edges[sends[k][1]].links[0], []).append(k)
         by_time.append(k)
         del ready[k]
-        ready |= {child: end for child, before in enumerate(after) if before == k}
+        ready |= dict.fromkeys(brought.get(k, ()), end)
     alpha = [routing.delay(e) for _, e in sends]
     beta = [routing.passing(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
     return OrderingPlan(
@@ -308,10 +298,13 @@ def _ends(routing: RoutingProblem, send: tuple[int, int]) -> set[int]:
 
 
 def _on_trees(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out sends that bring a chunk where it is already, or that serve no target."""
+    """Remove sends of a chunk to a node that has it already, or that serve no target."""
     kept: list[tuple[int, int]] = []
+    of_chunk: dict[int, list[int]] = {}
+    for c, e in taken:
+        of_chunk.setdefault(c, []).append(e)
     for c, chunk in enumerate(routing.chunks):
-        edges = [e for d, e in taken if d == c]
+        edges = of_chunk.get(c, [])
         reached, last = {chunk.source}, dict[int, int]()
         while fresh := [
             e for e in edges if routing.edges[e].source in reached and routing.edges[e].target not in reached
@@ -348,9 +341,9 @@ def _parents_first(after: Sequence[int | None]) -> list[int]:
 def symmetric(
     topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], sketch: Sketch, shift: tuple[int, int]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Pair every send with the one that a shift makes of it.
+    """Pair every send with its image under a shift.
 
-    Between parts of ranks that shift for themselves edges are left free if the shift does not map them to edges.
+    Edges between parts of ranks that shift separately are left free if the shift does not map them to edges.
 
     Raises
     ------
@@ -385,7 +378,7 @@ def symmetric(
 
 
 def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:
-    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+    """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     topology = index.instance.topology
     return network_labels(
         topology,

@@ -1,4 +1,4 @@
-"""From a solver's floats to exact flows on the original grid of epochs, and their check there."""
+"""Exact flows on the original grid of epochs from a solver's floats, and their check."""
 
 from __future__ import annotations
 
@@ -30,20 +30,18 @@ SAFE = 2**50
 
 @dataclass(frozen=True, eq=False)
 class EpochFlows:
-    """Flows of every source on every link in every epoch, in whole numbers.
+    """Integer flows of every source on every link in every epoch.
 
     Parameters
     ----------
-    exchange : Exchange
-        The problem.
     grid : BlockGrid
-        The blocks that they are constant in.
+        Blocks within which the flows are constant.
     reduced : ReducedFlows
-        The classes that they are equal in.
+        Classes whose members have equal flows.
     scale : int
-        So many are one unit.
+        Integer amount that stands for one unit.
     rate : array of int, shape (classes of flows, blocks)
-        What every flow of a class carries in each epoch of a block.
+        Amount that a flow of the class carries in each epoch of the block.
     """
 
     exchange: Exchange
@@ -53,7 +51,7 @@ class EpochFlows:
     rate: Ints
 
     def of_source(self, source: int) -> Ints:
-        """Flows of one source on the original grid; shape (links, epochs)."""
+        """Return the flows of one source on the original grid; shape (links, epochs)."""
         network, grid = self.reduced.network, self.grid
         flows = np.zeros((len(self.exchange.tails), grid.epochs), dtype=np.int64)
         lengths = np.diff(np.array(grid.starts))
@@ -68,19 +66,19 @@ class EpochFlows:
 def exact_flows(
     exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows, values: Mapping[tuple[int, int], float]
 ) -> EpochFlows | None:
-    """Flows in fractions of small denominators, rounded from a corner of the program, that keep every rule of the grid.
+    """Round a vertex of the program to fractions of small denominators that keep every rule of the grid.
 
     Parameters
     ----------
     exchange, grid, reduced
-        What the program was built of; the grid's side must be ``restrict``.
+        The program's parts; the grid's side must be ``restrict``.
     values : mapping of (class, block) to float
-        What flows carry in blocks.
+        Amount that every flow carries in a block.
 
     Returns
     -------
     EpochFlows or None
-        Flows that :func:`fault` finds nothing wrong with; None if no denominator gives such flows.
+        Flows without a :func:`fault`; None if no denominator gives such flows.
     """
     positive = {key: value for key, value in values.items() if value > ROUNDING}
     for limit in DENOMINATORS:
@@ -101,10 +99,7 @@ def exact_flows(
 
 
 def fault(flows: EpochFlows) -> str | None:
-    """Check flows source by source, link by link and epoch by epoch; say what is wrong first, if anything is.
-
-    This looks at the original grid alone: no blocks, no classes. All numbers are whole.
-    """
+    """Return the first violation by source, link and epoch, in integers on the original grid, or None."""
     exchange, epochs = flows.exchange, flows.grid.epochs
     load = np.zeros((len(exchange.tails), epochs), dtype=np.int64)
     for source, rank in enumerate(exchange.ranks):
@@ -137,10 +132,7 @@ def _fault_of_source(exchange: Exchange, epochs: int, scale: int, rank: int, sen
 
 
 def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
-    """What comes to be used at, and what leaves, every node in every epoch, of one source.
-
-    Shape (nodes, epochs + 1).
-    """
+    """Sum one source's usable arrivals and departures by node and epoch; shapes (nodes, epochs + 1)."""
     came = np.zeros((len(exchange.stores), epochs + 1), dtype=np.int64)
     went = np.zeros_like(came)
     for link, (tail, head, delay) in enumerate(zip(exchange.tails, exchange.heads, exchange.delay, strict=True)):
@@ -152,14 +144,14 @@ def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The ways that one source's data takes.
+    """Paths in time that one source's data takes.
 
     Parameters
     ----------
     target, amount, hops : array of int, shape (ways,)
-        Node that a way leads to, how much takes it, and how many links it has.
+        Destination of a path, the amount that takes it, and its number of links.
     link, start : array of int, shape (hops of all ways,)
-        Links in the order of the ways, each from its target back, and epochs in which they are entered.
+        Links in the order of the paths, each from its target back, and the epochs in which they are entered.
     """
 
     target: Ints
@@ -170,18 +162,18 @@ class Ways:
 
 
 def trace(flows: EpochFlows) -> Iterator[Ways]:
-    """Follow what every rank receives back to its source (reverse depth-first search, section 3).
+    """Trace what every rank receives back to its source (reverse depth-first search, section 3).
 
-    What reaches nobody is left out. The amounts of a pair sum to ``flows.scale``.
+    Data that reaches no destination is left out. The amounts of a pair sum to ``flows.scale``.
 
-    What leaves a node in an epoch is taken from what came last before it: since what came earlier serves all that
-    leaves later as well, this never takes away what something else depends on. At a node that does not store, what
-    came last came in that epoch.
+    What leaves a node in an epoch is taken from the latest arrivals before it. Earlier arrivals can serve all later
+    departures as well, so this never takes away data that another path depends on. At a node that does not store,
+    the latest arrivals are those of that epoch.
 
     Yields
     ------
     Ways
-        Of every source.
+        The paths of one source.
     """
     exchange = flows.exchange
     tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))
@@ -194,15 +186,15 @@ def trace(flows: EpochFlows) -> Iterator[Ways]:
         first = np.searchsorted(heads[link], np.arange(len(exchange.stores) + 1))
         rank = exchange.ranks[source]
         targets = np.array([node for node in exchange.ranks if node != rank], dtype=np.int64)
-        target, amount, hops, entries = _followed(
+        target, amount, hops, entries = _follow_ways(
             rank, targets, flows.scale, flows.grid.epochs, (tails, link, start, arrival, first), sent[link, start]
         )
         yield Ways(target, amount, hops, link[entries], start[entries])
 
 
 @kernel
-def _followed(source: int, targets: Any, wanted: int, epochs: int, sent: Any, left: Any) -> Any:
-    """Take ways, each backwards, out of what is ``left`` of the flows, which are ordered by head and arrival."""
+def _follow_ways(source: int, targets: Any, wanted: int, epochs: int, sent: Any, left: Any) -> Any:
+    """Trace paths backwards and subtract them from ``left``; flows are sorted by head and arrival."""
     tails, link, start, arrival, first = sent
     most = len(left) + len(targets)  # every way ends a flow or is the last one of its target
     target, amount, hops = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
@@ -243,7 +235,7 @@ def _followed(source: int, targets: Any, wanted: int, epochs: int, sent: Any, le
 
 
 def pieces(flows: EpochFlows) -> int:
-    """Flows of single sources over single links in single epochs: about as many as the schedule will have sends."""
+    """Count flows of one source over one link in one epoch: about the number of sends."""
     used = flows.rate > 0
     lengths = np.diff(np.array(flows.grid.starts))
     in_class = np.bincount(flows.reduced.classes.flow.ravel(), minlength=len(used))
@@ -251,15 +243,7 @@ def pieces(flows: EpochFlows) -> int:
 
 
 def flow_schedule(instance: Instance, flows: EpochFlows) -> Schedule:
-    """Make a schedule of parts of chunks, one send for each link and epoch of each part's way.
-
-    Parameters
-    ----------
-    instance : Instance
-        With a timing; what the flows were made for.
-    flows : EpochFlows
-        Checked.
-    """
+    """Build a schedule of parts of chunks, with one send for each link and epoch of a part's path."""
     topology, timing, demand = instance.network, instance.timing, instance.demand
     assert isinstance(topology, Topology) and isinstance(timing, Timing) and demand is not None  # noqa: S101
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}

@@ -1,4 +1,4 @@
-"""The all-to-all on a grid of epochs in whole numbers, on grids of blocks of epochs, and with its flows in classes."""
+"""The all-to-all in integers on grids of epochs and of blocks of epochs, with classes of flows."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ Side = Literal["relax", "restrict"]
 
 @dataclass(frozen=True)
 class Exchange:
-    """Every rank sends one unit of data to every other rank; the data may be split at will.
+    """All-to-all of one unit from every rank to every other rank, divisible at will.
 
     Parameters
     ----------
     stores : tuple of bool
-        For every node whether it keeps what it has. What reaches a node that does not must leave in the epoch in
-        which it could first be used.
+        For every node, True if it stores data. What reaches any other node must leave in the first epoch in which it
+        can be used.
     ranks : tuple of int
         Nodes that send to one another.
     tails, heads : tuple of int
         Nodes that the links leave and enter.
     delay : tuple of int
-        What a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
+        Data that a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
     capacity : tuple of Fraction
-        Units that a link carries in an epoch.
+        Units per epoch of every link.
     """
 
     stores: tuple[bool, ...]
@@ -60,17 +60,16 @@ class Exchange:
 
     @cached_property
     def network(self) -> PointNetwork:
-        """Nodes as points and links as arcs."""
+        """The network of nodes and links, unexpanded."""
         n, links = len(self.stores), len(self.tails)
         arrays = [np.array(x, dtype=np.int64) for x in (self.tails, self.heads, range(links), [0] * links, self.delay)]
         return PointNetwork(self, np.arange(n), np.array(self.stores), *arrays)
 
     @cached_property
     def unfolded(self) -> PointNetwork:
-        """Nodes that store, and a copy of every other one for each time that passing data may have been under way.
+        """Storing nodes, and a copy of every other node per time since the data last left a store.
 
-        Data leaves a node that stores and is at the next such node after at most :data:`MAX_SWITCHES` others, none of
-        them twice.
+        Data that leaves a storing node reaches the next one after at most :data:`MAX_SWITCHES` others, all distinct.
         """
         leaving = [[e for e, t in enumerate(self.tails) if t == n] for n in range(len(self.stores))]
         copies: dict[tuple[int, int], int] = {(n, 0): n for n, keeps in enumerate(self.stores) if keeps}
@@ -102,22 +101,18 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class PointNetwork:
-    """Points that data may be at and arcs that it may take.
+    """Points at which data may be and arcs between them.
 
     Parameters
     ----------
-    exchange : Exchange
-        The problem.
     node, stores : array, shape (points,)
-        Node of every point, and whether it keeps what it has.
+        Node of every point, and True if it stores data.
     tails, heads : array of int, shape (arcs,)
-        Points.
-    link : array of int, shape (arcs,)
-        The link that an arc uses.
+        Points that every arc leaves and enters.
     offset : array of int, shape (arcs,)
         Epochs between the last departure from a node that stores and the use of this arc.
     delay : array of int, shape (arcs,)
-        Of the link.
+        Delay of the arc's link in epochs.
     """
 
     exchange: Exchange
@@ -131,7 +126,7 @@ class PointNetwork:
 
     @cached_property
     def distance(self) -> Ints:
-        """First epoch in which data of every rank can be used at every point; shape (ranks, points)."""
+        """First epoch in which each rank's data can be used at each point; shape (ranks, points)."""
         return epoch_distances(len(self.node), self.tails, self.heads, self.delay, self.rank_points)
 
     @cached_property
@@ -146,7 +141,7 @@ class PointNetwork:
 
     @cached_property
     def rest(self) -> Ints:
-        """Epochs from every point to the nearest rank that wants something; 0 at ranks; shape (points,)."""
+        """Epochs from every point to the nearest rank, 0 at ranks; shape (points,)."""
         return np.asarray(self.distance_to.min(axis=0))
 
     @cached_property
@@ -163,14 +158,14 @@ class PointNetwork:
 
 @dataclass(frozen=True)
 class BlockGrid:
-    """Blocks that a makespan is cut into.
+    """Blocks of epochs that divide a makespan.
 
     Parameters
     ----------
     starts : tuple of int
         First epoch of every block and, last, the makespan K.
     side : str
-        ``relax`` or ``restrict``.
+        ``relax`` for a lower bound, ``restrict`` for feasible flows.
     """
 
     starts: tuple[int, ...]
@@ -187,18 +182,17 @@ class BlockGrid:
         return len(self.starts) - 1
 
     def length(self, block: int) -> int:
-        """Epochs of a block."""
+        """Return the number of epochs of a block."""
         return self.starts[block + 1] - self.starts[block]
 
     def usable(self, block: int, after: int) -> int:
-        """First block in which what is sent in a block may be sent on, if it can be used after so many epochs.
+        """Return the first block in which data sent in ``block`` can be forwarded ``after`` epochs later.
 
-        ``blocks`` is the end of all.
-        Larger than ``blocks`` if it comes too late.
+        ``blocks`` stands for the end of the grid; a larger number means too late.
 
-        Data comes as evenly as it was sent. In a restriction the block is the first one that begins no sooner than the
-        first of it comes and ends no sooner than the last: in each of its epochs at least as much has come as goes if
-        all of it leaves evenly.
+        Data arrives as evenly as it was sent. In a restriction the result is the first block that begins no sooner than
+        the first arrival and ends no sooner than the last: in each of its epochs at least as much has arrived as leaves
+        if all of it leaves evenly.
         """
         if self.side == "relax":
             at = self.starts[block] + after
@@ -210,32 +204,30 @@ class BlockGrid:
 
 
 def points_for(exchange: Exchange, side: Side) -> PointNetwork:
-    """The points and arcs of a side: all nodes store in a relaxation."""
+    """Return the points and arcs of a side; in a relaxation all nodes store."""
     if side == "restrict":
         return exchange.unfolded
     return replace(exchange.network, stores=np.ones(len(exchange.stores), dtype=np.bool_))
 
 
 def fine(epochs: int) -> BlockGrid:
-    """Blocks of one epoch."""
+    """Return a grid with blocks of one epoch."""
     return BlockGrid(tuple(range(epochs + 1)), "restrict")
 
 
 def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGrid:
-    """Cut a makespan into about ``blocks`` blocks, at the epochs in which data can first be somewhere, or must last leave.
+    """Cut a makespan into about ``blocks`` blocks, at the earliest arrivals and latest departures of data.
 
-    What is sent from one of these on arrives at another one, so that what is cut behind one is cut behind all.
+    Data sent from one such epoch on arrives at another one, so delayed cuts are cuts as well.
 
     Parameters
     ----------
     exchange : Exchange
-        Its distances are starts of blocks, from the front and from the back, the shortest ones first.
+        Its distances, the shortest first, give starts of blocks from the front and from the back.
     epochs : int
-        The makespan K.
+        The makespan K in epochs.
     blocks : int
-        How many; with K or more the grid of epochs.
-    side : str
-        ``relax`` or ``restrict``.
+        Number of blocks; K or more gives the grid of epochs.
     """
     if blocks >= epochs:
         return BlockGrid(tuple(range(epochs + 1)), side)
@@ -261,7 +253,7 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
 
 
 def _offsets(slack: int) -> Iterator[int]:
-    """The middle of what a farthest way may wait, then the middles of its halves, and so on."""
+    """Yield the midpoint of the farthest path's slack, then the midpoints of its halves, and so on."""
     parts = 2
     while parts <= 2 * slack:
         yield from (slack * part // parts for part in range(1, parts, 2))
@@ -270,14 +262,12 @@ def _offsets(slack: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class ReducedFlows:
-    """A problem's flows in classes.
+    """Flows of a problem, grouped in classes of equal ones.
 
     Parameters
     ----------
-    network : PointNetwork
-        Points and arcs.
     classes : Classes
-        Which of the flows, balances and links are equal.
+        Classes of equal flows, balances and links.
     """
 
     network: PointNetwork
@@ -299,8 +289,23 @@ class ReducedFlows:
         return [int(i) for i in np.unique(self.classes.link, return_index=True)[1]]
 
 
+@dataclass(frozen=True, eq=False)
+class BlockProgram:
+    """Index sets of the linear program.
+
+    Parameters
+    ----------
+    reduced : ReducedFlows
+        Classes of the flows of the grid's side (:func:`points_for`).
+    """
+
+    exchange: Exchange
+    grid: BlockGrid
+    reduced: ReducedFlows
+
+
 def reduce(network: PointNetwork, *, symmetric: bool = True) -> ReducedFlows:
-    """Find the classes; without ``symmetric`` every flow is one of its own, for tests."""
+    """Compute the classes; without ``symmetric`` every flow is a class of its own, for tests."""
     exchange, sources, points = network.exchange, len(network.exchange.ranks), len(network.node)
     flows = FlowArcs(network.tails, network.heads, network.link, points, len(exchange.tails))
     first = np.zeros((sources, points), dtype=np.int64)

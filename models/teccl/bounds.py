@@ -1,4 +1,4 @@
-"""Lower bounds in epochs that cost little: distances, and what the links into a set of nodes can start."""
+"""Cheap lower bounds in epochs: distances, and cuts by the starts on links into a set of nodes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NEVER = 2**55
 
 @dataclass(frozen=True)
 class CutDemand:
-    """A chunk that must come from its source to the targets, or a sum to which each of the sources contributes.
+    """Chunk with its source and targets, or a sum with all its contributing sources.
 
-    However contributions are added up on the way, into a set that lacks one of them the sum, or a part of it, comes
-    at least once.
+    In whatever order contributions are added, at least one transfer of the sum or a part of it enters any set that
+    lacks one of them.
     """
 
     sources: frozenset[int]
@@ -40,10 +40,10 @@ class CutDemand:
 
 
 def lower_bound(problem: EpochProblem) -> tuple[int, EpochBound | None]:
-    """The best of the simple bounds with what proves it.
+    """Return the best of the simple bounds with its certificate.
 
-    Cuts are tried around every destination, around everything but one source, and around the parts that only links of
-    less bandwidth join. A sum enters a set at least once, however it is made. Where bandwidth varies, nothing is
+    Cuts are tried around every destination, around all nodes but one source, and around the parts that only links of
+    less bandwidth join. A sum enters a set at least once, however it is formed. With varying bandwidth nothing is
     proved.
     """
     if problem.timing.changes:
@@ -59,7 +59,7 @@ def lower_bound(problem: EpochProblem) -> tuple[int, EpochBound | None]:
 
 
 def _needs(commodities: Sequence[Commodity]) -> list[CutDemand]:
-    """Put what belongs to one sum together: contributions of others to the owner, and the sum from it to all."""
+    """Group the commodities of each sum: contributions to the owner, and the sum from it to all."""
     copied = [
         CutDemand(frozenset([c.source]), frozenset(c.targets), False)
         for c in commodities
@@ -75,7 +75,7 @@ def _needs(commodities: Sequence[Commodity]) -> list[CutDemand]:
 
 
 def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple[int, ...], int | None]]:
-    """Sets of nodes to try, with a sink or without."""
+    """Return candidate sets of nodes, each with a sink or None."""
     targets, sources = {t for n in needs for t in n.targets}, {s for n in needs for s in n.sources}
     cuts: list[tuple[tuple[int, ...], int | None]] = [((t,), t) for t in sorted(targets)]
     cuts += [(tuple(n for n in range(problem.nodes) if n != s), None) for s in sorted(sources)]
@@ -85,7 +85,7 @@ def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple
 
 
 def _parts(problem: EpochProblem) -> list[tuple[int, ...]]:
-    """Parts of the network that remain if all links up to some rate are cut."""
+    """Return the components of the network without links up to each rate."""
     parts: set[frozenset[int]] = set()
     for slow in sorted({link.rate for link in problem.links})[:-1]:
         parts |= _components(problem.nodes, [(e.source, e.target) for e in problem.links if e.rate > slow])
@@ -93,7 +93,7 @@ def _parts(problem: EpochProblem) -> list[tuple[int, ...]]:
 
 
 def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset[int], sink: int | None) -> int:
-    """Fewest epochs in which the links into a set can start what must enter it (:class:`~cwb.core.bounds.EpochCut`)."""
+    """Compute the fewest epochs for the demands into a set (:class:`~cwb.core.bounds.EpochCut`)."""
     fluid, sources, sinks = problem.timing.fluid, list[frozenset[int]](), set[int]()
     for need in needs:
         needing = [t for t in need.targets if t in inside and sink in (None, t)]
@@ -127,7 +127,7 @@ def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset
 
 
 def _first_full(spans: Iterable[tuple[int, Fraction]], units: int) -> int:
-    """Smallest K with ``sum rate * max(0, K - first + 1) >= units``; ``FAR`` without spans."""
+    """Return the smallest K with ``sum rate * max(0, K - first + 1) >= units``; ``FAR`` without spans."""
     room, rate, now = Fraction(0), Fraction(0), 0
     for first, extra in sorted(spans):
         if rate and room + rate * (first - now) >= units:
@@ -137,14 +137,7 @@ def _first_full(spans: Iterable[tuple[int, Fraction]], units: int) -> int:
 
 
 def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
-    """The fewest epochs that the links out of a set of nodes leave possible.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        The problem.
-    inside : frozenset of int
-        Nodes.
+    """Return the fewest epochs that the links out of a set of nodes allow.
 
     Returns
     -------
@@ -168,7 +161,7 @@ def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
 
 
 def regions(exchange: Exchange) -> set[frozenset[int]]:
-    """Sets of nodes worth trying: single nodes, parts that only slow links join, and the complements of all of them."""
+    """Return candidate sets: single nodes, parts that only slow links join, and their complements."""
     everything = frozenset(range(len(exchange.stores)))
     parts = {frozenset([rank]) for rank in exchange.ranks}
     edges = list(zip(exchange.tails, exchange.heads, exchange.capacity, exchange.delay, strict=True))
@@ -184,7 +177,6 @@ def regions(exchange: Exchange) -> set[frozenset[int]]:
 
 
 def _components(count: int, edges: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
-    """The parts that edges join."""
     import networkx as nx
 
     graph = nx.Graph(edges)
@@ -193,7 +185,7 @@ def _components(count: int, edges: Sequence[tuple[int, int]]) -> set[frozenset[i
 
 
 def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:
-    """The best lower bound of all regions and of the diameter (for which there is no set)."""
+    """Return the best lower bound of all regions and the diameter; None as set for the diameter."""
     best: tuple[int, frozenset[int] | None] = (int(exchange.network.distance[:, list(exchange.ranks)].max()), None)
     for region in sorted(regions(exchange), key=sorted):
         if (epochs := cut_epochs(exchange, region)) > best[0]:
@@ -202,10 +194,7 @@ def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:
 
 
 def prices_of(grid: BlockGrid, reduced: ReducedFlows, duals: Mapping[tuple[int, int], float]) -> Ints:
-    """Round the dual values of the capacities of blocks (class of links, block) to prices of links in blocks.
-
-    Shape (links, blocks).
-    """
+    """Round the duals of capacities (class of links, block) to prices; shape (links, blocks)."""
     values = {key: max(0.0, value) for key, value in duals.items()}
     largest = max(values.values(), default=0.0) or 1.0
     table = np.zeros((reduced.classes.sizes[2], grid.blocks), dtype=np.int64)
@@ -215,15 +204,16 @@ def prices_of(grid: BlockGrid, reduced: ReducedFlows, duals: Mapping[tuple[int, 
 
 
 def by_epoch(grid: BlockGrid, prices: Ints) -> Ints:
-    """Write the prices of blocks for every epoch; shape (links, epochs)."""
+    """Expand prices of blocks to epochs; shape (links, epochs)."""
     return np.asarray(np.repeat(prices, np.diff(np.array(grid.starts)), axis=1))
 
 
 def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockGrid | None:
-    """The longest grid that prices prove too short, with one block made longer; None if they do not prove this one so.
+    """Return the longest grid, one block lengthened, that prices still refute; None if not even this one.
 
-    Where links are full for most of the time, one more epoch lets them carry what they carry in any epoch in between:
-    what the links of a block cost in an epoch is what is gained, and the block is made longer until nothing is left.
+    Where links are full for most of the time, one more epoch lets them carry as much as any epoch in between. Each
+    added epoch costs the surplus as much as the links of the block in one epoch; the block grows until no surplus
+    is left.
     """
     left = surplus(exchange, by_epoch(grid, prices))
     if left <= 0:
@@ -241,15 +231,12 @@ def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockG
 
 
 def refutes(exchange: Exchange, prices: Ints) -> bool:
-    """Whether prices prove that no schedule takes as few epochs as they are given for."""
+    """Check whether prices prove that no schedule takes only the epochs that they cover."""
     return surplus(exchange, prices) > 0
 
 
 def surplus(exchange: Exchange, prices: Ints) -> int:
-    """How much more the cheapest ways of all pairs cost than all that links can carry; shape of prices (links, epochs).
-
-    In units in which every capacity is whole.
-    """
+    """Return all pairs' cheapest-path cost minus capacity cost, at prices of shape (links, epochs)."""
     return _unit(exchange) * cheapest_total(exchange, prices) - sum(_per_epoch(exchange, prices))
 
 
@@ -258,14 +245,14 @@ def _unit(exchange: Exchange) -> int:
 
 
 def _per_epoch(exchange: Exchange, prices: Ints) -> list[int]:
-    """What all that links can carry in an epoch costs, for every column of prices."""
+    """Return the cost of the links' total capacity for every column of prices."""
     unit = _unit(exchange)
     capacity = np.array([int(each * unit) for each in exchange.capacity], dtype=object)
     return [int(cost) for cost in capacity @ prices.astype(object)]
 
 
 def cheapest_total(exchange: Exchange, prices: Ints) -> int:
-    """Add up the cheapest ways of all pairs in time."""
+    """Sum the costs of the cheapest paths in time of all pairs."""
     ranks = list(exchange.ranks)
     network = tuple(np.array(each) for each in (exchange.stores, exchange.tails, exchange.heads, exchange.delay))
     return sum(sum(_cheapest_from(rank, network, prices)[ranks].tolist()) for rank in ranks)
@@ -273,7 +260,7 @@ def cheapest_total(exchange: Exchange, prices: Ints) -> int:
 
 @kernel
 def _cheapest_from(source: int, network: Any, prices: Any) -> Any:
-    """Cost of the cheapest way from a source to every node by the end of all epochs."""
+    """Compute the cheapest cost from a source to every node by the last epoch."""
     stores, tails, heads, delay = network
     epochs = prices.shape[1]
     cost = np.full((epochs + 1, len(stores)), _NEVER)

@@ -1,4 +1,4 @@
-"""Schedules in seconds, made of sends in epochs by whole columns."""
+"""Schedules in seconds, built from sends in epochs by whole columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 
 from ...algorithms.schedules.commodities import chunks_of
-from ...core.instance import Instance
 from ...core.ragged import offsets
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
 from .extract import EpochSend, PathFlow
@@ -27,9 +26,9 @@ class SendColumns:
     commodity : array of int, shape (sends,)
         Position in the problem's commodities.
     offset : array of int, shape (sends + 1,)
-        Where the links of each begin.
+        Index in ``links`` at which each send begins.
     links : array of int, shape (hops,)
-        All links, one send after the other.
+        Links of all sends, one send after the other.
     """
 
     start: Ints
@@ -39,7 +38,7 @@ class SendColumns:
 
 
 def columns_of(sends: Sequence[EpochSend]) -> SendColumns:
-    """The columns of a list of sends."""
+    """Convert a list of sends to columns."""
     hops = [len(send.path) for send in sends]
     return SendColumns(
         np.array([send.start for send in sends], dtype=np.int64),
@@ -49,22 +48,13 @@ def columns_of(sends: Sequence[EpochSend]) -> SendColumns:
     )
 
 
-def schedule_of(problem: EpochProblem, instance: Instance, sends: SendColumns) -> Schedule:
-    """Make the schedule of whole chunks.
+def schedule_of(problem: EpochProblem, sends: SendColumns) -> Schedule:
+    """Build the schedule of whole chunks from sends in any order.
 
-    Data that is copied is written from node to node that copies, so that what a switch copies is on the link to it
-    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and what ends at
-    one is there as often as it is sent. A contribution to a sum keeps its whole path, since what passes through a
-    switch is not added there.
-
-    Parameters
-    ----------
-    problem : EpochProblem
-        The grid.
-    instance : Instance
-        What it was made of.
-    sends : SendColumns
-        In any order.
+    Data that is copied is written from copying node to copying node, so that what a switch copies is on the link to it
+    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and a send that
+    ends at one appears as often as it is sent. A contribution to a sum keeps its whole path, since switches on it do
+    not add.
     """
     rows, start = _pieces(problem, sends)
     rank = _ranks(rows)
@@ -73,11 +63,11 @@ def schedule_of(problem: EpochProblem, instance: Instance, sends: SendColumns) -
     repeated = np.concatenate([[False], np.logical_and.reduce([key[1:] == key[:-1] for key in keys])])
     once = np.array(problem.copies, dtype=np.bool_)[rows.target[order]]
     kept = order[~(repeated & once)]
-    return _timed(problem, chunks_of(instance, MAX_COMMODITIES), rows.take(kept), start[kept])
+    return _schedule_in_seconds(problem, chunks_of(problem.instance, MAX_COMMODITIES), rows.take(kept), start[kept])
 
 
 def _pieces(problem: EpochProblem, sends: SendColumns) -> tuple[Sends, Ints]:
-    """Cut sends at the nodes that copy, but contributions to sums; the pieces, and the epochs in which they start."""
+    """Cut all sends but contributions to sums at copying nodes; return pieces and start epochs."""
     tail, head, delay = problem.columns[:3]
     copies = np.array(problem.copies, dtype=np.bool_)
     summed = np.array([commodity.summed for commodity in problem.commodities], dtype=np.bool_)
@@ -96,7 +86,7 @@ def _pieces(problem: EpochProblem, sends: SendColumns) -> tuple[Sends, Ints]:
 
 
 def _ranks(sends: Sends) -> Ints:
-    """Number the paths in their order, link by link."""
+    """Assign numbers to the paths in lexicographic order of their links."""
     rank = sends.path_links[sends.path_offset[:-1]]
     for place in range(1, int(sends.hops.max(initial=0))):
         there = np.flatnonzero(sends.hops > place)
@@ -106,12 +96,9 @@ def _ranks(sends: Sends) -> Ints:
     return rank
 
 
-def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence[PathFlow]) -> Schedule:
-    """Make the schedule of parts of chunks: every flow is a chunk of its own.
-
-    The amounts of a commodity must sum to 1 exactly.
-    """
-    whole = chunks_of(instance, MAX_COMMODITIES)
+def fluid_schedule_of(problem: EpochProblem, flows: Sequence[PathFlow]) -> Schedule:
+    """Build the schedule with a chunk for every flow; a commodity's amounts must sum to 1 exactly."""
+    whole = chunks_of(problem.instance, MAX_COMMODITIES)
     unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
     of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
     units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
@@ -125,11 +112,11 @@ def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence
     tail, head = problem.columns[:2]
     summed = np.zeros(len(link), dtype=np.bool_)
     rows = Sends(index, tail[link], head[link], summed, np.arange(len(link) + 1), link)
-    return _timed(problem, chunks, rows, start)
+    return _schedule_in_seconds(problem, chunks, rows, start)
 
 
-def _timed(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:
-    """Count in seconds, as near as floats are: every number of epochs that occurs is multiplied once."""
+def _schedule_in_seconds(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:
+    """Convert to seconds, as exactly as floats allow: each distinct number of epochs is multiplied once."""
     epoch_s, delay = problem.timing.epoch_s, problem.columns[2]
     before = offsets(delay[rows.path_links])
     end = start + before[rows.path_offset[1:]] - before[rows.path_offset[:-1]]
@@ -138,4 +125,4 @@ def _timed(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> S
         values, which = np.unique(epochs, return_inverse=True)
         return np.array([float(value * epoch_s) for value in values.tolist()], dtype=np.float64)[which.reshape(-1)]
 
-    return Schedule(problem.instance_sha256, chunks, rows, seconds(start), seconds(end))
+    return Schedule(problem.instance.sha256, chunks, rows, seconds(start), seconds(end))

@@ -1,4 +1,4 @@
-"""Sends in epochs, from the values of models and to them."""
+"""Conversion between sends in epochs and values of models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rates = Mapping[tuple[int, int, int], float]
 
 @dataclass(frozen=True, order=True)
 class EpochSend:
-    """A chunk that goes over a link, or over several through nodes that pass it on at once.
+    """Transfer of a chunk over a link, or over several through nodes that forward at once.
 
     Parameters
     ----------
@@ -37,8 +37,6 @@ class EpochSend:
         arrives there.
     commodity : int
         Position in the problem's commodities.
-    path : tuple of int
-        Links.
     """
 
     start: int
@@ -48,7 +46,7 @@ class EpochSend:
 
 @dataclass(frozen=True)
 class PathFlow:
-    """A part of a fluid commodity with its ways.
+    """Part of a fluid commodity with its paths.
 
     Parameters
     ----------
@@ -57,8 +55,7 @@ class PathFlow:
     amount : Fraction
         Part of the commodity's chunk, above 0.
     hops : tuple of (int, int)
-        Links with the epochs in which the part goes over them, one way after the other; once for each destination
-        that it goes there for.
+        Links and epochs, one path after the other; one path for each destination.
     """
 
     commodity: int
@@ -67,7 +64,7 @@ class PathFlow:
 
 
 def hops(problem: EpochProblem, send: EpochSend) -> list[tuple[int, int]]:
-    """The links of a send with the index at which it starts over each."""
+    """Return the links of a send with the start index on each."""
     links, at = [], send.start
     for link in send.path:
         links.append((link, at))
@@ -76,12 +73,12 @@ def hops(problem: EpochProblem, send: EpochSend) -> list[tuple[int, int]]:
 
 
 def arrival(problem: EpochProblem, send: EpochSend) -> int:
-    """Index at which a send is at the end of its path."""
+    """Return the index at which a send reaches the end of its path."""
     return send.start + sum(problem.links[link].delay for link in send.path)
 
 
 def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
-    """Epochs that a schedule takes: the index of its last arrival."""
+    """Return a schedule's number of epochs: the index of its last arrival."""
     return max((arrival(problem, send) for send in sends), default=0)
 
 
@@ -98,18 +95,16 @@ def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
 
 
 def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:
-    """Keep what the destinations' chunks came by: the reverse depth-first search of section 3.1.
+    """Keep only sends by which destinations get their chunks: reverse depth-first search, section 3.1.
 
-    From every destination the send that brought the chunk first is followed back to where it came from, up to the
-    source. At a node that cannot store, it is the one that arrived at the index at which the chunk left, at one with
-    limited room the last one before that; at one that cannot copy, one for every send.
+    From every destination the send that brought the chunk first is traced back, up to the source. At a node that
+    cannot store, the predecessor is the send that arrived at the index at which the chunk left; at one with limited
+    room, the last one before that; at one that cannot copy, a different one for every send.
 
     Parameters
     ----------
-    problem : EpochProblem
-        The grid.
     sends : iterable of EpochSend
-        Feasible ones; each over a link or a hyper-edge. A send that is there twice is two, to a node that cannot copy.
+        Feasible sends, each over a link or a hyper-edge. A duplicate to a node that cannot copy counts as two sends.
     """
     every = sorted(sends)
     bringing: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
@@ -133,10 +128,7 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
 
 
 def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node: int, start: int) -> int:
-    """The send that brought to a node what it sends on at an index.
-
-    One that is given is not given again where nothing is copied.
-    """
+    """Return the send that brought a node what it sends at ``start``, each once where nothing is copied."""
     stores = problem.stores(problem.commodities[q], node) and problem.room[node] != 0
     if problem.copies[node]:
         candidates = [send for at, send in brought if at == start or (stores and at < start)]
@@ -145,21 +137,19 @@ def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node:
     return brought.pop(index)[1]
 
 
-def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Turn the contributions to each sum into a tree: whoever stores them adds up what it has and sends it on once.
+def build_sum_trees(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Turn the contributions to each sum into a tree: storing nodes add and send once.
 
-    Of what a node sends towards one sum, only the last send is kept: all contributions that it passes on have arrived
-    by then, and where they go from the next node, that node's last send has not started before. So nothing arrives
-    later than before, and less is sent. A node without a contribution to which nothing comes any more sends nothing.
+    Of the sends of a node towards one sum, only the last is kept: all contributions that it forwards have arrived by
+    then, and the last send of the next node does not start before they reach it. So nothing arrives later than
+    before, and less is sent. A node without a contribution that no longer receives any sends nothing.
 
     Parameters
     ----------
-    problem : EpochProblem
-        The grid.
     sends : sequence of EpochSend
-        Without useless ones (:func:`needed_sends`).
+        Sends without useless ones (:func:`needed_sends`).
     """
-    joined, commodities = sorted(_joined(problem, sends)), problem.commodities
+    joined, commodities = sorted(_join_hops(problem, sends)), problem.commodities
     last: dict[tuple[int, int], EpochSend] = {}
     for send in joined:
         if commodities[send.commodity].summed:
@@ -173,8 +163,8 @@ def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSe
     return sorted(kept)
 
 
-def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Join the hops of sums through switches that pass them on once: on a path nothing is sent twice."""
+def _join_hops(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Join the hops of sums through switches that forward once; no path repeats a send."""
 
     def passes(q: int, node: int) -> bool:
         commodity = problem.commodities[q]
@@ -196,15 +186,15 @@ def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend
 
 
 def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
-    """Make sends of the values of a model, without useless ones; contributions to sums are added up."""
+    """Return the needed sends of a solved model; contributions to sums are added up."""
     sends: list[EpochSend] = []
     for q, a, k in sets.sends:
         sends += [EpochSend(k, q, sets.arcs[a].links)] * round(model.F[q, a, k].value)
-    return summed_up(sets.problem, needed_sends(sets.problem, sends))
+    return build_sum_trees(sets.problem, needed_sends(sets.problem, sends))
 
 
 def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
-    """Put a schedule of whole chunks that are not summed into the variables of a model, where the model allows it.
+    """Set a model's variables to a schedule of whole chunks without sums, if the model has its sends.
 
     Parameters
     ----------
@@ -213,12 +203,12 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
     model : pyomo.ConcreteModel
         Its F gets values; the others follow from them.
     sends : sequence of EpochSend
-        Feasible ones.
+        Sends of a feasible schedule.
 
     Returns
     -------
     bool
-        False, and nothing is changed, if a send is none of the model's.
+        False, and nothing is changed, if the model lacks a send.
     """
     problem = sets.problem
     arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
@@ -235,17 +225,15 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
 
 
 def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
-    """Cut every chunk into parts that take one way to each destination.
+    """Cut every chunk into parts that take one path to each destination.
 
-    What each destination reads is followed back to the source, over the largest rate first, until it is used up. The
-    ways to one destination are laid end to end over the chunks that it needs of a source; where a chunk has several
-    destinations, it is cut wherever one of them changes the way. A part goes once for each destination, also where
-    two of its ways share a link and an epoch: nothing is copied on the way.
+    What each destination reads is traced back to the source, along the largest rate first, until it is used up. The
+    paths to one destination are laid end to end over the chunks that it needs of a source; a chunk with several
+    destinations is cut wherever the path to one of them changes. A part travels once for each destination, even
+    where two of its paths share a link and an epoch, since nothing is copied on the way.
 
     Parameters
     ----------
-    sets : LpIndexSets
-        Index sets.
     flow, kept, read : mapping
         Values of F, B and R.
 
@@ -256,7 +244,7 @@ def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list
     """
     problem = sets.problem
     ways = _ways(sets, dict(flow), dict(kept), dict(read))
-    cuts = {pair: _laid_out(each, sets.demand[pair[0]][pair[1]]) for pair, each in ways.items()}
+    cuts = {pair: _lay_out_ways(each, sets.demand[pair[0]][pair[1]]) for pair, each in ways.items()}
     nth: dict[tuple[int, int], int] = {}
     flows: list[PathFlow] = []
     for q, commodity in enumerate(problem.commodities):
@@ -278,8 +266,8 @@ def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list
     return flows
 
 
-def _laid_out(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int, Way]]:
-    """The ways with the whole number of grains at which each begins; together they fill all chunks."""
+def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int, Way]]:
+    """Return the paths with the grain at which each begins; together they fill all chunks."""
     total, at = sum(amount for amount, _ in ways), 0.0
     laid: list[tuple[int, Way]] = []
     for amount, way in ways:
@@ -299,7 +287,7 @@ def _way_at(ways: list[tuple[int, Way]], grain: int) -> Way:
 def _ways(
     sets: LpIndexSets, flow: dict[tuple[int, int, int], float], kept: dict[tuple[int, int, int], float], read: Rates
 ) -> dict[tuple[int, int], list[tuple[float, Way]]]:
-    """Follow what is read back to the source; uses the rates up."""
+    """Trace what is read back to the source, and subtract it from the rates."""
     traced: dict[tuple[int, int], list[tuple[float, Way]]] = {}
     for (s, d, k), amount in sorted(read.items()):
         left = amount
@@ -319,7 +307,7 @@ def _trace(
     end: tuple[int, int, int],
     most: float,
 ) -> tuple[float, Way]:
-    """Find one way back from a destination, and use its smallest rate up."""
+    """Trace one path back from a destination and subtract its smallest rate."""
     problem: EpochProblem = sets.problem
     s, node, k = end
     steps: list[tuple[dict[tuple[int, int, int], float], tuple[int, int, int]]] = []

@@ -1,10 +1,11 @@
-"""Which variables a model on a grid of epochs has: only those that a chunk can reach and that can still be of use."""
+"""Index sets on a grid of epochs: only variables that chunks can reach and that can still matter."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from ...core.errors import InputError, Unsupported
@@ -19,16 +20,12 @@ COLUMN_S = 1e-5
 
 @dataclass(frozen=True)
 class Arc:
-    """A way that a chunk takes at once: a link, or several through switches, such as a hyper-edge (appendix C).
+    """Link, or several through switches such as a hyper-edge (appendix C), traversed without a stop.
 
     Parameters
     ----------
-    links : tuple of int
-        Links of the problem.
     offsets : tuple of int
         Epochs from the start of the arc to the start of each link.
-    source, target : int
-        Ends.
     delay : int
         Epochs from start to arrival.
     """
@@ -45,23 +42,22 @@ class IndexSets:
     """Index sets of a model.
 
     A chunk q starts over arc a in epoch k only if ``first[q][tail] <= k`` and ``k + delay <= last[q][head]``: it can
-    be there, and from there something that needs it can be reached by the end. A node holds it from ``first`` to
-    ``last``.
+    be there, and a node that needs it can still be reached by the end. A node holds it from ``first`` to ``last``.
 
     Parameters
     ----------
-    problem : EpochProblem
-        The problem.
     epochs : int
         K: everything has arrived by index K.
     hyper_edges : bool
-        Whether switches that cannot store are taken out and their neighbours joined (appendix C).
-    arcs : tuple of Arc
-        Ways.
+        Replace switches that cannot store by arcs between their neighbours (appendix C).
     first, last : list of list of int
-        For each commodity and node.
+        Earliest and latest useful index, for each commodity and node.
     all_count : bool
-        Whether a limited buffer counts a node's own data and what it needs too (appendix B as printed).
+        Count a node's own data and what it needs in a limited buffer too (appendix B as printed).
+    objective : str
+        ``feasible``, ``late`` (the makespan) or ``paper``.
+    weights : tuple of Fraction
+        Priorities of the tenants in the paper's objective; 1 unless given.
     """
 
     problem: EpochProblem
@@ -71,10 +67,12 @@ class IndexSets:
     first: list[list[int]]
     last: list[list[int]]
     all_count: bool = False
+    objective: str = "feasible"
+    weights: tuple[Fraction, ...] = ()
 
     @property
     def columns(self) -> int:
-        """How many sends there are to choose from."""
+        """Number of candidate sends."""
         return sum(j - i + 1 for spans in self.spans for i, j in spans.values())
 
     @cached_property
@@ -89,7 +87,7 @@ class IndexSets:
 
     @cached_property
     def usable(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Arcs for what is copied; and for contributions to sums, which go from adder to adder at once."""
+        """Arcs for copied chunks, and arcs for contributions to sums, from adder to adder."""
         problem = self.problem
         stops = tuple({n for n in range(problem.nodes) if _stops(problem, n, summed)} for summed in (False, True))
         inner = [{problem.links[e].target for e in arc.links[:-1]} for arc in self.arcs]
@@ -102,7 +100,7 @@ class IndexSets:
 
     @cached_property
     def spans(self) -> list[dict[int, tuple[int, int]]]:
-        """For each commodity, the arcs that it can use, with the first and last epoch of a start."""
+        """For each commodity, its usable arcs with the first and last start epoch."""
         all_spans: list[dict[int, tuple[int, int]]] = []
         for q, commodity in enumerate(self.problem.commodities):
             first, last = self.first[q], self.last[q]
@@ -132,43 +130,40 @@ class IndexSets:
         ]
 
     def has_buffer(self, q: int, n: int) -> bool:
-        """Whether a chunk is stored at a node, so that it may leave later than it came.
-
-        Given chunks are no variables.
-        """
+        """Check whether a chunk that is not given may be stored at a node and leave later than it came."""
         commodity = self.problem.commodities[q]
         if n == commodity.source:
             return bool(commodity.after) or self.drops(q, n)
         return self.problem.stores(commodity, n) and self.problem.room[n] != 0
 
     def most_sent(self, q: int, a: int) -> int:
-        """Copies of a chunk that are of use over an arc in one epoch: several if the node at its end does not copy."""
+        """Return the useful copies of a chunk over an arc per epoch: several if the head does not copy."""
         arc, targets = self.arcs[a], len(self.problem.commodities[q].targets)
         if targets == 1 or self.problem.copies[arc.target]:
             return 1
         return targets if self.problem.timing.changes else min(targets, self.problem.links[arc.links[0]].capacity)
 
     def most(self, q: int, n: int) -> int:
-        """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
+        """Return the largest B: 1, or one per destination at a switch that does not copy."""
         return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
 
     @cached_property
     def limited(self) -> dict[int, int]:
-        """Nodes that store a limited number of chunks of others."""
+        """Room of the nodes that store a limited number of chunks of others."""
         return {n: limit for n, limit in enumerate(self.problem.room) if limit}
 
     def drops(self, q: int, n: int) -> bool:
-        """Whether a node has the chunk from the start, in a buffer that counts it, so that it may drop it."""
+        """Check whether a node may drop a chunk that it has from the start in a counted buffer."""
         commodity = self.problem.commodities[q]
         return self.all_count and n in self.limited and n == commodity.source and not commodity.after
 
     def is_given(self, q: int, n: int) -> bool:
-        """Whether a node has the chunk from the start, and for good."""
+        """Check whether a node has the chunk from the start, and for good."""
         commodity = self.problem.commodities[q]
         return n == commodity.source and not commodity.after and not self.drops(q, n)
 
     def arriving(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Sends that bring a chunk to a node at index k."""
+        """Yield the sends that bring a chunk to a node at index k."""
         spans = self.spans[q]
         for a in self.entering[n]:
             if a in spans:
@@ -177,7 +172,7 @@ class IndexSets:
                     yield q, a, start
 
     def departing(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Sends of a chunk from a node in epoch k."""
+        """Yield the sends of a chunk from a node in epoch k."""
         spans = self.spans[q]
         for a in self.leaving[n]:
             if a in spans and spans[a][0] <= k <= spans[a][1]:
@@ -215,9 +210,9 @@ class IndexSets:
         return {chunk: frozenset(nodes) for chunk, nodes in members.items()}
 
     def windows(self, link: int) -> range:
-        """First epochs of the windows of a link that need a row.
+        """Return the first epochs of the windows of a link that need a constraint.
 
-        With constant bandwidth a window that reaches beyond the first or last start allows no less than the one that
+        With constant bandwidth a window that reaches beyond the first or last start is no tighter than the one that
         ends there; where bandwidth varies every window with a start in it counts.
         """
         at, window = self.loads[link], self.problem.links[link].window
@@ -227,14 +222,11 @@ class IndexSets:
         return range(begin, max(begin, end - window + 1) + 1)
 
     def incoming(self, q: int, n: int, k: int) -> int:
-        """Chunks that no send of the model brings: a node's own where it may drop it.
-
-        Those of earlier rounds are in :class:`.formulations.astar.RoundIndexSets`.
-        """
+        """Return 1 for a node's own chunk that it may drop, which no send of the model brings."""
         return int(k == 0 and self.drops(q, n))
 
     def room(self, link: int, epoch: int) -> int:
-        """Chunks that may start over a link in its window that begins with an epoch."""
+        """Return the number of chunks that may start in a link's window that begins with an epoch."""
         e, timing = self.problem.links[link], self.problem.timing
         if link not in self.changed:
             return e.capacity
@@ -242,8 +234,16 @@ class IndexSets:
         return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)
 
 
-def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False, all_count: bool = False) -> IndexSets:
-    """Index sets of the general form for a number of epochs.
+def index_sets(
+    problem: EpochProblem,
+    epochs: int,
+    *,
+    hyper_edges: bool = False,
+    all_count: bool = False,
+    objective: str = "feasible",
+    weights: tuple[Fraction, ...] = (),
+) -> IndexSets:
+    """Build the index sets of the general form for a number of epochs.
 
     Raises
     ------
@@ -271,13 +271,13 @@ def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False,
         if commodity.summed:  # the sum must still go on from its owner
             late = epochs - latest[q]
             last[q] = [x - late for x in last[q]]
-    sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last, all_count)
+    sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last, all_count, objective, weights)
     _require_ways(sets)
     return sets
 
 
 def _require_ways(sets: IndexSets) -> None:
-    """Reject a network in which more switches are in a row than a way may have."""
+    """Reject a network with more consecutive switches than an arc may have."""
     names = [node.name for node in sets.problem.topology.nodes]
     for source, targets, summed in {(c.source, c.targets, c.summed) for c in sets.problem.commodities}:
         arcs = [sets.arcs[a] for a in sets.usable[summed]]
@@ -289,11 +289,11 @@ def _require_ways(sets: IndexSets) -> None:
             todo += further
         if not reached.issuperset(targets):
             ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
-            raise Unsupported(f"no ways of at most {MAX_HOPS} links through switches lead from {ends}")
+            raise Unsupported(f"no path of at most {MAX_HOPS} links through switches leads from {ends}")
 
 
 def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
-    """Index by which each commodity must be where it is needed."""
+    """Compute the index by which each commodity must be at its destinations."""
     latest = [epochs] * len(problem.commodities)
     for commodity in problem.commodities:
         rest = max(int(problem.distance[commodity.source, t]) for t in commodity.targets)
@@ -303,23 +303,23 @@ def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
 
 
 def single_links(problem: EpochProblem) -> list[Arc]:
-    """Every link is an arc."""
+    """Make an arc of every link."""
     return [Arc((i,), (0,), e.source, e.target, e.delay) for i, e in enumerate(problem.links)]
 
 
 def _stops(problem: EpochProblem, node: int, summed: bool) -> bool:
-    """Whether ways end at a node: where a chunk can be stored, and where contributions can be added up."""
+    """Check whether arcs end at a node: one that can store the chunk, or add contributions."""
     holds = problem.holds[node]
     return not problem.switch[node] or (holds is None if summed else holds != 0)
 
 
 def switches_in_a_row(problem: EpochProblem, *, summed: bool) -> bool:
-    """Whether a link joins two switches that are passed: long ways, or ways back to a switch, are left out then."""
+    """Check whether a link joins two passed switches; long arcs and arcs back are left out then."""
     return not all(_stops(problem, e.source, summed) or _stops(problem, e.target, summed) for e in problem.links)
 
 
 def ways_through_switches(problem: EpochProblem, *, summed: bool) -> list[Arc]:
-    """Links between nodes that can store, and for every way through switches that cannot, one arc; Omega of table 5."""
+    """Make arcs of links between storing nodes and of paths through others (Omega of table 5)."""
     ways: list[Arc] = []
 
     def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:

@@ -1,28 +1,29 @@
-"""The TE-CCL methods as the registry knows them, and their declared models.
+"""TE-CCL methods and declared models for the registry.
 
 Pyomo is imported when a method runs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from ...core.described import Metric
+from pydantic import Field
+
+from ...core.fields import select_options
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from .options import (
-    AllToAllModelOptions,
     AllToAllOptions,
-    AstarModelOptions,
     AstarOptions,
-    LpModelOptions,
+    BlockOptions,
     LpOptions,
-    MilpModelOptions,
     MilpOptions,
+    ModelOptions,
     SearchOptions,
 )
-from .posing import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
+from .pose import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
 
 PAPER = (
     "Liu et al., Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem, SIGCOMM 2024"
@@ -141,32 +142,47 @@ TECCL_ALL_TO_ALL = Method(
 )
 
 
-def within(options: Any) -> str:
-    """Return how many epochs a schedule may take (``Formulation.restricted_to``)."""
+def restriction_text(options: Any) -> str:
+    """Return the number of epochs that a schedule may take, as text (``Formulation.restricted_to``)."""
     return (
         "at most twice the epochs of the simple bound" if options.epochs is None else f"at most {options.epochs} epochs"
     )
 
 
-_MODELS = f"{__package__}.posed_models"
+def _epochs(default: str) -> tuple[Any, Any]:
+    return int | None, Field(None, ge=1, le=1_000_000, description=f"K; by default {default}.")
+
 
 MILP = Formulation(
     "teccl/milp",
     summary="general form of K epochs: whole chunks, copied and stored on the way",
     paper=PAPER,
     equations="section 3.1, appendices A, B, C and F",
-    index=f"{_MODELS}:milp_model",
-    build=f"{_MODELS}:build_milp",
-    extract=f"{_MODELS}:milp_schedule",
-    labels=f"{_MODELS}:milp_labels",
+    index=f"{__package__}.solve_milp:index",
+    build=f"{__package__}.formulations.milp:build",
+    extract=f"{__package__}.solve_milp:extract",
+    labels=f"{__package__}.solve_milp:labels",
     explains=("teccl", "teccl-milp"),
-    value=f"{_MODELS}:milp_value",
-    bounds=f"{_MODELS}:milp_is_bound",
+    value=f"{__package__}.solve_milp:value",
+    bounds=f"{__package__}.solve_milp:is_bound",
     needs=("integers",),
-    options=MilpModelOptions,
+    options=select_options(
+        MilpOptions,
+        *ModelOptions.model_fields,
+        "priorities",
+        "switches",
+        "relays",
+        "buffer",
+        "buffer_counts",
+        epochs=_epochs("twice the epochs that distances and cuts need"),
+        objective=(
+            Literal["late", "paper", "feasible"],
+            Field("late", description="The makespan, the paper's objective, or any schedule of K epochs."),
+        ),
+    ),
     supports=supports,
     pose=pose_model,
-    restricted_to=within,
+    restricted_to=restriction_text,
     agrees_with="teccl",
 )
 
@@ -175,12 +191,14 @@ LP = Formulation(
     summary="the largest part of all demands that fits in K epochs, in parts of chunks without copies",
     paper=PAPER,
     equations="section 4.1, appendices A and B",
-    index=f"{_MODELS}:lp_model",
-    build=f"{_MODELS}:build_lp",
-    extract=f"{_MODELS}:lp_schedule",
-    value=f"{_MODELS}:lp_value",
-    bounds=f"{_MODELS}:lp_is_bound",
-    options=LpModelOptions,
+    index=f"{__package__}.solve_lp:index",
+    build=f"{__package__}.formulations.lp:build",
+    extract=f"{__package__}.solve_lp:extract",
+    value=f"{__package__}.solve_lp:value",
+    bounds=f"{__package__}.solve_lp:is_bound",
+    options=select_options(
+        LpOptions, *LpOptions.model_fields, epochs=_epochs("the epochs that distances and cuts need")
+    ),
     supports=supports_no_sums,
     pose=lambda instance, options: pose_model(instance, options, fluid=True),
     agrees_with="teccl-lp",
@@ -191,11 +209,11 @@ ASTAR = Formulation(
     summary="the first round of the A* technique: a few epochs of the general form, and what is near its destination",
     paper=PAPER,
     equations="section 4.2, appendix D",
-    index=f"{_MODELS}:round_model",
-    build=f"{_MODELS}:build_round",
-    extract=f"{_MODELS}:round_schedule",
+    index=f"{__package__}.solve_astar:index",
+    build=f"{__package__}.formulations.astar:build",
+    extract=f"{__package__}.solve_astar:extract",
     needs=("integers",),
-    options=AstarModelOptions,
+    options=select_options(AstarOptions, *ModelOptions.model_fields, "round_epochs", "gamma"),
     supports=supports_no_sums,
     pose=pose_model,
     bounds=False,
@@ -207,11 +225,11 @@ ALL_TO_ALL = Formulation(
     summary="the largest part of an all_to_all that fits in K epochs, on blocks and classes of equal flows",
     paper=PAPER,
     equations="section 4.1",
-    index=f"{_MODELS}:all_to_all_model",
-    build=f"{_MODELS}:build_all_to_all",
-    extract=f"{_MODELS}:all_to_all_schedule",
-    value=f"{_MODELS}:all_to_all_value",
-    options=AllToAllModelOptions,
+    index=f"{__package__}.solve_all_to_all:index",
+    build=f"{__package__}.formulations.all_to_all:build",
+    extract=f"{__package__}.solve_all_to_all:extract",
+    value=f"{__package__}.solve_all_to_all:value",
+    options=BlockOptions,
     supports=supports_all_to_all,
     pose=lambda instance, options: pose(instance, options, fluid=True),
     agrees_with="teccl-all-to-all",

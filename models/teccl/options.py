@@ -13,7 +13,7 @@ TimingName = Literal["te-ccl", "te-ccl-paid-switch", "store-and-forward"]
 
 
 class EpochOptions(Strict):
-    """The grid and the chunks, for every method of the family."""
+    """Grid and chunks, for every method of the family."""
 
     epoch: Literal["fast", "slow"] = Field(
         "fast", description="An epoch is the time of one chunk on the fastest or on the slowest link."
@@ -40,7 +40,7 @@ class EpochOptions(Strict):
     @model_validator(mode="after")
     def _agree(self) -> EpochOptions:
         if self.epoch_duration is not None and self.epoch_multiplier != 1:
-            raise ValueError("epoch_multiplier says nothing beside epoch_duration; give one of the two")
+            raise ValueError("epoch_multiplier has no effect with epoch_duration; give one of the two")
         if self.epoch_duration == 0:
             raise ValueError("an epoch of no time; expected an epoch_duration greater than zero")
         if self.chunk_size == 0:
@@ -105,7 +105,7 @@ class VaryingLink(Strict):
 
 
 class ModelOptions(EpochOptions):
-    """What the declarative models share."""
+    """Options common to the declared models."""
 
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="K, the most epochs that a schedule may take.")
     bandwidth: list[VaryingLink] = Field(
@@ -155,9 +155,9 @@ class MilpOptions(ModelOptions):
         if self.buffer is not None and self.buffer < 1:
             raise ValueError(f"a buffer of {self.buffer} chunks holds less than one; expected at least 1")
         if self.buffer is not None and self.relays == "pass":
-            raise ValueError("buffer says nothing where relays=pass; give one of the two")
+            raise ValueError("buffer has no effect with relays=pass; give one of the two")
         if self.buffer is None and self.buffer_counts == "all":
-            raise ValueError("buffer_counts says nothing without a buffer")
+            raise ValueError("buffer_counts has no effect without a buffer")
         if self.priorities is not None and self.objective != "paper":
             raise ValueError("priorities are weights of objective=paper; a makespan has none")
         if self.all_reduce == "stages" and self.objective != "makespan":
@@ -180,8 +180,8 @@ class LpOptions(ModelOptions):
     )
 
 
-class AstarModelOptions(ModelOptions):
-    """Options of ``teccl/astar``."""
+class AstarOptions(ModelOptions):
+    """Options of ``teccl-astar``."""
 
     round_epochs: int | None = Field(
         None, ge=1, le=100_000, description="Epochs of a round; the longest delay of a link unless given, at least 4."
@@ -189,11 +189,6 @@ class AstarModelOptions(ModelOptions):
     gamma: float = Field(
         0.5, gt=0, lt=1, description="Value of being on the way, relative to being there; the appendix's gamma."
     )
-
-
-class AstarOptions(AstarModelOptions):
-    """Options of ``teccl-astar``."""
-
     start: Literal["constructions", "none"] = Field(
         "constructions",
         description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is the answer "
@@ -201,56 +196,7 @@ class AstarOptions(AstarModelOptions):
     )
 
 
-class MilpModelOptions(ModelOptions):
-    """Options of ``teccl/milp``."""
-
-    epochs: int | None = Field(
-        None, ge=1, le=1_000_000, description="K; by default twice the epochs that distances and cuts need."
-    )
-    objective: Literal["late", "paper", "feasible"] = Field(
-        "late", description="The makespan, the paper's objective, or any schedule of K epochs."
-    )
-    priorities: list[int] | None = Field(
-        None, description="Weights of the collectives that run at the same time, in the paper's objective."
-    )
-    switches: Literal["as-they-are", "hyper-edges"] = Field(
-        "as-they-are",
-        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
-    )
-    relays: Literal["store", "pass"] = Field(
-        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
-    )
-    buffer: int | None = Field(
-        None,
-        ge=1,
-        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
-    )
-    buffer_counts: Literal["others", "all"] = Field(
-        "others",
-        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
-        "appendix B is printed.",
-    )
-
-    @model_validator(mode="after")
-    def _agree_on_model(self) -> MilpModelOptions:
-        if self.buffer is not None and self.relays == "pass":
-            raise ValueError("buffer says nothing where relays=pass; give one of the two")
-        if self.buffer is None and self.buffer_counts == "all":
-            raise ValueError("buffer_counts says nothing without a buffer")
-        if self.priorities is not None and (self.objective != "paper" or min(self.priorities, default=0) < 1):
-            raise ValueError("priorities are weights of at least 1 of objective=paper")
-        return self
-
-
-class LpModelOptions(LpOptions):
-    """Options of ``teccl/lp``."""
-
-    epochs: int | None = Field(
-        None, ge=1, le=1_000_000, description="K; by default the epochs that distances and cuts need."
-    )
-
-
-class AllToAllModelOptions(EpochOptions):
+class BlockOptions(EpochOptions):
     """Options of ``teccl/all-to-all``."""
 
     epochs: int | None = Field(

@@ -1,4 +1,4 @@
-"""An instance on a grid of epochs, in whole numbers: what every method of the family starts from."""
+"""An instance on a grid of epochs, in integers: the input of every method of the family."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ MAX_COMMODITIES = 5_000_000
 
 @dataclass(frozen=True)
 class EpochLink:
-    """A link on the grid.
+    """Link on the grid.
 
     Parameters
     ----------
     source, target : int
-        Positions of the nodes.
+        Positions of the tail and head node.
     delay : int
         A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only
         from a switch.
@@ -58,35 +58,20 @@ class EpochLink:
 
 @dataclass(frozen=True)
 class EpochProblem:
-    """What is to be scheduled, in epochs and chunks.
+    """Scheduling problem in epochs and chunks.
 
-    Nodes and links are counted as in the topology; index k is the beginning of epoch k, and a schedule takes as many
-    epochs as the index of its last arrival.
+    Nodes and links are numbered as in the topology; index k is the beginning of epoch k, and the makespan in epochs is
+    the index of the last arrival.
 
     Parameters
     ----------
-    topology : Topology
-        The network.
-    timing : Timing
-        Grid and semantics.
-    chunk_bytes : Fraction
-        Size of every chunk.
-    links : tuple of EpochLink
-        One for every link of the topology.
-    switch : tuple of bool
-        Nodes that are switches.
     copies : tuple of bool
-        Nodes that may send what they received once to several links; of switches those with multicast.
+        Nodes that may send a received chunk to several links; of switches those with multicast.
     holds : tuple of int or None
-        Chunks that a node can store, None without limit; of ranks see :attr:`room`. What reaches a node that holds 0
-        leaves it at the same index or is lost.
-    commodities : tuple of Commodity
-        What is moved.
-    instance_sha256 : str
-        Digest of the instance.
+        Chunks that a node can store, None without limit; of ranks see :attr:`room`. A chunk that reaches a node that
+        holds 0 leaves it at the same index or is lost.
     begin : int
-        Index of the instance's grid at which index 0 lies: where bandwidth varies, a part that begins later has other
-        epochs.
+        Index of the instance's grid at index 0: where bandwidth varies, a stage that begins later has other epochs.
     """
 
     topology: Topology
@@ -97,7 +82,7 @@ class EpochProblem:
     copies: tuple[bool, ...]
     holds: tuple[int | None, ...]
     commodities: tuple[Commodity, ...]
-    instance_sha256: str
+    instance: Instance
     begin: int = 0
 
     @property
@@ -107,10 +92,7 @@ class EpochProblem:
 
     @cached_property
     def room(self) -> tuple[int | None, ...]:
-        """Chunks of others that each node can hold, None without limit.
-
-        A rank with room for none passes on at once what it receives.
-        """
+        """Chunks of others that each node can hold, None without limit; with 0 a rank forwards at once."""
         limits = [node.buffer_bytes for node in self.topology.nodes]
         return tuple(None if limit is None else floor(limit / self.chunk_bytes) for limit in limits)
 
@@ -132,13 +114,13 @@ class EpochProblem:
 
     @cached_property
     def distance(self) -> Ints:
-        """Epochs from node to node by the fastest path, :data:`FAR` where there is none; shape (nodes, nodes)."""
+        """Epochs between nodes by the fastest path, :data:`FAR` without one; shape (nodes, nodes)."""
         tail, head, delay, _, _ = self.columns
         return epoch_distances(self.nodes, tail, head, delay)
 
     @cached_property
     def diameter(self) -> int:
-        """Epochs that no schedule can undercut: the farthest destination, over chains of commodities."""
+        """Lower bound in epochs by the farthest destination, over chains of commodities."""
         ready, last = dict[int, int](), 0
         for index, commodity in enumerate(self.commodities):
             begin = max((ready[before] for before in commodity.after), default=0)
@@ -147,16 +129,13 @@ class EpochProblem:
         return last
 
     def stores(self, commodity: Commodity, node: int) -> bool:
-        """Whether a chunk can stay at a node: of switches, contributions at those without a limit, but sums at none.
-
-        They pass at once.
-        """
+        """Check whether a node stores a commodity; switches store no sums, contributions only without limit."""
         if not self.switch[node]:
             return True
         return self.holds[node] is None if commodity.summed else self.holds[node] != 0 and not commodity.after
 
     def seconds(self, epochs: int) -> Fraction:
-        """Length of so many epochs."""
+        """Convert a number of epochs to seconds."""
         return epochs * self.timing.epoch_s
 
 
@@ -190,7 +169,7 @@ def epoch_problem(instance: Instance) -> EpochProblem:
         tuple(not s or node.multicast for s, node in zip(switch, topology.nodes, strict=True)),
         tuple(_holds(topology, n, chunk) for n in range(len(switch))),
         commodities_of(instance, MAX_COMMODITIES),
-        instance.sha256,
+        instance,
     )
     for commodity in problem.commodities:
         far = np.flatnonzero(problem.distance[commodity.source, list(commodity.targets)] >= FAR)
@@ -201,7 +180,7 @@ def epoch_problem(instance: Instance) -> EpochProblem:
 
 
 def chunk_bytes(instance: Instance) -> Fraction:
-    """Size of every chunk: a rank's part, or the whole message of a broadcast, over the number of chunks."""
+    """Compute the chunk size: a rank's part, or a broadcast's message, over the number of chunks."""
     sizes = chunk_sizes(instance, MAX_COMMODITIES)
     if len(sizes) != 1:
         raise Unsupported("epochs need chunks of one size; cut the collectives so that their chunks are equal")
@@ -209,9 +188,10 @@ def chunk_bytes(instance: Instance) -> Fraction:
 
 
 def epoch_of(links: Sequence[Link], chunk: Fraction, epoch: str, multiplier: Fraction, ratio: Fraction) -> Fraction:
-    """Length of an epoch: a chunk's time on the fastest or slowest link, at least the smallest latency over ``ratio``.
+    """Compute the epoch length: a chunk's time on the fastest or slowest link.
 
-    The last is the guard of the published code, which keeps models small where latency is all that counts (section 6).
+    It is at least the smallest latency over ``ratio``, the guard of the published code that keeps models small where
+    latency dominates (section 6).
     """
     rate = max(link.bandwidth_Bps for link in links) if epoch == "fast" else min(link.bandwidth_Bps for link in links)
     return max(chunk / rate * multiplier, min(link.latency_s for link in links) / ratio)
@@ -224,17 +204,17 @@ def _on_grid(
     chunk: Fraction,
     kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]],
 ) -> EpochLink:
-    """Count the epochs of a link under the timing's semantics; once for all links of a kind."""
+    """Convert a link to epochs under the timing's semantics, once for all links of a kind."""
     link, (source, target) = topology.links[index], topology.link_ends[index]
     hands_over = topology.nodes[source].kind is NodeKind.SWITCH and topology.nodes[target].kind is NodeKind.COMPUTE
     key = id(link.bandwidth_Bps), id(link.latency_s), hands_over
     if key not in kinds:
-        kinds[key] = _counted(link, hands_over, timing, chunk)
+        kinds[key] = _link_in_epochs(link, hands_over, timing, chunk)
     return EpochLink(source, target, *kinds[key])
 
 
-def _counted(link: Link, hands_over: bool, timing: Timing, chunk: Fraction) -> tuple[int, int, int, Fraction]:
-    """Delay, window, capacity and rate of a link."""
+def _link_in_epochs(link: Link, hands_over: bool, timing: Timing, chunk: Fraction) -> tuple[int, int, int, Fraction]:
+    """Compute delay, window, capacity and rate of a link."""
     rate = link.bandwidth_Bps * timing.epoch_s / chunk
     window = ceil(1 / rate)
     latency = link.latency_s / timing.epoch_s

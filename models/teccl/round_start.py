@@ -1,7 +1,4 @@
-"""Sends of a round of the A* technique without a solver: epoch after epoch, every link takes what is of most use.
-
-They are a start for the model of the round; one round after the other, they are a whole schedule.
-"""
+"""Greedy sends of A* rounds, each link's most useful in every epoch: a start, or a whole schedule."""
 
 from __future__ import annotations
 
@@ -30,14 +27,14 @@ THERE = 2
 
 
 class GreedyRound:
-    """The sends of one round, chosen in the order of their starts.
+    """Sends of one round, chosen in the order of their starts.
 
     Parameters
     ----------
     sets : RoundIndexSets
         The round; no switch stores without copying.
     beyond : bool
-        Whether chunks may go to switches that they reach only after the round.
+        Allow chunks to go to switches that they reach only after the round.
 
     Attributes
     ----------
@@ -70,7 +67,7 @@ class GreedyRound:
             self.taken[link].append(k)
 
     def follow(self, hops: Iterable[tuple[int, int, int]]) -> bool:
-        """Take sends of a plan, in the order of their starts, as far as they are possible; whether all were."""
+        """Add feasible sends of a plan in the order of their starts; return True if all were feasible."""
         at_switch = {(q, n, k) for k, there in self.passing.items() for q, n in there}
         whole = True
         for q, link, k in sorted(hops, key=lambda hop: (hop[2], hop[1])):
@@ -80,7 +77,7 @@ class GreedyRound:
                 if self._keeps(ends.source)
                 else (q, ends.source, k) in at_switch
             )
-            if not there or (q, ends.target) in self.at or not self._free(link, k):
+            if not there or (q, ends.target) in self.at or not self._may_start(link, k):
                 whole = False
                 continue
             self._book(q, link, k)
@@ -88,12 +85,12 @@ class GreedyRound:
         return whole
 
     def run(self) -> list[tuple[int, int, int]]:
-        """Choose the sends, beside those that are there."""
+        """Choose further sends and return all."""
         for k in range(self.epochs):
             for q, n in self.passing.pop(k, ()):
                 self._pass_on(q, n, k, 0)
             for link, ends in enumerate(self.problem.links):
-                while self._keeps(ends.source) and self._free(link, k) and self._send_best(link, k):
+                while self._keeps(ends.source) and self._may_start(link, k) and self._send_best(link, k):
                     pass
         return self.sends
 
@@ -101,13 +98,13 @@ class GreedyRound:
         return self.problem.holds[node] != 0
 
     def _measure(self, q: int) -> None:
-        """How far every node is from somebody who lacks a chunk, and the nearest that has it."""
+        """Compute every node's distance to the nearest node that lacks a chunk, and the nearest holder's."""
         if self.lacking[q]:
             self.rest[q] = self.problem.distance[:, sorted(self.lacking[q])].min(axis=1)
             self.nearest[q] = int(self.rest[q][self.holders[q]].min(initial=self.rest[q].max()))
 
-    def _free(self, link: int, epoch: int) -> bool:
-        """Whether a send may start in every window that has the epoch in it."""
+    def _may_start(self, link: int, epoch: int) -> bool:
+        """Check that a send may start in every window that contains the epoch."""
         window, taken = self.problem.links[link].window, self.taken[link]
         return all(
             sum(first <= k < first + window for k in taken) < IndexSets.room(self.sets, link, first)
@@ -115,11 +112,11 @@ class GreedyRound:
         )
 
     def _send_best(self, link: int, epoch: int) -> bool:
-        """Start what is of most use over a link, of equal chunks the rarest; whether there was anything."""
+        """Start the most useful send over a link, the rarest chunk on ties; False if there is none."""
         tail, count = self.problem.links[link].source, len(self.lacking)
         ready = [q for q in self.chunks[tail] if self.lacking[q] and self.at[q, tail] <= epoch]
         worth = [
-            (self._worth(q, link, epoch), len(self.lacking[q]), (q + link) % count, q)
+            (self._send_value(q, link, epoch), len(self.lacking[q]), (q + link) % count, q)
             for q in ready
             if (q, link, epoch) not in self.sends[-1:]
         ]
@@ -128,8 +125,8 @@ class GreedyRound:
             self._start(best[3], link, epoch)
         return best[0] > 0
 
-    def _worth(self, q: int, link: int, epoch: int) -> int:
-        """Who gets a chunk by a send, or whether it comes nearer to somebody who lacks it."""
+    def _send_value(self, q: int, link: int, epoch: int) -> int:
+        """Return the value of a send: destinations served, else progress toward one."""
         node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
         nearer = int(self.rest[q][node] < self.nearest[q])
         if self._keeps(node):
@@ -139,21 +136,21 @@ class GreedyRound:
         return sum(worth for _, worth in self._onwards(q, node, at, at - epoch))
 
     def _onwards(self, q: int, node: int, epoch: int, took: int, hops: int = 2) -> list[tuple[int, int]]:
-        """Links over which a switch sends a chunk on, and what each is worth.
+        """Return the links over which a switch forwards a chunk, with the value of each.
 
-        Where the switch copies, these lead to everybody who lacks the chunk and is nearer to no one who has it than the
-        way through the switch is long; otherwise there is one.
+        A switch that copies uses all links to nodes that lack the chunk and are no nearer to a holder than the path
+        through the switch is long; any other uses one link.
         """
         chosen: list[tuple[int, int]] = []
         given = list(self.holders[q])
         for link in self.problem.leaving[node]:
-            if not self._free(link, epoch):
+            if not self._may_start(link, epoch):
                 continue
             ends = self.problem.links[link]
             head, took_there = ends.target, took + ends.delay
             if self._keeps(head):
                 near = int(self.problem.distance[given, head].min(initial=FAR)) < took_there
-                worth = 0 if near and head in self.lacking[q] else self._worth(q, link, epoch)
+                worth = 0 if near and head in self.lacking[q] else self._send_value(q, link, epoch)
             elif hops < MAX_HOPS and epoch + ends.delay < self.epochs:
                 worth = sum(w for _, w in self._onwards(q, head, epoch + ends.delay, took_there, hops + 1))
             else:
@@ -164,7 +161,6 @@ class GreedyRound:
         return chosen if self.problem.copies[node] else sorted(chosen, key=lambda each: -each[1])[:1]
 
     def _start(self, q: int, link: int, epoch: int) -> None:
-        """Send a chunk, and through a switch at the end of the link on."""
         self._book(q, link, epoch)
         node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
         if not self._keeps(node) and at < self.epochs:
@@ -187,15 +183,12 @@ class GreedyRound:
 
 
 def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] = ()) -> list[tuple[int, int, int]]:
-    """Sends of a round without a solver; ones that only reach a switch after the round if there are no others.
+    """Choose sends greedily; those that reach a switch after the round only if there are no others.
 
     Parameters
     ----------
-    sets : RoundIndexSets
-        The round.
     planned : iterable of (int, int, int)
-        Commodities, links and epochs of a schedule that the round may follow: if all are still possible, these alone
-        are given.
+        Commodities, links and epochs of a schedule to follow: if all are still possible, only these are returned.
     """
     problem = sets.problem
     if any(hold is None and not copies for hold, copies in zip(problem.holds, problem.copies, strict=True)):
@@ -207,22 +200,18 @@ def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] =
     return []
 
 
-def schedule_to_begin_with(problem: EpochProblem, budget: Budget, enough: int) -> list[EpochSend] | None:
-    """A schedule without a solver: of ``teccl``'s constructions or, where these do not apply, of greedy rounds.
+def initial_schedule(problem: EpochProblem, budget: Budget, enough: int) -> list[EpochSend] | None:
+    """Return a schedule of ``teccl``'s constructions or, where these do not apply, of greedy rounds.
 
     Parameters
     ----------
-    problem : EpochProblem
-        What is to be scheduled.
-    budget : Budget
-        Limits and seed.
     enough : int
         Epochs at which constructions end.
 
     Returns
     -------
     list of EpochSend or None
-        None with sums, with ranks that can hold a limited number of chunks, and with switches that can.
+        None with sums, and with ranks or switches that can hold a limited number of chunks.
     """
     limited = any(problem.holds) or any(
         room is not None for n, room in enumerate(problem.room) if not problem.switch[n]
@@ -243,7 +232,7 @@ def schedule_to_begin_with(problem: EpochProblem, budget: Budget, enough: int) -
 
 
 def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[EpochSend] | None:
-    """Greedy rounds of so many epochs; None if they take no end, or not in time."""
+    """Run greedy rounds of ``epochs`` epochs; None if they do not end, or not in time."""
     state = RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
     sends: list[EpochSend] = []
     begin = 0

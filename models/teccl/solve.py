@@ -15,7 +15,7 @@ from ...core.bounds import Certificate, EpochCut, EpochDistance, SolverBound
 from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .epoch_schedule import SendColumns, columns_of, schedule_of
@@ -23,7 +23,7 @@ from .extract import EpochSend, finish, sends_of_model
 from .formulations.milp import build
 from .index_sets import index_sets
 from .options import SearchOptions
-from .posing import is_all_to_all
+from .pose import is_all_to_all
 from .problem import EpochProblem, epoch_problem
 
 #: What the metric ``proof`` says.
@@ -35,7 +35,7 @@ NODE_LIMIT = 300
 
 
 def certificate_of(proof: Proof) -> Certificate:
-    """What a reader can check."""
+    """Convert a proof to a certificate that a reader can check."""
     match proof:
         case FarPair():
             return EpochDistance(proof.source, proof.target)
@@ -46,7 +46,7 @@ def certificate_of(proof: Proof) -> Certificate:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptions) -> Outcome:
-    """Find the fewest epochs (``Method.run``).
+    """Minimize the number of epochs (``Method.run``).
 
     Parameters
     ----------
@@ -70,23 +70,23 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
     with budget.clock.phase("build"):
         problem = epoch_problem(instance)
         if problem.timing.changes:
-            raise Unsupported("bandwidths that vary over the epochs are taken by teccl-milp")
+            raise Unsupported("varying bandwidth is supported by teccl-milp")
         if any(commodity.summed or commodity.after for commodity in problem.commodities):
-            raise Unsupported("sums are taken by teccl-milp")
+            raise Unsupported("sums are supported by teccl-milp")
         if any(problem.holds):
-            raise Unsupported("switches that can store a limited amount are taken by teccl-milp")
-        network, relaxed = network_of(problem), relaxed_of(problem)
+            raise Unsupported("switches with limited storage are supported by teccl-milp")
+        network, relaxed = network_of(problem), relaxed_network(problem)
     result = solve(
         network,
         relaxed,
         budget,
         options.effort * 1_000_000,
-        lambda search: budget.tell(_incumbent(instance, problem, search)),
+        lambda search: budget.tell(_incumbent(problem, search)),
     )
     plan = result.plan()
     if plan is None or result.makespan is None:
         return _nothing_found(problem, result)
-    last = ModelBisection(instance, problem, solver, budget, result.bound, result.makespan, columns_of_plan(plan))
+    last = ModelBisection(problem, solver, budget, result.bound, result.makespan, columns_of_plan(plan))
     if options.model_columns and result.open:
         last.run(options.model_columns)
     result.search.bound = last.low
@@ -94,7 +94,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         result.search.improve()
     if result.makespan < last.high and (plan := result.plan()) is not None:
         last.high, last.sends = plan.makespan, columns_of_plan(plan)
-    return _outcome(instance, problem, last, result)
+    return _outcome(problem, last, result)
 
 
 def _metrics(result: LadderResult) -> dict[str, object]:
@@ -116,18 +116,18 @@ def _nothing_found(problem: EpochProblem, result: LadderResult) -> Outcome:
     )
 
 
-def _incumbent(instance: Instance, problem: EpochProblem, search: EpochSearch) -> Incumbent:
-    """The best schedule so far."""
+def _incumbent(problem: EpochProblem, search: EpochSearch) -> Incumbent:
+    """Return the best schedule so far."""
 
     def answer() -> Schedule | None:
         plan = search.plan()
-        return None if plan is None else schedule_of(problem, instance, columns_of_plan(plan))
+        return None if plan is None else schedule_of(problem, columns_of_plan(plan))
 
     best = None if search.best is None else float(problem.seconds(search.best))
     return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
 
 
-def _outcome(instance: Instance, problem: EpochProblem, last: ModelBisection, result: LadderResult) -> Outcome:
+def _outcome(problem: EpochProblem, last: ModelBisection, result: LadderResult) -> Outcome:
     proved = last.low == last.high
     metrics = {**_metrics(result), "models": len(last.reports)}
     certificate = certificate_of(result.proof)
@@ -136,7 +136,7 @@ def _outcome(instance: Instance, problem: EpochProblem, last: ModelBisection, re
         metrics["proof"] = "model"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, instance, last.sends),
+        schedule_of(problem, last.sends),
         objective=float(problem.seconds(last.high)),
         bound=float(problem.seconds(last.low)),
         certificate=certificate,
@@ -150,21 +150,14 @@ def _outcome(instance: Instance, problem: EpochProblem, last: ModelBisection, re
 
 @dataclass(eq=False)
 class ModelBisection:
-    """Bisection by feasibility models.
+    """Bisection of the makespan by feasibility models.
 
     Parameters
     ----------
-    instance, problem : Instance, EpochProblem
-        What is solved.
-    solver, budget : Solver, Budget
-        With what.
     low, high : int
-        Epochs that are needed at least, and that the best schedule takes.
-    sends : SendColumns
-        The best schedule.
+        Lower bound in epochs, and epochs of the best schedule.
     """
 
-    instance: Instance
     problem: EpochProblem
     solver: Solver
     budget: Budget
@@ -175,20 +168,17 @@ class ModelBisection:
     raised: SolverResult | None = None
 
     def run(self, columns: int) -> None:
-        """Try the bound first, since it is often met, then the middle; a solve without an answer ends it.
-
-        A model with more than so many sends is not built.
-        """
+        """Try the bound, often met, then midpoints, until a solve has no answer or ``columns`` is exceeded."""
         epochs = self.low
-        while self.low < self.high and not self.budget.exhausted and self._within(epochs, columns):
+        while self.low < self.high and not self.budget.exhausted and self._search_within(epochs, columns):
             epochs = (self.low + self.high - 1) // 2
 
-    def _within(self, epochs: int, columns: int) -> bool:
+    def _search_within(self, epochs: int, columns: int) -> bool:
         with self.budget.clock.phase("build"):
             sets = index_sets(self.problem, epochs)
             if sets.columns > columns:
                 return False
-            model = build(sets, "feasible")
+            model = build(sets)
         result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))
         self.reports.append(result)
         if result.has_solution:
@@ -202,10 +192,7 @@ class ModelBisection:
 
 
 def network_of(problem: EpochProblem) -> EpochNetwork:
-    """The network and the chunks, one for each commodity.
-
-    A switch that stores without copying is one that does not store here: what is found holds all the same.
-    """
+    """Return network and chunks, one per commodity; a storing switch without copies does not store."""
     tail, head, delay, window, room = problem.columns
     switch = np.array(problem.switch, dtype=np.bool_)
     copies = np.array(problem.copies, dtype=np.bool_)
@@ -218,19 +205,19 @@ def network_of(problem: EpochProblem) -> EpochNetwork:
     return EpochNetwork(problem.nodes, tail, head, delay, window, room, stores, copies, source, need)
 
 
-def relaxed_of(problem: EpochProblem) -> EpochNetwork:
-    """The network on which bounds hold: every switch that can hold anything stores."""
+def relaxed_network(problem: EpochProblem) -> EpochNetwork:
+    """Return the network for bounds: every switch that can hold anything stores."""
     holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
     network = network_of(problem)
     return replace(network, stores=network.stores | holds)
 
 
 def columns_of_plan(plan: EpochPlan) -> SendColumns:
-    """What a plan sends."""
+    """Convert a plan's sends to columns."""
     return SendColumns(plan.start, plan.chunk, plan.offset, plan.links)
 
 
 def sends_of(plan: EpochPlan) -> list[EpochSend]:
-    """What a plan sends, in order."""
+    """Return a plan's sends, in order."""
     rows = zip(plan.start.tolist(), plan.chunk.tolist(), plan.paths, strict=True)
     return sorted(EpochSend(start, chunk, path) for start, chunk, path in rows)

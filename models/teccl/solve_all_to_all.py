@@ -1,4 +1,4 @@
-"""The all_to_all branch of ``teccl``: bounds by cuts, then the linear program (section 4.1) on ever finer grids.
+"""The all_to_all branch of ``teccl``: cut bounds, then the linear program (section 4.1) on ever finer grids.
 
 Also a method of its own, ``teccl-all-to-all``.
 """
@@ -17,15 +17,17 @@ from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPrices, So
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
 from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
-from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, Side, coarse, points_for, reduce
+from .all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows, Side, coarse, points_for, reduce
 from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
-from .options import AllToAllOptions, SearchOptions
+from .options import AllToAllOptions, BlockOptions, SearchOptions
 from .problem import EpochProblem, epoch_problem
+from .solve_lp import WHOLLY, epochs_of_model, needed_seconds
 
 #: A schedule with more sends than about this is not written out unless it is asked for.
 MAX_PIECES = 2_000_000
@@ -44,7 +46,7 @@ Proof = Literal["cut", "prices", "solver"]
 
 
 def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
-    """The all-to-all of a fluid problem with what a rank has for another as unit.
+    """Return the all-to-all of a fluid problem; the unit is one rank's data for another.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
     if not problem.timing.fluid or problem.timing.changes:
         raise Unsupported("the linear program needs chunks that may be split, and links that do not vary")
     if any(limit for limit in problem.holds):
-        raise Unsupported("a switch that can store a limited amount is not in the linear program for all_to_all")
+        raise Unsupported("the linear program for all_to_all does not support switches with limited storage")
     assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
     ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
     nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
@@ -73,7 +75,7 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOptions | SearchOptions) -> Outcome:
-    """Find the fewest epochs of an all-to-all, with flows checked exactly on the grid of epochs (``Method.run``).
+    """Minimize the epochs of an all-to-all, with flows checked exactly on the grid (``Method.run``).
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
     Returns
     -------
     Outcome
-        Objective and bound in seconds. ``metrics`` says what proves the bound: ``cut`` and ``prices`` are recomputed
+        Objective and bound in seconds. ``metrics`` names the proof of the bound: ``cut`` and ``prices`` are recomputed
         exactly by the verifier.
     """
     with budget.clock.phase("build"):
@@ -105,7 +107,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
 
 
 def _certificate(exchange: Exchange, region: frozenset[int] | None) -> Certificate:
-    """Name the nodes that data must enter, or the two that are farthest apart."""
+    """Return the cut around the region, or the two nodes that are farthest apart."""
     if region is not None:
         return EpochCut(tuple(n for n in range(len(exchange.stores)) if n not in region))
     far = exchange.network.distance[:, list(exchange.ranks)]
@@ -164,24 +166,12 @@ def _outcome(
 
 @dataclass
 class AllToAllSearch:
-    """What is known of the makespan.
+    """Bounds and best flows in the search for the makespan.
 
     Parameters
     ----------
-    exchange : Exchange
-        The problem.
-    solver, budget, max_columns
-        Who solves, within which limits, and the largest program that is tried.
-    lower : int
-        No schedule takes fewer epochs.
-    proof : str
-        What proves it.
-    upper : int or None
-        A schedule that takes so many is known.
-    flows : EpochFlows or None
-        It.
     priced : EpochPrices or None
-        What proves the bound, where prices do.
+        Prices that prove the bound, if it is proved by prices.
     """
 
     exchange: Exchange
@@ -200,7 +190,7 @@ class AllToAllSearch:
 
     @property
     def closed(self) -> bool:
-        """Whether the bounds have met."""
+        """True if the bounds have met."""
         return self.upper is not None and self.upper <= self.lower
 
     def run(self) -> None:
@@ -217,36 +207,35 @@ class AllToAllSearch:
             blocks *= 2
 
     def _refine(self, blocks: int) -> None:
-        """Try the lower bound and raise it in turn; then a schedule above it, where no finer grid will do so better."""
+        """Test and raise the lower bound in turn, then seek a schedule above it, unless a finer grid will."""
         tried = None
         while self.lower != tried and not self.closed and not self.budget.exhausted:
             tried = self.lower
-            self._reached(tried)
+            self._search_flows(tried)
             if not self.closed:
-                proved = _first_true(self._relaxed, tried, self.upper, self.budget)
+                proved = _first_true(self._solve_relaxation, tried, self.upper, self.budget)
                 self.lower = max(self.lower, proved)
         if self.closed or self.budget.exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
-            _first_true(self._restricted, self.lower, self.upper, self.budget)
+            _first_true(self._solve_restriction, self.lower, self.upper, self.budget)
         elif self.upper is None and blocks > FIRST_BLOCKS:
-            self._reached(self.lower + self.lower // 8 + 1)
+            self._search_flows(self.lower + self.lower // 8 + 1)
 
     def _columns(self, blocks: int) -> int:
-        flows, balances, _ = self._reduced("restrict").classes.sizes
+        flows, balances, _ = self._reduced_flows("restrict").classes.sizes
         return (flows + balances) * min(blocks, self.lower)
 
-    def _reduced(self, side: Side) -> ReducedFlows:
+    def _reduced_flows(self, side: Side) -> ReducedFlows:
         if side not in self.reduced:
             with self.budget.clock.phase("build"):
                 self.reduced[side] = reduce(points_for(self.exchange, side))
         return self.reduced[side]
 
-    def _relaxed(self, epochs: int) -> float | None:
-        """Delivered part in the relaxation; less than 1 is a proof that raises the lower bound.
+    def _solve_relaxation(self, epochs: int) -> float | None:
+        """Return the delivered part in the relaxation; below 1 it proves a higher lower bound.
 
-        None if the solver did not get to the end, and where prices have raised the bound: as far as this relaxation
-        will.
+        None if the solver did not finish, or if prices have raised the bound as far as this relaxation can.
         """
         part, proof = self._solve(coarse(self.exchange, epochs, self.blocks, "relax"), corner=False)
         if part is None or part >= 1 or proof != "solver":
@@ -255,31 +244,27 @@ class AllToAllSearch:
             self.lower, self.proof = epochs + 1, proof
         return part
 
-    def _reached(self, epochs: int) -> None:
-        """Look for flows of the restriction that deliver everything, those that load links least."""
+    def _search_flows(self, epochs: int) -> None:
+        """Look for flows of the restriction that deliver everything with the least load of links."""
         grid = coarse(self.exchange, epochs, self.blocks, "restrict")
         with self.budget.clock.phase("build"):
-            model = build(self.exchange, grid, self._reduced("restrict"))
-        self._taken(model, grid, [])
+            model = build(BlockProgram(self.exchange, grid, self._reduced_flows("restrict")))
+        self._take_exact_flows(model, grid, [])
 
-    def _restricted(self, epochs: int) -> float | None:
-        """Delivered part in the restriction.
-
-        1 comes with flows that have been checked on the original grid. 0 is never returned.
-        """
+    def _solve_restriction(self, epochs: int) -> float | None:
+        """Return the part delivered in the restriction, 1 only with exactly checked flows; never 0."""
         grid = coarse(self.exchange, epochs, self.blocks, "restrict")
         part, _ = self._solve(grid, corner=True)
         return part if part is None or part < 1 else 1.0
 
     def _solve(self, grid: BlockGrid, *, corner: bool) -> tuple[float | None, Proof | None]:
-        """Solve one program: the part, and what a part of less than 1 rests on.
+        """Solve one program; return the part, and the proof if it is below 1.
 
-        None if the solver did not get to the end. Where prices from within do not prove it, those of a corner are
-        tried.
+        None if the solver did not finish. Where prices of an interior point prove nothing, those of a vertex are tried.
         """
-        reduced = self._reduced(grid.side)
+        reduced = self._reduced_flows(grid.side)
         with self.budget.clock.phase("build"):
-            model = build(self.exchange, grid, reduced)
+            model = build(BlockProgram(self.exchange, grid, reduced))
         compiled = None
         if isinstance(self.solver, ResolvingSolver) and _DUALS in self.solver.capabilities:
             compiled = self.solver.compile(model, self.budget, self._options(corner))
@@ -292,7 +277,9 @@ class AllToAllSearch:
         if result.objective >= 1 - CLOSE:
             if grid.side == "relax":
                 return max(1.0, result.objective), None
-            return 1.0 if self._taken(model, grid, [{key: v.value for key, v in model.F.items()}]) else None, None
+            return 1.0 if self._take_exact_flows(
+                model, grid, [{key: v.value for key, v in model.F.items()}]
+            ) else None, None
         proof: Proof = "solver"
         if compiled is not None and grid.side == "relax":
             members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
@@ -307,22 +294,21 @@ class AllToAllSearch:
                 return self._solve(grid, corner=True)
         return result.objective, proof
 
-    def _taken(self, model: Any, grid: BlockGrid, known: list[dict[tuple[int, int], Any]]) -> bool:
-        """Make flows of a restriction exact, if possible: those that load links least, else those that are known."""
+    def _take_exact_flows(self, model: Any, grid: BlockGrid, known: list[dict[tuple[int, int], Any]]) -> bool:
+        """Make flows of a restriction exact: those with the least load, else the known ones."""
         shortest(model)
         result = self.solver.solve(model, self.budget)
         self._count(result)
         candidates = [{key: v.value for key, v in model.F.items()}] if result.has_solution else []
         with self.budget.clock.phase("verify"):
             for values in candidates + known:
-                if (flows := exact_flows(self.exchange, grid, self._reduced("restrict"), values)) is not None:
+                if (flows := exact_flows(self.exchange, grid, self._reduced_flows("restrict"), values)) is not None:
                     if self.upper is None or grid.epochs < self.upper:
                         self.upper, self.flows = grid.epochs, flows
                     return True
         return False
 
     def _options(self, corner: bool) -> SolverOptions:
-        """Interior point, and then a corner or not."""
         crossover = "on" if corner else "off"
         return SolverOptions(extra={"solver": "ipm", "run_crossover": crossover} if self.solver.name == "highs" else {})
 
@@ -332,11 +318,11 @@ class AllToAllSearch:
 
 
 def _first_true(part: Callable[[int], float | None], low: int, high: int | None, budget: Budget) -> int:
-    """Smallest number whose part is 1 or more; ``high`` is known to have it.
+    """Return the smallest number whose part is 1 or more; ``high`` is known to have it.
 
-    The next number that is tried is the one where the line through the last two parts would be 1; between a number
-    whose part is less and one whose is not, the one before that, and every other time the middle. A part that is not
-    known counts as 1 for the result, so that nothing is claimed that was not shown.
+    The secant through the last two parts gives the next number to try; between a number whose part is less and one
+    whose is not, it is the number just below the latter, and every other time the midpoint. An unknown part counts as
+    1 in the result, so that nothing is claimed without proof.
 
     Returns
     -------
@@ -364,3 +350,41 @@ def _first_true(part: Callable[[int], float | None], low: int, high: int | None,
             line = below[0] + ceil((1 - below[1]) / rise) - 1 if rise > 0 and tries % 2 else (proved + above[0]) // 2
             at = max(proved, min(line, above[0] - 1))
     return proved
+
+
+@dataclass(frozen=True, eq=False)
+class PosedProgram(BlockProgram):
+    """Index sets of ``teccl/all-to-all``, on the grid of epochs of a posed instance."""
+
+    problem: EpochProblem
+
+
+def index(instance: Instance, options: BlockOptions) -> PosedProgram:
+    """Index the given epochs, or those of the lower bound, in blocks (``Formulation.index``)."""
+    problem = epoch_problem(instance)
+    exchange = exchange_of(problem, instance)
+    least = best_cut(exchange)[0]
+    epochs = epochs_of_model(options.epochs, least, least)
+    grid = coarse(exchange, epochs, options.blocks or epochs, options.side)
+    reduced = reduce(points_for(exchange, options.side))
+    flows, balances, _ = reduced.classes.sizes
+    require_buildable((flows + balances) * grid.blocks, f"{grid.blocks} blocks of epochs")
+    return PosedProgram(exchange, grid, reduced, problem)
+
+
+def value(program: PosedProgram, part: float) -> float | None:
+    """Return the least seconds by the delivered part; None if a restriction proves nothing (``Formulation.value``)."""
+    grid, exchange = program.grid, program.exchange
+    exact = grid.blocks == grid.epochs and all(exchange.stores)
+    if grid.side == "restrict" and not exact and part < WHOLLY:
+        return None
+    return needed_seconds(program.problem, part, grid.epochs, best_cut(exchange)[0])
+
+
+def extract(model: Any, program: PosedProgram) -> Schedule | None:
+    """Read a restriction's schedule; None if its flows do not deliver all exactly (``Formulation.extract``)."""
+    if program.grid.side == "relax" or model.part.value < WHOLLY:
+        return None
+    values = {key: variable.value for key, variable in model.F.items()}
+    flows = exact_flows(program.exchange, program.grid, program.reduced, values)
+    return None if flows is None else flow_schedule(program.problem.instance, flows)

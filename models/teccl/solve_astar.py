@@ -1,25 +1,27 @@
-"""``teccl-astar``: the general form for a few epochs at a time, until everybody has what it needs."""
+"""``teccl-astar``: the general form for a few epochs at a time, until all demands are met."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Any
 
 from ...core.bounds import Certificate
 from ...core.budget import Budget, Incumbent
-from ...core.effort import require_buildable
-from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
+from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
 from .bounds import lower_bound
 from .epoch_schedule import columns_of, schedule_of
 from .extract import EpochSend, finish, hops, needed_sends
-from .formulations.astar import RoundState, build, remaining, round_index_sets
+from .formulations.astar import RoundIndexSets, RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
 from .options import AstarOptions
-from .problem import EpochProblem, epoch_problem
-from .round_start import SHORT, greedy_sends, schedule_to_begin_with
+from .problem import EpochProblem
+from .round_start import SHORT, greedy_sends, initial_schedule
+from .solve_lp import without_small_switches
 
 #: Relative gap at which a round is good enough.
 GAP = 1e-3
@@ -30,29 +32,14 @@ NODE_LIMIT = 1000
 
 @dataclass
 class AstarSearch:
-    """Where the rounds are.
+    """State of the search by rounds.
 
     Parameters
     ----------
-    instance, problem : Instance, EpochProblem
-        What is solved.
-    solver, budget, options : Solver, Budget, AstarOptions
-        With what.
-    low, certificate : int, Certificate or None
-        Epochs that are needed at least, and what proves it.
-    epochs : int
-        Epochs of a round.
     plan : list of EpochSend or None
-        A schedule that was there before.
-    sends : list of EpochSend
-        Of the rounds so far.
-    begin : int
-        First epoch of the next round.
-    reports : list of SolverResult
-        Every round.
+        Schedule known before the first round.
     """
 
-    instance: Instance
     problem: EpochProblem
     solver: Solver
     budget: Budget
@@ -66,22 +53,20 @@ class AstarSearch:
     reports: list[SolverResult] = field(default_factory=list)
 
     def within(self, sends: list[EpochSend]) -> bool:
-        """Whether a schedule takes no more epochs than it may."""
+        """Check whether a schedule takes no more epochs than allowed."""
         return self.options.epochs is None or finish(self.problem, sends) <= self.options.epochs
 
     def begin_with_constructions(self) -> None:
-        """Take a schedule of constructions, which rounds can follow and which is left where they take no end."""
-        plan = schedule_to_begin_with(self.problem, self.budget, self.low)
+        """Set the plan by constructions: rounds can follow it, and it remains if they do not end."""
+        plan = initial_schedule(self.problem, self.budget, self.low)
         if plan is not None and self.within(plan):
             self.plan = plan
             seconds = float(self.problem.seconds(finish(self.problem, plan)))
-            self.budget.tell(
-                Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, columns_of(plan)))
-            )
+            self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, columns_of(plan))))
 
     def run(self) -> bool:
-        """Solve round after round; whether they came to an end."""
-        state = RoundState(frozenset((q, c.source) for q, c in enumerate(self.problem.commodities)))
+        """Solve round after round; return True if they met all demands."""
+        state = first_state(self.problem)
         most = self.options.epochs
         while any(commodity.targets for commodity in remaining(self.problem, state).commodities):
             if self.budget.exhausted or (most is not None and self.begin >= most):
@@ -99,15 +84,15 @@ class AstarSearch:
         return self.within(self.sends)
 
     def _round(self, state: RoundState) -> list[EpochSend] | None:
-        """Solve one round; None if it ends without a point."""
+        """Solve one round; None if it ends without a solution."""
         left = replace(remaining(self.problem, state), begin=self.begin)
         lacking = sum(len(c.targets) for c in left.commodities)
         self.budget.progress(f"round {len(self.reports) + 1}: epochs from {self.begin} on, {lacking} lacking")
         with self.budget.clock.phase("build"):
-            sets = round_index_sets(left, self.epochs, state)
+            sets = round_index_sets(left, self.epochs, state, self.options.gamma)
             require_buildable(sets.columns, f"a round of {self.epochs} epochs", COLUMN_S)
-            model = build(sets, self.options.gamma)
-            start = greedy_sends(sets, self._planned()) if self.options.start == "constructions" else []
+            model = build(sets)
+            start = greedy_sends(sets, self._planned_sends()) if self.options.start == "constructions" else []
             for key in sets.sends if start else ():
                 model.F[key].value = 0
             for key in start:
@@ -118,29 +103,26 @@ class AstarSearch:
         budget = self.budget.part(1 / self._rounds_left()) if start else self.budget
         result = self.solver.solve(model, budget, limits)
         self.reports.append(result)
-        chosen = [key for key in sets.sends if model.F[key].value > 0.5] if result.has_solution else start
-        return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in chosen] if result.has_solution or start else None
+        if result.has_solution:
+            return chosen_sends(sets, model)
+        return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in start] if start else None
 
     def _rounds_left(self) -> int:
-        """Rounds that the schedule to begin with would take from here, or as many as there were."""
+        """Estimate the rounds left: those of the plan from here, or as many as so far."""
         end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
         return max(1, ceil((end - self.begin) / self.epochs))
 
-    def _planned(self) -> list[tuple[int, int, int]]:
-        """Commodities, links and epochs of the schedule to begin with that lie in the next round."""
+    def _planned_sends(self) -> list[tuple[int, int, int]]:
         every = {(s.commodity, e, k - self.begin) for s in self.plan or () for e, k in hops(self.problem, s)}
         return [hop for hop in every if 0 <= hop[2] < self.epochs]
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
     """Solve round after round (``Method.run``)."""
-    problem = epoch_problem(instance)
-    if any(problem.holds):
-        raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
+    problem = without_small_switches(instance)
     low, certificate = lower_bound(problem)
     budget.tell_bound(problem.seconds(low), certificate)
-    epochs = options.round_epochs or max(SHORT, *(link.delay for link in problem.links))
-    search = AstarSearch(instance, problem, solver, budget, options, low, certificate, epochs)
+    search = AstarSearch(problem, solver, budget, options, low, certificate, _round_epochs(problem, options))
     if options.start == "constructions":
         search.begin_with_constructions()
     ended = search.run()
@@ -168,7 +150,7 @@ def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, obj
     high = finish(problem, sends)
     return Outcome(
         Status.OPTIMAL if certificate is not None and search.low >= high else Status.FEASIBLE,
-        schedule_of(problem, search.instance, columns_of(sends)),
+        schedule_of(problem, columns_of(sends)),
         objective=float(problem.seconds(high)),
         bound=float(problem.seconds(search.low)) if certificate is not None else None,
         certificate=certificate,
@@ -178,3 +160,38 @@ def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, obj
         iterations=len(reports),
         metrics=metrics,
     )
+
+
+def first_state(problem: EpochProblem) -> RoundState:
+    """Return the state in which every source has its chunks."""
+    return RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
+
+
+def _round_epochs(problem: EpochProblem, options: AstarOptions) -> int:
+    return options.round_epochs or max(SHORT, *(link.delay for link in problem.links))
+
+
+def chosen_sends(sets: RoundIndexSets, model: Any) -> list[EpochSend]:
+    """Read the sends of a round out of its solved model."""
+    return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in sets.sends if model.F[q, a, k].value > 0.5]
+
+
+def index(instance: Instance, options: AstarOptions) -> RoundIndexSets:
+    """Index a first round from the sources' chunks (``Formulation.index``)."""
+    problem = without_small_switches(instance)
+    epochs = _round_epochs(problem, options)
+    sets = round_index_sets(problem, epochs, first_state(problem), options.gamma, options.epochs)
+    require_buildable(sets.columns, f"a round of {epochs} epochs", COLUMN_S)
+    return sets
+
+
+def extract(model: Any, sets: RoundIndexSets) -> Schedule | None:
+    """Read the schedule of the round; None if demands are left after it (``Formulation.extract``)."""
+    sends = chosen_sends(sets, model)
+    after = sets.state.moved(sets.problem, sends, sets.epochs)
+    if any(commodity.targets for commodity in remaining(sets.problem, after).commodities):
+        return None
+    needed = needed_sends(sets.problem, sends)
+    if sets.most_epochs is not None and finish(sets.problem, needed) > sets.most_epochs:
+        return None
+    return schedule_of(sets.problem, columns_of(needed))

@@ -1,4 +1,4 @@
-"""``teccl-lp``: the linear program, solved."""
+"""Method ``teccl-lp``: fewest epochs by the linear program."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
-from ...core.effort import require_buildable
-from ...core.errors import Unsupported
+from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
+from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
 from .epoch_schedule import fluid_schedule_of
@@ -22,14 +23,14 @@ from .problem import EpochProblem, epoch_problem
 #: A part of the demands that is this near to all of them is all of them.
 WHOLE = 1e-9
 
+#: A smaller part of the demands is less than all of them for certain.
+WHOLLY = 1 - 1e-6
+
 
 class LpSearch:
-    """Where the search for the fewest epochs is: the bound, the best flows, every solve."""
+    """State of the search for the fewest epochs: bound, best flows, all solves."""
 
-    def __init__(
-        self, instance: Instance, problem: EpochProblem, solver: Solver, budget: Budget, options: LpOptions, low: int
-    ) -> None:
-        self.instance = instance
+    def __init__(self, problem: EpochProblem, solver: Solver, budget: Budget, options: LpOptions, low: int) -> None:
         self.problem, self.solver, self.budget, self.options = problem, solver, budget, options
         self.low = low
         self.high: int | None = None
@@ -38,12 +39,12 @@ class LpSearch:
         self.stopped = False
 
     def within(self, epochs: int, objective: str = "makespan") -> float:
-        """Solve for so many epochs; give the part of the demands that can be met, 0 if the solver has not said."""
+        """Solve for ``epochs`` epochs; return the part of the demands met, 0 without an answer."""
         self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
         with self.budget.clock.phase("build"):
-            sets = LpIndexSets(self.problem, epochs)
+            sets = LpIndexSets(self.problem, epochs, objective)
             require_buildable(sets.columns, f"{epochs} epochs")
-            model = build(sets, objective)
+            model = build(sets)
         options = SolverOptions(feasibility_tolerance=1e-9)
         result = self.solver.solve(model, self.budget, options)
         self.reports.append(result)
@@ -54,42 +55,39 @@ class LpSearch:
         self.stopped = not ended
         part = float(model.part.value) if result.has_solution else 0.0
         if part >= 1 - WHOLE:
-            self._keep(sets, model)
+            self._keep_flows(sets, model)
         elif ended:
             self.low = max(self.low, epochs + 1)
         return part
 
-    def _keep(self, sets: LpIndexSets, model: Any) -> None:
-        values = [{key: v.value for key, v in each.items() if v.value > 0} for each in (model.F, model.B, model.R)]
-        flows = path_flows(sets, *values)
+    def _keep_flows(self, sets: LpIndexSets, model: Any) -> None:
+        flows = flows_of_model(sets, model)
         high = max(k + self.problem.links[e].delay for flow in flows for e, k in flow.hops)
         if self.high is None or high < self.high:
             self.flows, self.high = flows, high
             seconds = float(self.problem.seconds(high))
-            self.budget.tell(Incumbent(seconds, answer=lambda: fluid_schedule_of(self.problem, self.instance, flows)))
+            self.budget.tell(Incumbent(seconds, answer=lambda: fluid_schedule_of(self.problem, flows)))
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) -> Outcome:
-    """Find the fewest epochs, or the best by the paper's objective (``Method.run``)."""
-    problem = epoch_problem(instance)
-    if any(problem.holds):
-        raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
+    """Minimize the epochs, or optimize the paper's objective (``Method.run``)."""
+    problem = without_small_switches(instance)
     low, certificate = lower_bound(problem)
     budget.tell_bound(problem.seconds(low), certificate)
     if options.epochs is not None and options.epochs < low:
         return Outcome(Status.INFEASIBLE, message=f"{options.epochs} epochs are too few: {low} are needed at least")
-    search = LpSearch(instance, problem, solver, budget, options, max(1, low))
+    search = LpSearch(problem, solver, budget, options, max(1, low))
     if options.objective == "paper" and options.epochs is not None:
         search.within(options.epochs, "paper")
     else:
         _fewest(search, options.epochs)
         if options.objective == "paper" and search.high is not None:
             search.within(search.high, "paper")
-    return _outcome(instance, search, low, certificate)
+    return _outcome(search, low, certificate)
 
 
 def _fewest(search: LpSearch, most: int | None) -> None:
-    """Grow K until everything fits, by what part of it has fitted; then bisect."""
+    """Grow K by the part of the demands that fitted until everything fits; then bisect."""
     epochs = search.low
     while search.high is None and not search.stopped and not search.budget.exhausted:
         part = search.within(epochs)
@@ -112,7 +110,7 @@ def _message(search: LpSearch, low: int) -> str:
     return "the time ended before the paper's objective was at its best" if limited else ""
 
 
-def _outcome(instance: Instance, search: LpSearch, simple: int, certificate: Certificate | None) -> Outcome:
+def _outcome(search: LpSearch, simple: int, certificate: Certificate | None) -> Outcome:
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
     low = simple if search.options.buffer is not None else search.low
@@ -127,7 +125,7 @@ def _outcome(instance: Instance, search: LpSearch, simple: int, certificate: Cer
     proved = low >= search.high
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        fluid_schedule_of(problem, instance, search.flows),
+        fluid_schedule_of(problem, search.flows),
         objective=float(problem.seconds(search.high)),
         bound=float(problem.seconds(low)) if proof is not None else None,
         certificate=proof,
@@ -137,3 +135,66 @@ def _outcome(instance: Instance, search: LpSearch, simple: int, certificate: Cer
         iterations=len(reports),
         metrics=known,
     )
+
+
+def without_small_switches(instance: Instance) -> EpochProblem:
+    """Put an instance on its grid; reject one with a switch that stores a limited amount."""
+    problem = epoch_problem(instance)
+    if any(problem.holds):
+        raise Unsupported("only teccl-milp supports switches with limited storage")
+    return problem
+
+
+def flows_of_model(sets: LpIndexSets, model: Any) -> list[PathFlow]:
+    """Read the flows of a solved model that meets all demands."""
+    return path_flows(
+        sets, *({key: v.value for key, v in each.items() if v.value > 0} for each in (model.F, model.B, model.R))
+    )
+
+
+def epochs_of_model(given: int | None, default: int, least: int) -> int:
+    """Return the model's number of epochs K.
+
+    Raises
+    ------
+    InputError
+        If the given K is below the bound of distances and cuts.
+    """
+    if given is not None and given < least:
+        raise InputError(f"{given} are too few: {least} are needed at least", source="-O", place="epochs")
+    return default if given is None else given
+
+
+def needed_seconds(problem: EpochProblem, part: float, epochs: int, least: int) -> float | None:
+    """Return the least seconds if no larger part can be met in ``epochs`` epochs.
+
+    One epoch more if something is lacking, else this number if no fewer suffice; None if fewer may.
+    """
+    if part < WHOLLY:
+        return float(problem.seconds(epochs + 1))
+    return float(problem.seconds(epochs)) if epochs == least else None
+
+
+def index(instance: Instance, options: LpOptions) -> LpIndexSets:
+    """Index the given epochs, or those of the lower bound (``Formulation.index``)."""
+    problem = without_small_switches(instance)
+    least = max(1, lower_bound(problem)[0])
+    epochs = epochs_of_model(options.epochs, max(least, problem.diameter), least)
+    sets = LpIndexSets(problem, epochs, options.objective)
+    require_buildable(sets.columns, f"{epochs} epochs")
+    return sets
+
+
+def is_bound(sets: LpIndexSets) -> bool:
+    """Check whether an infeasible part proves the instance infeasible (``Formulation.bounds``)."""
+    return not any(limit is not None for limit in sets.problem.room) and sets.objective == "makespan"
+
+
+def value(sets: LpIndexSets, part: float) -> float | None:
+    """Return the least seconds if no larger part of the demands can be met (``Formulation.value``)."""
+    return needed_seconds(sets.problem, part, sets.epochs, max(1, lower_bound(sets.problem)[0]))
+
+
+def extract(model: Any, sets: LpIndexSets) -> Schedule | None:
+    """Read the schedule of a solved model; None if it leaves demands (``Formulation.extract``)."""
+    return fluid_schedule_of(sets.problem, flows_of_model(sets, model)) if model.part.value >= 1 - WHOLE else None

@@ -1,28 +1,30 @@
-"""``teccl-milp``: the general form, solved."""
+"""Method ``teccl-milp``: fewest epochs by the general form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
-from ...core.effort import require_buildable
 from ...core.errors import InputError
+from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable
+from ...core.outcome import Outcome, Status
+from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
 from .epoch_schedule import columns_of, schedule_of
 from .extract import EpochSend, finish, give_start, hops, sends_of_model
 from .formulations.milp import build
-from .index_sets import COLUMN_S, MAX_HOPS, index_sets, switches_in_a_row
+from .index_sets import COLUMN_S, MAX_HOPS, IndexSets, index_sets, switches_in_a_row
 from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
-from .round_start import schedule_to_begin_with
+from .round_start import initial_schedule
 
 #: Epochs of the coarse grids that are tried for every time.
 COARSE = (4, 8, 12)
@@ -33,35 +35,22 @@ DOUBLINGS = 12
 
 @dataclass
 class MilpSearch:
-    """Where the search for the fewest epochs is.
+    """State of the search for the fewest epochs.
 
     Parameters
     ----------
-    instance, problem : Instance, EpochProblem
-        What is solved.
     hyper_edges : bool
-        Whether hyper-edges take the place of switches that cannot store.
+        Replace switches that cannot store by hyper-edges.
     all_count : bool
-        Whether limited buffers count all chunks.
-    solver, budget : Solver, Budget
-        With what.
-    low : int
-        Epochs that are needed at least, in this model.
-    sends : list of EpochSend or None
-        The best schedule.
-    high : int or None
-        Epochs that it takes.
-    reports : list of SolverResult
-        Every solve.
+        Count all chunks in limited buffers.
     stopped : bool
-        Whether a solve has ended without an answer.
+        True once a solve has ended without an answer.
     is_stage : bool
-        Whether its schedules are parts of one.
+        True if its schedules are stages of one schedule.
     start : list of EpochSend or None
-        A schedule that was there before any model.
+        Schedule known before any model.
     """
 
-    instance: Instance
     problem: EpochProblem
     hyper_edges: bool
     all_count: bool
@@ -77,23 +66,20 @@ class MilpSearch:
 
     @property
     def near(self) -> int:
-        """Epochs that are as near to the bound as the gap allows."""
+        """Largest number of epochs within the gap of the bound."""
         return floor(self.low / (1 - Fraction(self.budget.gap or 0)))
 
     def begin_with_constructions(self, most: int | None) -> None:
-        """Take a schedule that is made without a solver, if there is one of at most so many epochs."""
-        sends = schedule_to_begin_with(self.problem, self.budget, self.near)
+        """Keep a constructed schedule of at most ``most`` epochs, if there is one."""
+        sends = initial_schedule(self.problem, self.budget, self.near)
         if sends is not None and (most is None or finish(self.problem, sends) <= most):
             self.start = sends
             self.keep(sends)
 
     def within(self, epochs: int) -> bool:
-        """Look for a schedule of so many epochs.
-
-        Sharpen the bound if there is none. An end without an answer is neither.
-        """
+        """Look for a schedule of ``epochs`` epochs; if the solver proves that there is none, raise the bound."""
         self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
-        result, sends = self.solve(self.problem, epochs, "feasible")
+        result, sends = self.solve(self.problem, epochs)
         if sends is not None:
             self.keep(sends)
         elif result.termination is Termination.INFEASIBLE:
@@ -103,24 +89,29 @@ class MilpSearch:
         return sends is not None
 
     def keep(self, sends: list[EpochSend]) -> None:
-        """Take a schedule if it is better than the best one."""
+        """Keep a schedule if it is better than the best one."""
         epochs = finish(self.problem, sends)
         if self.high is None or epochs < self.high:
             self.sends, self.high = sends, epochs
             if not self.is_stage:
                 seconds = float(self.problem.seconds(epochs))
-                self.budget.tell(
-                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, columns_of(sends)))
-                )
+                self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, columns_of(sends))))
 
     def solve(
-        self, problem: EpochProblem, epochs: int, objective: str, weights: Sequence[Fraction] = ()
+        self, problem: EpochProblem, epochs: int, objective: str = "feasible", weights: tuple[Fraction, ...] = ()
     ) -> tuple[SolverResult, list[EpochSend] | None]:
         """Build and solve one model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
-            sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges, all_count=self.all_count)
+            sets = index_sets(
+                problem,
+                epochs,
+                hyper_edges=self.hyper_edges,
+                all_count=self.all_count,
+                objective=objective,
+                weights=weights,
+            )
             require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
-            model = build(sets, objective, weights)
+            model = build(sets)
             starts = objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
         gap = self.budget.gap
         limits = SolverOptions(use_start=starts) if gap is None else SolverOptions(rel_gap=gap, use_start=starts)
@@ -132,12 +123,11 @@ class MilpSearch:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions) -> Outcome:
-    """Find the fewest epochs, or the best by the paper's objective (``Method.run``)."""
+    """Minimize the epochs, or optimize the paper's objective (``Method.run``)."""
     problem = epoch_problem(instance)
     low, certificate = lower_bound(problem)
     budget.tell_bound(problem.seconds(low), certificate)
     search = MilpSearch(
-        instance,
         problem,
         options.switches == "hyper-edges",
         options.buffer_counts == "all",
@@ -163,9 +153,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
 
 
 def _by_stages(search: MilpSearch) -> dict[str, object]:
-    """Solve first the contributions, then the sums (section 8): the second stage begins when the first has ended.
+    """Solve the contributions, then the sums (section 8), which begin when the former have ended.
 
-    A switch hands a chunk to a rank before its time on the link is over in some timings; the second stage waits for
+    In some timings a switch hands a chunk to a rank before its time on the link is over; the second stage waits for
     the link too.
     """
     sends: list[EpochSend] = []
@@ -188,10 +178,7 @@ def _by_stages(search: MilpSearch) -> dict[str, object]:
 
 
 def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
-    """Bisect between bound and incumbent.
-
-    The bound itself is tried first, since it is often met, or what is as near to it as the gap allows.
-    """
+    """Bisect between bound and incumbent, trying first the largest number within the gap of the bound."""
     gap, near = Fraction(search.budget.gap or 0), search.near
     if search.high is not None and search.high <= near:
         return
@@ -208,7 +195,6 @@ def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
 
 
 def _any_schedule(search: MilpSearch, most: int | None) -> None:
-    """Find a first schedule."""
     for epochs in _lengths(search, most):
         search.stopped = False
         if search.within(epochs) or search.stopped or search.budget.exhausted:
@@ -216,43 +202,43 @@ def _any_schedule(search: MilpSearch, most: int | None) -> None:
 
 
 def _lengths(search: MilpSearch, most: int | None) -> Iterator[int]:
-    """Numbers of epochs to try: the given one, or what algorithm 1 says, doubled until no more can be needed."""
+    """Yield numbers of epochs to try: the given one, or algorithm 1's, doubled up to the largest useful."""
     if most is not None:
         if most >= search.low:
             yield most
         return
-    epochs, plenty = _enough(search), _plenty(search.problem)
+    epochs, plenty = _epochs_by_algorithm_1(search), _sufficient_epochs(search.problem)
     while epochs is not None:
         yield epochs
         epochs = None if epochs >= plenty else min(2 * epochs, plenty)
 
 
-def _plenty(problem: EpochProblem) -> int:
-    """Epochs that are enough, if any are: every chunk goes to every destination one after the other, by any way."""
+def _sufficient_epochs(problem: EpochProblem) -> int:
+    """Return a sufficient number of epochs: every chunk to every destination, one after the other."""
     way = sum(link.delay for link in problem.links) + max(link.window for link in problem.links)
     ways = sum(len(commodity.targets) for commodity in problem.commodities) * way
     return ways + max((change.last - problem.begin for change in problem.timing.changes), default=0)
 
 
-def _enough(search: MilpSearch) -> int | None:
-    """Ask algorithm 1; None if the time has ended before it knew."""
+def _epochs_by_algorithm_1(search: MilpSearch) -> int | None:
+    """Run algorithm 1; None if the time ends first."""
 
     def feasible(problem: EpochProblem, epochs: int) -> bool | None:
         if problem.diameter > epochs:
             return False
-        result, sends = search.solve(problem, epochs, "feasible")
+        result, sends = search.solve(problem, epochs)
         if sends is not None or result.termination is Termination.INFEASIBLE:
             return sends is not None
         search.stopped = True
         return None
 
-    epochs = number_of_epochs(search.instance, search.problem, search.low, feasible)
+    epochs = number_of_epochs(search.problem, search.low, feasible)
     return None if epochs is None else max(search.low, epochs)
 
 
 def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]:
-    """Solve a model of K epochs, enough for a schedule, with an objective; of the makespan's the bound counts."""
-    weights = [Fraction(weight) for weight in options.priorities or ()]
+    """Solve one model of K epochs with an objective; only the makespan's bound counts."""
+    weights = tuple(Fraction(weight) for weight in options.priorities or ())
     result: SolverResult | None = None
     most = options.epochs
     if most is None and options.objective == "late":
@@ -280,12 +266,12 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
 
 
 def require_room(problem: EpochProblem) -> None:
-    """Reject buffers that do not hold what a rank has at the start or needs in the end, where all chunks count.
+    """Reject buffers, where all chunks count, below a rank's initial or final chunks.
 
     Raises
     ------
     InputError
-        If there is such a rank.
+        If a rank's buffer is too small.
     """
     for node, room in enumerate(problem.room):
         own = sum(c.source == node and not c.after for c in problem.commodities)
@@ -297,24 +283,21 @@ def require_room(problem: EpochProblem) -> None:
 
 
 class Rules(Protocol):
-    """What a model may rule out."""
+    """Restrictions that a model adds to the instance."""
 
     @property
     def hyper_edges(self) -> bool:
-        """Whether hyper-edges take the place of switches that cannot store."""
+        """True if hyper-edges replace switches that cannot store."""
         ...
 
     @property
     def all_count(self) -> bool:
-        """Whether limited buffers count all chunks."""
+        """True if limited buffers count all chunks."""
         ...
 
 
 def restriction(problem: EpochProblem, rules: Rules) -> str:
-    """Return what the model rules out though the instance allows it, so that what it proves holds for the model alone.
-
-    Empty if nothing.
-    """
+    """Return the model's restrictions beyond the instance, under which alone its proofs hold; else empty."""
     sums = any(commodity.summed for commodity in problem.commodities)
     if rules.all_count:
         return "a rank's own chunks and those that it needs count in its buffer"
@@ -334,7 +317,7 @@ def restriction(problem: EpochProblem, rules: Rules) -> str:
 def _outcome(
     search: MilpSearch, simple: int, certificate: Certificate | None, most: int | None, metrics: dict[str, object]
 ) -> Outcome:
-    """Return what has been found and what is proved of the instance, which may allow more than the model."""
+    """Return the schedule and the bound for the instance, which may allow more than the model."""
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
     rule = restriction(problem, search)
@@ -371,7 +354,7 @@ def _outcome(
         message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, search.instance, columns_of(search.sends)),
+        schedule_of(problem, columns_of(search.sends)),
         objective=float(problem.seconds(search.high)),
         bound=float(problem.seconds(low)) if proof is not None else None,
         certificate=proof,
@@ -384,39 +367,78 @@ def _outcome(
 
 
 def number_of_epochs(
-    instance: Instance, problem: EpochProblem, least: int, feasible: Callable[[EpochProblem, int], bool | None]
+    problem: EpochProblem, least: int, feasible: Callable[[EpochProblem, int], bool | None]
 ) -> int | None:
-    """A number of epochs that should be enough.
+    """Estimate a sufficient number of epochs (algorithm 1).
 
     Total times are tried from the smallest possible one on, doubled every time, on grids of 4, 8 and 12 epochs; the
-    first that can be met is counted in the epochs of the problem. A coarse grid may count less latency than the fine
-    one, so that the number may still be too small; whoever uses it must be prepared for that.
+    first feasible one is converted to the problem's epochs. A coarse grid may count less latency than the fine one,
+    so the number may still be too small, and callers must be prepared for that.
 
     Parameters
     ----------
-    instance : Instance
-        Posed, on the fine grid.
     problem : EpochProblem
-        Made of it.
-    least : int
-        Epochs that are needed at least.
+        The problem on the fine grid.
     feasible : callable
-        ``feasible(problem, epochs)``: whether the general form finds a schedule; None if that was not found out.
+        ``feasible(problem, epochs)``: True if the general form finds a schedule, None if unknown.
 
     Returns
     -------
     int or None
-        None if it was not found out on some grid: longer and longer times would be tried for nothing.
+        None if a solve had no answer on some grid: longer and longer times would be tried in vain.
     """
-    assert instance.timing is not None  # noqa: S101 (a problem has been made of it)
     total = problem.seconds(max(1, least))
     for _ in range(DOUBLINGS):
         for epochs in COARSE:
-            timing = replace(instance.timing, epoch_s=total / epochs, changes=())
-            enough = feasible(epoch_problem(instance.with_changes(timing=timing)), epochs)
+            timing = replace(problem.timing, epoch_s=total / epochs, changes=())
+            enough = feasible(epoch_problem(problem.instance.with_changes(timing=timing)), epochs)
             if enough is None:
                 return None
             if enough:
                 return ceil(total / problem.timing.epoch_s)
         total *= 2
     return ceil(total / problem.timing.epoch_s)
+
+
+def index(instance: Instance, options: MilpOptions) -> IndexSets:
+    """Index the given epochs, or twice those of the lower bound (``Formulation.index``).
+
+    With fewer epochs than cuts require the model is infeasible; ``cwb solve --explain`` says why.
+    """
+    problem = epoch_problem(instance)
+    all_count = options.buffer_counts == "all"
+    if all_count:
+        require_room(problem)
+    sets = index_sets(
+        problem,
+        options.epochs or 2 * max(1, lower_bound(problem)[0], problem.diameter),
+        hyper_edges=options.switches == "hyper-edges",
+        all_count=all_count,
+        objective=options.objective,
+        weights=tuple(Fraction(weight) for weight in options.priorities or ()),
+    )
+    require_buildable(sets.columns, f"{sets.epochs} epochs", COLUMN_S)
+    return sets
+
+
+def labels(sets: IndexSets) -> Mapping[str, Callable[[Any], str]]:
+    """Name nodes, arcs, links and the chunks' sources (``Formulation.labels``)."""
+    topology, sources = sets.problem.topology, [commodity.source for commodity in sets.problem.commodities]
+    nodes = range(len(topology.nodes))
+    ways = [(arc.source, arc.target) for arc in sets.arcs]
+    return network_labels(topology, n=nodes, d=nodes, a=ways, link=topology.link_ends, q=sources, p=sources)
+
+
+def is_bound(sets: IndexSets) -> bool:
+    """Check whether the model allows all that the instance allows (``Formulation.bounds``)."""
+    return not restriction(sets.problem, sets)
+
+
+def value(sets: IndexSets, objective: float) -> float | None:
+    """Return the time of epochs with undelivered chunks; None for other objectives (``Formulation.value``)."""
+    return float(sets.problem.seconds(ceil(objective - 1e-6))) if sets.objective == "late" else None
+
+
+def extract(model: Any, sets: IndexSets) -> Schedule:
+    """Read the schedule out of a solved model (``Formulation.extract``)."""
+    return schedule_of(sets.problem, columns_of(sends_of_model(sets, model)))

@@ -1,4 +1,4 @@
-"""Ticks that are needed at least, with certificates; networks with switches have bounds in seconds only."""
+"""Lower bounds in ticks with certificates; networks with switches have bounds in seconds only."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.instance import Instance
 from .problem import TimeExpanded
 
 
 def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certificate]:
-    """The largest of the bounds by distances and by what enters or leaves one rank.
+    """Return the largest of the bounds by distances and by data into or out of one rank.
 
     Parameters
     ----------
     instance : Instance
         The problem, of one collective on a network without switches.
     forth : TimeExpanded
-        Its chunks as they are copied; for a collective of sums alone, those of the copies that it runs backwards.
+        Its copied chunks; for a collective of sums alone, those of the copies that it runs backwards.
     """
     kind = instance.demands[0].collective
-    if kind is CollectiveKind.ALL_REDUCE:
+    if kind is Collective.ALL_REDUCE:
         return max(_sums(instance, forth), key=itemgetter(0))
-    if kind in (CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE):
+    if kind in (Collective.REDUCE_SCATTER, Collective.REDUCE):
         return max(_backwards(forth), key=itemgetter(0))
     return max(_copies(forth), key=itemgetter(0))
 
 
 def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
-    """Ticks by which so many chunks can have come into a node, the n-th over each edge not before its n-th release."""
+    """Return the tick by which ``need`` chunks can have entered a node, given each edge's releases."""
     arrivals: list[int] = []
     for e, release in zip(problem.into[node], releases, strict=True):
         free = 0
@@ -41,7 +41,7 @@ def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[in
 
 
 def _copies(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
-    """Distances, and what enters every target."""
+    """Return bounds by distances and by the data into every target."""
     bounds: list[tuple[int, Certificate]] = []
     far = problem.distance
     for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
@@ -54,7 +54,7 @@ def _copies(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
 
 
 def _backwards(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
-    """The same of sums: what leaves a rank enters the others. Edges are those of the network turned around."""
+    """Return the same bounds for sums: data out of a rank, on the reversed network."""
     bounds: list[tuple[int, Certificate]] = []
     for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
         sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
@@ -66,7 +66,7 @@ def _backwards(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
 
 
 def _sums(instance: Instance, problem: TimeExpanded) -> list[tuple[int, Certificate]]:
-    """All ranks of an all-reduce together, and what enters each of them."""
+    """Return bounds by all ranks of an all-reduce together, and by data into each rank."""
     ranks = len({chunk.source for chunk in problem.chunks})
     need = 2 * (ranks - 1) * len(problem.chunks)
     nodes = range(instance.npus)

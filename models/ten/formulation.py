@@ -1,4 +1,4 @@
-"""The integer program over the time-expanded network as a Pyomo model."""
+"""Pyomo model of the integer program over the time-expanded network."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from .problem import TimeExpanded, Within
+from .problem import HorizonModel, TimeExpanded
 
 
 def build(problem: TimeExpanded, horizon: int, least: int) -> Any:
-    """Build the model of a horizon: chunks arrive once, after they came to where they start, one at a time on a link.
+    """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link.
 
     Parameters
     ----------
-    problem : TimeExpanded
-        Chunks and edges.
     horizon, least : int
-        K, and ticks that are known to be needed.
+        K, and a lower bound in ticks.
     """
     m = pyo.ConcreteModel("ten-ilp")
     variables(m, problem, horizon, least)
@@ -30,13 +28,13 @@ def build(problem: TimeExpanded, horizon: int, least: int) -> Any:
     return m
 
 
-def build_within(asked: Within) -> Any:
+def build_within(asked: HorizonModel) -> Any:
     """Build the model of an instance (``Formulation.build``)."""
     return build(asked.problem, asked.horizon, asked.least)
 
 
 def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
-    """``x_{c,e,t}`` where c can be at the tail of e at t and still reach a target by K, and ``T``."""
+    """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K, and ``T``."""
     m.spans = problem.spans(horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
     m.x = pyo.Var(m.starts, domain=pyo.Binary)
@@ -45,7 +43,7 @@ def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
 
 
 def arrivals(m: Any, problem: TimeExpanded, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
-    """List the starts that bring a chunk to a node, by some tick or at all."""
+    """List the starts that bring a chunk to a node, by tick ``by`` if given."""
     return [
         (c, e, t)
         for e in problem.into.get(n, [])
@@ -78,7 +76,7 @@ def once(m: Any, problem: TimeExpanded) -> None:
 
 
 def has_first(m: Any, problem: TimeExpanded) -> None:
-    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: only what has arrived is sent."""
+    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: arrival precedes departure."""
     later = [(c, e, t) for c, e, t in m.starts if problem.edges[e].source != problem.chunks[c].source]
 
     @m.Constraint(later)
@@ -88,7 +86,7 @@ def has_first(m: Any, problem: TimeExpanded) -> None:
 
 
 def link(m: Any, problem: TimeExpanded) -> None:
-    """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for all links l, ticks t: one chunk at a time."""
+    """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for all l, t: no overlap."""
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for c, e, u in m.starts:
         for wire in problem.edges[e].links:

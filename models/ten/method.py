@@ -1,20 +1,21 @@
-"""``ten-ilp``: the method, which instances it is for, and how it poses them."""
+"""Method ``ten-ilp``, its supported instances, and their posing."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from ...algorithms.schedules.commodities import commodities_of, supports_copies
-from ...core.collective import CollectiveKind
-from ...core.described import Metric
-from ...core.fields import Strict
+from ...core.collective import Collective
+from ...core.errors import Refusal
+from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
-from .problem import copied, tick_of
+from .problem import tick_of, to_copies
 
 
 class TenOptions(Strict):
@@ -29,43 +30,35 @@ class TenOptions(Strict):
     )
 
 
-class HorizonOptions(Strict):
-    """Options of ``ten/ilp``."""
-
-    horizon: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="K, the most ticks; by default those of a first schedule, which are enough.",
-    )
-
-
-def supports(instance: Instance) -> str | None:
-    """Why an instance does not fit, if it does not (``Method.supports``)."""
+def supports(instance: Instance) -> Refusal | None:
+    """Return why an instance is unsupported, or None (``Method.supports``)."""
     if instance.also:
-        return "several collectives at once; expected one"
+        return Refusal("collective", "several collectives at once; expected one")
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
-        return f"it counts time as circuits do, not as {instance.timing.semantics.value}"
-    return supports_copies(copied(instance))
+        return Refusal("timing", f"its time model is that of circuits, not {instance.timing.semantics.value}")
+    return supports_copies(to_copies(instance))
 
 
 def pose(instance: Instance, options: TenOptions) -> Instance:
-    """Assign the instance the timing of circuits with the tick of its edges (``Method.pose``)."""
+    """Return the instance with circuit timing and the tick of its edges (``Method.pose``)."""
     del options
     if instance.timing is not None or supports(instance) is not None or not isinstance(instance.network, Topology):
         return instance
-    tick = tick_of(instance.network, commodities_of(copied(instance))[0].bytes)
+    tick = tick_of(instance.network, commodities_of(to_copies(instance))[0].bytes)
     return instance.with_changes(timing=Timing(Semantics.CIRCUIT, tick))
 
 
-def supports_model(instance: Instance) -> str | None:
-    """One model: networks without switches, where ticks bound every schedule, and no all-reduce, which has two."""
+def supports_model(instance: Instance) -> Refusal | None:
+    """Refuse networks with switches, where ticks bound no schedule, and all-reduce, which needs two models."""
     if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
         return reason
     if instance.network.switches:
-        return "its ticks are those of ways over switches, which bound no other schedule; expected links between ranks"
-    if instance.demands[0].collective is CollectiveKind.ALL_REDUCE:
-        return "an all_reduce is two models, one after the other; expected one of its halves"
+        return Refusal(
+            "network",
+            "its ticks are those of paths through switches, which bound no other schedule; expected links between ranks",
+        )
+    if instance.demands[0].collective is Collective.ALL_REDUCE:
+        return Refusal("collective", "an all_reduce is two successive models; expected one of its halves")
     return None
 
 
@@ -103,13 +96,24 @@ ILP = Formulation(
     summary="which chunk starts over which link at which tick, such that the last arrival is early",
     paper=PAPER,
     equations="not printed; a reading, constraint by constraint on the family's page",
-    index=f"{__package__}.solve:within",
+    index=f"{__package__}.solve:horizon_model",
     build=f"{__package__}.formulation:build_within",
     extract=f"{__package__}.solve:schedule_of",
     labels=f"{__package__}.solve:labels",
     value=f"{__package__}.solve:seconds",
     needs=("integers",),
-    options=HorizonOptions,
+    options=select_options(
+        TenOptions,
+        horizon=(
+            int | None,
+            Field(
+                None,
+                ge=1,
+                le=1_000_000,
+                description="K, the most ticks; by default those of a first schedule, which are enough.",
+            ),
+        ),
+    ),
     supports=supports_model,
     pose=pose,
     restricted_to=lambda options: f"at most {options.horizon} ticks" if options.horizon else "",

@@ -1,4 +1,4 @@
-"""The instance on the time-expanded network: chunks, edges in ticks, and when a chunk can start over an edge."""
+"""An instance on the time-expanded network: chunks, edges in ticks, and possible starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from ...algorithms.graphs.distances import distances
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, commodities_of
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.topology import Topology
@@ -26,24 +26,22 @@ FAR = 2**60
 
 #: Collectives of sums, and the copies that they are backwards; an all-reduce has both.
 BACKWARDS = {
-    CollectiveKind.REDUCE_SCATTER: CollectiveKind.ALL_GATHER,
-    CollectiveKind.REDUCE: CollectiveKind.BROADCAST,
-    CollectiveKind.ALL_REDUCE: CollectiveKind.ALL_GATHER,
+    Collective.REDUCE_SCATTER: Collective.ALL_GATHER,
+    Collective.REDUCE: Collective.BROADCAST,
+    Collective.ALL_REDUCE: Collective.ALL_GATHER,
 }
 
 
 @dataclass(frozen=True)
 class TimeExpanded:
-    """Chunks and edges, in ticks.
+    """Copied chunks of one size and edges, in ticks.
 
     Parameters
     ----------
-    chunks : tuple of Commodity
-        All of one size, copied.
     edges : tuple of RankEdge
-        Links between ranks, and ways over switches.
+        Links between ranks, and paths over switches.
     ticks : tuple of int
-        What a chunk takes up of each edge.
+        Ticks that a chunk occupies each edge.
     """
 
     chunks: tuple[Commodity, ...]
@@ -65,16 +63,16 @@ class TimeExpanded:
 
     @cached_property
     def distance(self) -> list[list[int]]:
-        """Ticks from node to node, :data:`FAR` without a path; where more than :data:`MAX_TICKS`, some number above."""
+        """Ticks between nodes, :data:`FAR` without a path; above :data:`MAX_TICKS`, some larger number."""
         tail, head = np.array([(edge.source, edge.target) for edge in self.edges], dtype=np.int64).T
         length = [min(ticks, MAX_TICKS + 1) for ticks in self.ticks]
         ticks = distances(max(self.nodes) + 1, tail, head, length)
         return [[FAR if isinf(far) else int(far) for far in row] for row in ticks.tolist()]
 
     def spans(self, horizon: int) -> dict[tuple[int, int], range]:
-        """When a chunk can start over an edge and be of use: it has come to the tail and reaches a target in time.
+        """Return the useful start ticks of chunks on edges: after arrival, in time for a target.
 
-        Edges into a chunk's source are of no use. Keys are chunks and edges; those that are never of use are left out.
+        Edges into a chunk's source are of no use. Keys are chunks and edges; pairs without useful starts are left out.
         """
         distance = self.distance
         spans: dict[tuple[int, int], range] = {}
@@ -89,17 +87,15 @@ class TimeExpanded:
 
 
 @dataclass(frozen=True)
-class Within:
-    """The model of a horizon.
+class HorizonModel:
+    """Model of a horizon.
 
     Parameters
     ----------
     problem : TimeExpanded
         Chunks and edges; of sums, those of the copies that they run backwards.
     horizon, least : int
-        K, and ticks that are known to be needed.
-    instance : Instance
-        As it was posed.
+        K, and a lower bound in ticks.
     """
 
     problem: TimeExpanded
@@ -108,8 +104,8 @@ class Within:
     instance: Instance
 
 
-def copied(instance: Instance) -> Instance:
-    """The instance of copies that a collective of sums runs backwards; others as they are."""
+def to_copies(instance: Instance) -> Instance:
+    """Return the instance of copies that a collective of sums runs backwards; others unchanged."""
     demand = instance.demand
     if demand is None or demand.collective not in BACKWARDS:
         return instance
@@ -117,12 +113,12 @@ def copied(instance: Instance) -> Instance:
 
 
 def edge_times(edges: Sequence[RankEdge], size_bytes: Fraction) -> list[Fraction]:
-    """Seconds that a chunk takes up of each edge: latency and time on the wire."""
+    """Return the seconds that a chunk occupies each edge: latency and time on the wire."""
     return [edge.latency_s + size_bytes / edge.bandwidth_Bps for edge in edges]
 
 
 def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
-    """The longest tick that the times of all edges are multiples of."""
+    """Return the longest tick of which the times of all edges are multiples."""
     times = edge_times(edges_of(topology), size_bytes)
     scale = lcm(*(time.denominator for time in times))
     return Fraction(gcd(*(int(time * scale) for time in times)), scale)

@@ -1,4 +1,4 @@
-"""From an instance to an outcome: a first schedule, then models of fewer and fewer ticks, and the answer."""
+"""Method ``ten-ilp``: a first schedule, then models of fewer and fewer ticks."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.paths.justify import BusyIntervals, justified
+from ...algorithms.paths.justify import BusyIntervals, justify_schedule
 from ...algorithms.schedules.commodities import chunks_of, needed_sends
 from ...algorithms.schedules.compose import transpose
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
-from ...core.collective import CollectiveKind
-from ...core.effort import require_buildable, too_large
+from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.method import Outcome, Status
+from ...core.limits import require_buildable, why_unbuildable
+from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
 from .bounds import epoch_bound
 from .formulation import build
-from .method import HorizonOptions, TenOptions
-from .problem import BACKWARDS, MAX_TICKS, TimeExpanded, Within, copied, time_expanded
+from .method import TenOptions
+from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpanded, time_expanded, to_copies
 
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000
@@ -46,10 +46,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
     if not isinstance(topology, Topology) or instance.timing is None:
         raise Unsupported("expected an explicit network and a timing")
     kind = instance.demands[0].collective
-    there = copied(instance)
+    there = to_copies(instance)
     turned = there.with_changes(network=transpose(topology))
     parts = [(there, False)] if kind not in BACKWARDS else [(turned, True)]
-    if kind is CollectiveKind.ALL_REDUCE:
+    if kind is Collective.ALL_REDUCE:
         parts.append((there, False))
     tick = instance.timing.epoch_s
     exact = not topology.switches
@@ -70,7 +70,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
     found = [(s.problem, s.best, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)]
     schedule = _schedule(instance, found, tick)
     if len(parts) > 1:
-        schedule = justified(instance, schedule)  # sums that are ready come down while others still go up
+        schedule = justify_schedule(instance, schedule)  # sums that are ready come down while others still go up
     ticks = round(float(schedule.end_s.max()) / float(tick))
     low = max(simple, searches[0].low) if exact and len(parts) == 1 else simple
     reports = tuple(report for search in searches for report in search.reports)
@@ -103,26 +103,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
 
 @dataclass
 class TickSearch:
-    """Where the search for the fewest ticks is.
+    """State of the search for the fewest ticks.
 
     Parameters
     ----------
-    problem : Expanded
-        What is solved.
-    solver, budget : Solver, Budget
-        With what.
-    low : int
-        Ticks that are needed at least.
-    best : list of Start
-        The best schedule.
-    high : int
-        Ticks that it takes.
-    reports : list of SolverResult
-        Every solve.
     found : callable
-        Takes in every better schedule.
+        Called with every better schedule.
     stopped : str
-        Why there is no further solve, if there is none.
+        Reason for no further solve; empty before.
     """
 
     problem: TimeExpanded
@@ -136,9 +124,9 @@ class TickSearch:
     stopped: str = ""
 
     def within(self, horizon: int) -> None:
-        """Solve the model of a horizon, and sharpen what is known."""
+        """Solve the model of a horizon, and update bound or schedule."""
         columns = sum(span.stop - span.start for span in self.problem.spans(horizon).values())
-        if why := too_large(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
+        if why := why_unbuildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
             self.stopped = why
             return
         self.budget.progress(f"{horizon} ticks: between {self.low} and {self.high}")
@@ -147,7 +135,7 @@ class TickSearch:
         result = self.solver.solve(model, self.budget, SolverOptions())
         self.reports.append(result)
         if result.has_solution:
-            self.best = useful(self.problem, chosen(model))
+            self.best = drop_useless_starts(self.problem, chosen_starts(model))
             self.high = finish(self.problem, self.best)
             self.found(self.best)
             if result.termination is Termination.OPTIMAL:
@@ -158,13 +146,13 @@ class TickSearch:
             self.stopped = f"the solver stopped at {horizon} ticks: {result.termination.value}"
 
 
-def chosen(model: Any) -> list[Start]:
-    """The starts of a solved model."""
+def chosen_starts(model: Any) -> list[Start]:
+    """Return the starts of a solved model."""
     return [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
 
 
-def useful(problem: TimeExpanded, starts: list[Start]) -> list[Start]:
-    """Leave out starts that bring a chunk to no target."""
+def drop_useless_starts(problem: TimeExpanded, starts: list[Start]) -> list[Start]:
+    """Remove starts that lead a chunk to no target."""
     kept: list[Start] = []
     edge_at = {edge.links: e for e, edge in enumerate(problem.edges)}
     for c, chunk in enumerate(problem.chunks):
@@ -181,10 +169,7 @@ def search_for(
     horizon: int | None,
     found: Callable[[list[Start]], None],
 ) -> TickSearch:
-    """Find the fewest ticks: the bound is tried first, since it is often met, then what halves the gap.
-
-    With a horizon, one model of at most so many ticks is solved.
-    """
+    """Minimize the ticks: the bound, since it is often met, then bisection; given a horizon, one model."""
     with budget.clock.phase("greedy"):
         best = first_schedule(problem)
     search = TickSearch(problem, solver, budget, low, best, finish(problem, best), found)
@@ -208,7 +193,7 @@ def search_for(
 
 
 def first_schedule(problem: TimeExpanded) -> list[Start]:
-    """A first schedule: chunk after chunk, the farthest first, by the way that arrives first on links still free."""
+    """Build a schedule chunk by chunk, the farthest first, by earliest arrival on free links."""
     far = problem.distance
     order = sorted(
         (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
@@ -232,7 +217,7 @@ def first_schedule(problem: TimeExpanded) -> list[Start]:
 
 
 def finish(problem: TimeExpanded, starts: list[Start]) -> int:
-    """Ticks until the last arrival."""
+    """Return the ticks until the last arrival."""
     return max((tick + problem.ticks[e] for tick, _, e in starts), default=0)
 
 
@@ -243,10 +228,7 @@ def _way(
     reached: Mapping[int, int],
     missing: set[int],
 ) -> list[tuple[int, int]]:
-    """The starts that bring a chunk from where it is to the target that it can reach first; all can be reached.
-
-    ``leaving`` has the edges of every node.
-    """
+    """Return the starts that bring a chunk to the missing target that it can reach first."""
     came: dict[int, tuple[int, int]] = {}
     done: set[int] = set()
     heap = [(tick, node, -1, -1) for node, tick in reached.items()]
@@ -272,44 +254,44 @@ def _way(
     return way[::-1]
 
 
-def within(instance: Instance, options: HorizonOptions) -> Within:
-    """The model of a horizon that has room for a first schedule, or of a given one (``Formulation.index``).
+def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
+    """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``).
 
     Raises
     ------
     Unsupported
         If the model has too many starts.
     """
-    there = copied(instance)
+    there = to_copies(instance)
     if instance.demands[0].collective in BACKWARDS:
         there = there.with_changes(network=transpose(instance.topology))
     problem = time_expanded(there)
     horizon = options.horizon or finish(problem, first_schedule(problem))
     columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
     require_buildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
-    return Within(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
+    return HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
 
 
-def schedule_of(model: Any, asked: Within) -> Schedule:
-    """The schedule of a solved model (``Formulation.extract``)."""
-    starts = useful(asked.problem, chosen(model))
+def schedule_of(model: Any, asked: HorizonModel) -> Schedule:
+    """Return the schedule of a solved model (``Formulation.extract``)."""
+    starts = drop_useless_starts(asked.problem, chosen_starts(model))
     backwards = asked.instance.demands[0].collective in BACKWARDS
     return _schedule(asked.instance, [(asked.problem, starts, backwards)], tick_s(asked.instance))
 
 
-def seconds(asked: Within, objective: float) -> float:
-    """Time of the model's ticks (``Formulation.value``)."""
+def seconds(asked: HorizonModel, objective: float) -> float:
+    """Convert the model's ticks to seconds (``Formulation.value``)."""
     return objective * float(tick_s(asked.instance))
 
 
 def tick_s(instance: Instance) -> Fraction:
-    """Seconds of a tick of a posed instance."""
+    """Return the seconds of a tick of a posed instance."""
     assert instance.timing is not None  # noqa: S101 (posed)
     return instance.timing.epoch_s
 
 
 def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpanded, list[Start], bool]], tick: Fraction) -> Schedule:
-    """Put the parts one after the other; those of sums run backwards in time on the network turned around."""
+    """Concatenate the parts; those of sums run backwards on the reversed network."""
     rows: list[tuple[tuple[int, int], int, int, int, bool, tuple[int, ...]]] = []
     begin = 0
     for problem, starts, backwards in parts:
@@ -330,18 +312,18 @@ def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpanded, list[Start
 
 
 def _chunks(instance: Instance) -> Chunks:
-    """The chunks with the ends that the collective asks for."""
-    chunks = chunks_of(copied(instance))
+    """Return the chunks with the collective's required ends."""
+    chunks = chunks_of(to_copies(instance))
     kind = instance.demands[0].collective
     if kind not in BACKWARDS:
         return chunks
     held = chunks.needed_by
-    needed = chunks.needed_by if kind is CollectiveKind.ALL_REDUCE else chunks.held_by
+    needed = chunks.needed_by if kind is Collective.ALL_REDUCE else chunks.held_by
     return replace(chunks, held_by=held, needed_by=needed, reduced=np.ones_like(chunks.reduced))
 
 
-def labels(index: Within) -> Mapping[str, Callable[[Any], str]]:
-    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+def labels(index: HorizonModel) -> Mapping[str, Callable[[Any], str]]:
+    """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     topology = index.instance.topology
     return network_labels(
         topology,

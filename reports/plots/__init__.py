@@ -1,4 +1,4 @@
-"""The plots by name; each is a function in a module of its own, imported when it is asked for."""
+"""Plots by name; each is a function in a module of its own, imported on demand."""
 
 from __future__ import annotations
 
@@ -32,29 +32,25 @@ _FORMATS = (".svg", ".pdf", ".png")
 
 
 def summary(name: str) -> str:
-    """What a plot draws, in one line."""
+    """Return the summary of a plot in one line."""
     module, attribute = PLOTS[name].split(":")
     text = getdoc(getattr(import_module(f".{module}", __package__), attribute)) or ""
     return text.partition("\n")[0].removeprefix("Draw ").rstrip(".")
 
 
 def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
-    """Import a plot.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`PLOTS`.
+    """Import a plot, one of :data:`PLOTS`.
 
     Returns
     -------
     callable
-        Takes records and a format of :func:`plot_format`, gives the file's bytes: the same for the same records.
+        A function of records and a format of :func:`plot_format` that returns the bytes of the file: the same for the
+        same records.
 
     Raises
     ------
     InputError
-        If there is none of that name; from the callable, if no record fits.
+        If there is no such plot; from the callable, if no record fits.
     """
     if name not in PLOTS:
         raise InputError(f"unknown plot {name!r}{one_of(name, PLOTS)}")
@@ -69,20 +65,20 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
 
 
 def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
-    """Import the function that draws one of :data:`PLOTS`, to be called with the look of all plots."""
+    """Import the function that draws one of :data:`PLOTS`, to be called within the common style."""
     module, attribute = PLOTS[name].split(":")
     draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
     return draw
 
 
 def plot_format(path: Path) -> str:
-    """Return the format from the name of a file.
+    """Return the format of a file by its suffix.
 
     Raises
     ------
     InputError
-        If the suffix is none of a plot.
+        If the suffix belongs to no format of plots.
     """
     if path.suffix.lower() not in _FORMATS:
-        raise InputError(f"no plot has this suffix; expected {', '.join(_FORMATS)}", source=str(path))
+        raise InputError(f"unknown suffix; expected {', '.join(_FORMATS)}", source=str(path))
     return path.suffix.lower().removeprefix(".")

@@ -1,4 +1,4 @@
-"""Bus bandwidth over the size: NCCL, a ring, the best schedule, the bound, and what was measured."""
+"""Bus bandwidth over size: NCCL, a ring, the best schedule, the bound, and measurements."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CURVES = {
 
 
 def draw(found: Mapping[str, Any]) -> Figure:
-    """Draw what ``cwb advise`` found.
+    """Draw the curves of ``cwb advise``.
 
     Parameters
     ----------
     found : mapping
-        With ``rows`` and ``busbw_factor``.
+        The object of ``--json``, with ``rows`` and ``busbw_factor``.
     """
     points = {
         name: [(row["size_bytes"], row["size_bytes"] / row[key]) for row in found["rows"] if row[key]]

@@ -1,8 +1,7 @@
 """``bandwidth``: busbw over the size of a collective.
 
-A panel for each instance and a line for each method, as users of nccl-tests read it.
-
-It is by the completion time, which is of one model for all methods.
+A panel for each instance and a line for each method, as in nccl-tests, by completion time, whose time model is the
+same for all methods.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from ..runs import LedgerRun, runs_of
 from .look import short
 from .series import (
     drawable,
-    left_out,
     legend,
     legend_lines,
     most_common,
-    nothing,
+    no_records_error,
     panels,
     series_name,
     several_solvers,
     strokes,
+    write_omissions,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         found.setdefault((run.posed, run.record.collective or ""), []).append(run)
     found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
     if not found:
-        raise nothing("bandwidth", records, "answered collectives of at least two sizes on one instance")
+        raise no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
     kept = sorted(found, key=lambda panel: (-len(found[panel]), natural(panel[0]), panel[1]))[:_PANELS]
     kept.sort(key=lambda panel: (natural(panel[0]), panel[1]))
     everything = [series_name(run, solvers) for panel in kept for run in found[panel]]
@@ -70,7 +69,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in found[panel]}))
     axes[-1].set_xlabel("size")
     panels_more, names_more = len(found) - len(kept), len(set(everything)) - len(names)
-    left_out(
+    write_omissions(
         figure,
         [
             f"{panels_more} more pairs of instance and collective are not shown" if panels_more else "",
@@ -87,7 +86,7 @@ def _busbw(run: LedgerRun) -> float | None:
 
 
 def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
-    """Mean of the runs of every size, in order."""
+    """Return the mean of the runs of every size, in order."""
     by_size: dict[float, list[float]] = {}
     for run in runs:
         by_size.setdefault(run.size_bytes or 0.0, []).append(_busbw(run) or 0.0)
@@ -95,7 +94,7 @@ def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
 
 
 def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:
-    """Label the sizes as people write them, not more than have room."""
+    """Label the sizes in binary units, at most as many as fit."""
     axes.set_xscale("log", base=2)
     step = -(-len(sizes) // 6)
     chosen = list(sizes)[::step]

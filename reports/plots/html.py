@@ -1,8 +1,7 @@
-"""One page that shows a schedule, to zoom into: no network, no library, nothing beside the file."""
+"""Interactive page of a schedule in one file, without network access or libraries."""
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Floats, Ints
-from ...core.text import printable
+from ...core.text import markup, printable
 from ...core.trace import Trace
 from .html_page import PAGE
 from .html_script import SCRIPT
 from .look import COLOURS
-from .schedule_gantt import Bars, abreast, busiest
+from .schedule_gantt import Bars, assign_lanes, busiest
 from .schedule_view import Traffic, loads
 
 #: Bars that a page has at most.
@@ -30,12 +29,10 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
 
     Parameters
     ----------
-    traffic : Traffic
-        What is sent over which links.
     trace : Trace
-        When.
+        Start and end of every hop.
     most : int
-        Bars to show at most; of more, neighbours on a link are drawn as one, and the page says so.
+        Bars to show at most; beyond, neighbours on a link are merged, and the page says so.
 
     Returns
     -------
@@ -62,11 +59,11 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         "mode": trace.mode.value,
         "completion": _digits(trace.completion_s),
         "lanes": lanes,
-        "what": list(traffic.told_by),
+        "what": list(traffic.colour_keys),
         "colours": list(COLOURS),
-        "nodes": [node.name for node in names],
+        "nodes": [printable(node.name) for node in names],
         "links": [[*traffic.topology.link_ends[link], _digits(float(trace.link_busy_s[link]))] for link in bars.links],
-        "names": [traffic.link_names[link] for link in bars.links],
+        "names": [printable(traffic.link_names[link]) for link in bars.links],
         "bars": rows,
         "order": found.nodes.tolist(),
         "block": found.block,
@@ -79,9 +76,9 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         },
     }
     parts = {
-        "TITLE": html.escape(printable(traffic.title)),
-        "NOTES": "".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
-        "DATA": _embedded(data),
+        "TITLE": markup(printable(traffic.title)),
+        "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
+        "DATA": _embed_json(data),
         "SCRIPT": SCRIPT,
     }
     # In one pass, so that nothing filled in is taken for a mark.
@@ -89,19 +86,19 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _embedded(data: Any) -> str:
-    """Write data so that no text in it can end the element that it stands in."""
+def _embed_json(data: Any) -> str:
+    """Serialize data so that no text in it can end the surrounding element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 def _digits(value: float) -> float:
-    """Leave digits out that nobody sees."""
+    """Round to the digits that are visible."""
     return float(f"{value:.9g}")
 
 
 def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[str, list[Any]], list[int], int]:
-    """Columns of bars by row and time, the lanes of every row, and the number of hops that a bar stands for."""
+    """Return columns of bars by row and time, lanes per row, and hops per bar."""
     order = np.lexsort((bars.hop, trace.hop_start_s[bars.hop], bars.row))
     hop, row = bars.hop[order], bars.row[order]
     room = max(1, most - len(bars.links))
@@ -125,7 +122,7 @@ def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[s
     }
     if traffic.step is not None:
         columns["step"] = traffic.step[send][first]
-    columns["lane"], lanes = abreast(columns["row"], columns["start"], columns["end"], len(bars.links))
+    columns["lane"], lanes = assign_lanes(columns["row"], columns["start"], columns["end"], len(bars.links))
     plain: dict[str, list[Any]] = {}
     for name, column in columns.items():
         values = column.tolist()
@@ -134,5 +131,5 @@ def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[s
 
 
 def _by_bar(what: np.ufunc, column: Floats, first: Ints) -> Floats:
-    """Put the values of every bar's hops together."""
+    """Reduce the values of every bar's hops to one."""
     return np.asarray(what.reduceat(column, first) if len(first) else column, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The frame of the interactive page; ``@TITLE@``, ``@NOTES@``, ``@DATA@`` and ``@SCRIPT@`` are filled in."""
+"""Frame of the interactive page with the placeholders ``@TITLE@``, ``@NOTES@``, ``@DATA@`` and ``@SCRIPT@``."""
 
 from __future__ import annotations
 

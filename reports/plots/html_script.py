@@ -1,4 +1,4 @@
-"""The script of the interactive page: draws on two canvases, and writes names as text only."""
+"""Script of the interactive page: draws on two canvases, and writes names as text only."""
 
 from __future__ import annotations
 

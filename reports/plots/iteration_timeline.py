@@ -1,4 +1,4 @@
-"""Timeline of a training iteration: what every stream of every stage of a pipeline does."""
+"""Timeline of a training iteration: the tasks of every stream and pipeline stage."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Bar:
     Parameters
     ----------
     row : str
-        The stream.
+        Name of the stream, one row of the plot.
     what : str
-        What the colour tells.
+        Kind of task, shown by the colour.
     start_s, seconds : float
-        When it begins, and how long it takes.
+        Start and duration in seconds.
     """
 
     row: str
@@ -44,7 +44,7 @@ def _corners(row: int, start: float, width: float) -> list[tuple[float, float]]:
 
 
 def draw(title: str, bars: Sequence[Bar]) -> Figure:
-    """Draw the tasks, a row for each stream in the order in which they are given.
+    """Draw the tasks, a row for each stream in the given order.
 
     Raises
     ------

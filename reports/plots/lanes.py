@@ -1,4 +1,4 @@
-"""What a map of trees shows: rates of trees, roads between sites, and the lanes of trees on them."""
+"""Contents of a map of trees: rates, roads between sites, and lanes of trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Pair = tuple[int, int]
 
 
 def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
-    """Bytes per second of every tree when the most loaded link is full: what the verifier's flow time is made of."""
+    """Return the bytes per second of every tree when the most loaded link is full.
+
+    The verifier's flow time follows from these rates.
+    """
     load = [0] * len(topology.links)
     for part in packing.passes:
         for edge_tree, first, last in _paths(part):
@@ -23,7 +26,7 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 
 
 def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
-    """Tree of every edge, and where its links begin and end."""
+    """Return, for every edge, its tree and the first and past-the-last position of its links."""
     ends = part.path_offset.tolist()
     found: list[tuple[int, int, int]] = []
     for tree in range(len(part)):
@@ -33,7 +36,7 @@ def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
 
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:
-    """Bandwidth between any two neighbours, of all parallel links, the larger one of the two directions."""
+    """Return the bandwidth of each pair of neighbours: parallel links summed, the larger of both directions."""
     each: dict[Pair, Fraction] = {}
     for link, ends in zip(topology.links, topology.link_ends, strict=True):
         each[ends] = each.get(ends, Fraction(0)) + link.bandwidth_Bps
@@ -47,7 +50,7 @@ def roads(topology: Topology) -> dict[Pair, Fraction]:
 def lanes(
     topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction]
 ) -> dict[Pair, list[tuple[int, Fraction]]]:
-    """Trees on every link of the map, by their position among those shown, with their rates there."""
+    """Return the shown trees on every road, by position, with their rates there."""
     part = packing.passes[-1]
     place = {tree: index for index, tree in enumerate(shown)}
     found: dict[Pair, dict[int, Fraction]] = {}

@@ -1,4 +1,4 @@
-"""``libra-allocation``: where the bandwidth goes, per dimension, for EqualBW and both objectives."""
+"""``libra-allocation``: bandwidth by dimension, for EqualBW and both objectives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Panel = dict[str, dict[str, LibraRun]]
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw stacked shares of the bandwidth: a panel a network, at the largest budget that it was solved for.
+    """Draw stacked shares of the bandwidth: a panel a network, at its largest budget.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
 
 
 def _panels(records: Sequence[RunRecord]) -> dict[tuple[str, float], _Panel]:
-    """Sort the latest runs into panels; a network's largest budget with an allocation is shown."""
+    """Group the latest runs by network, at the largest budget with an allocation."""
     runs = latest(
         (run for run in libra_runs(records) if run.budget_GBps is not None),
         lambda run: (run.workload, run.network, run.budget_GBps, run.objective),
@@ -75,7 +75,7 @@ def _panels(records: Sequence[RunRecord]) -> dict[tuple[str, float], _Panel]:
 
 
 def _shares(run: LibraRun | None) -> list[float] | None:
-    """Share of every dimension; None where the run has no valid answer."""
+    """Return the share of every dimension; None if the run has no valid answer."""
     if run is None or mark_of(run.record) is not None:
         return None
     bandwidths = bandwidth_GBps(run.record)
@@ -83,7 +83,7 @@ def _shares(run: LibraRun | None) -> list[float] | None:
 
 
 def _draw_panel(axes: Axes, panel: _Panel) -> int:
-    """Draw the bars of one network; gives its number of dimensions."""
+    """Draw the bars of one network, and return its number of dimensions."""
     places: list[float] = []
     count = max(len(s) for runs in panel.values() for run in runs.values() if (s := _shares(run)) is not None)
     for w, (workload, runs) in enumerate(panel.items()):

@@ -91,7 +91,7 @@ def _draw_line(axes: Axes, points: _Points, workload: int, network: int) -> None
 
 
 def _colour(workload: int) -> dict[str, Any]:
-    """A workload's colour; the second round of the colours has hollow markers."""
+    """Return the style of a workload's colour; the second round of colours has hollow markers."""
     colour = COLOURS[workload % 8]
     return {"color": colour, "markerfacecolor": "white" if workload // 8 % 2 else colour}
 
@@ -110,14 +110,13 @@ def _line(label: str, *, workload: int | None = None, network: int | None = None
 
 
 def _nothing() -> Line2D:
-    """Make an empty entry of the legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", label=" ")
 
 
 def _budget_axis(axes: Axes, budgets: Sequence[float]) -> None:
-    """Label the budgets that there are, on a logarithmic scale."""
+    """Label the budgets that occur, on a logarithmic scale."""
     axes.set_xscale("log")
     axes.set_xticks(budgets, [f"{budget:.6g}" for budget in budgets])
     axes.set_xticks([], minor=True)

@@ -1,4 +1,4 @@
-"""The common style of all plots.
+"""Common style of all plots.
 
 They fit a paper's column, are legible without colours, and have the same bytes for the same records.
 """
@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from ...core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +58,7 @@ _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationD
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Draw with this look, whatever the user's own settings are."""
+    """Apply the common style, whatever the user's own settings are."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -70,16 +72,16 @@ def look() -> Iterator[None]:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Leave the middle of a long name out, so that it cuts off nothing else.
+    """Shorten a long name by leaving out its middle.
 
-    What cannot be printed is a question mark.
+    Unprintable characters become question marks.
     """
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= width else f"{text[: width // 2]}…{text[-(width // 2 - 1) :]}"
 
 
 def new_figure(height_in: float, width_in: float = COLUMN_IN) -> Figure:
-    """Make an empty figure that lays itself out, so that nothing is cut."""
+    """Make an empty figure with a layout that cuts nothing off."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -107,4 +109,6 @@ def to_bytes(figure: Figure, form: str) -> bytes:
     """Write a figure as SVG, PDF or PNG."""
     stream = io.BytesIO()
     figure.savefig(stream, format=form, metadata=_NO_DATE[form])
+    if form == "svg":  # matplotlib repeats names in comments
+        return printable(stream.getvalue().decode(), lines=True).encode()
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Places of the nodes of a network: boxes side by side, and within a box neighbours close to each other."""
+"""Positions of nodes: boxes side by side, neighbours within a box close to each other."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BETWEEN = 1.6
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where nodes are.
+    """Positions of the nodes of a network.
 
     Parameters
     ----------
     places : dict of int to tuple of float
         Right and up, by position of the node; switches between boxes have no place.
     boxes : dict of str to tuple of int
-        Nodes of each box by its name; one box without a name where the network has none.
+        Nodes of each box by its name; one box without a name if the network has none.
     """
 
     places: dict[int, tuple[float, float]]
@@ -42,7 +42,7 @@ class Layout:
 def layout(topology: Topology) -> Layout:
     """Place the nodes of a network, the same for the same network.
 
-    Boxes are recognized by names: ``box0.gpu3`` is in ``box0``. Boxes that are wired alike look alike.
+    Boxes are recognized by names: ``box0.gpu3`` is in ``box0``. Boxes with the same wiring look alike.
     """
     boxes = _boxes(topology)
     ranks = set(topology.rank_nodes)
@@ -68,7 +68,7 @@ def layout(topology: Topology) -> Layout:
 
 
 def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """Nodes by the first part of their names; everything in one box if a rank's name has but one part."""
+    """Group nodes by the first part of their names; one box if a rank's name has one part only."""
     if not all("." in name for name in topology.ranks):
         return {"": tuple(range(len(topology.nodes)))}
     boxes: dict[str, list[int]] = {}
@@ -80,15 +80,15 @@ def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
-    """Place the nodes of one box round its middle.
+    """Place the nodes of one box around its centre.
 
-    On a circle round its switches if they are all that ranks are wired to.
+    Ranks wired to switches only are on a circle around these.
     """
     if count > _MOST or count < 3 or all(a in switches or b in switches for a, b in wires):
         return circle_of(count, switches)
     far = _distances(count, wires)
-    found = min((_majorized(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
-    found = _cleared(found, wires)
+    found = min((_majorize_stress(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
+    found = _clear_links(found, wires)
     found = found - found.mean(axis=0)
     _, axes = np.linalg.eigh(found.T @ found)
     found = found @ axes
@@ -97,7 +97,7 @@ def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int,
 
 
 def circle_of(count: int, switches: tuple[int, ...]) -> Floats:
-    """Place ranks in order on a circle, clockwise from the top, and switches in a row in its middle."""
+    """Place ranks in order on a circle, clockwise from the top, and switches in a row in the middle."""
     around = np.array([node for node in range(count) if node not in switches], dtype=np.int64)
     turn = 2 * pi * np.arange(len(around)) / max(len(around), 1)
     radius = max(len(around) / (2 * pi), len(switches) / 2)
@@ -108,7 +108,7 @@ def circle_of(count: int, switches: tuple[int, ...]) -> Floats:
 
 
 def _distances(count: int, wires: frozenset[tuple[int, int]]) -> Floats:
-    """Links between any two nodes, either way; one more than the most where none lead there."""
+    """Return the undirected hop distance of any two nodes; one more than the largest if disconnected."""
     from scipy.sparse.csgraph import shortest_path
 
     near = np.zeros((count, count))
@@ -119,8 +119,8 @@ def _distances(count: int, wires: frozenset[tuple[int, int]]) -> Floats:
     return np.where(joined, far, far[joined].max() + 1)
 
 
-def _majorized(far: Floats, start: int) -> Floats:
-    """Stress majorization (Gansner, Koren and North, 2004) with weights d^-2, from a start of its own."""
+def _majorize_stress(far: Floats, start: int) -> Floats:
+    """Minimize stress by majorization (Gansner, Koren and North, 2004), weights d^-2, from a given start."""
     count = len(far)
     shape: Floats = np.random.default_rng(start).normal(size=(count, 2)) * far.max() / 2
     weight = 1.0 / np.maximum(far, 1.0) ** 2
@@ -134,8 +134,8 @@ def _majorized(far: Floats, start: int) -> Floats:
     return shape
 
 
-def _cleared(shape: Floats, wires: frozenset[tuple[int, int]]) -> Floats:
-    """Push nodes off the links of others, and the links the other way, until there is room to see which is which."""
+def _clear_links(shape: Floats, wires: frozenset[tuple[int, int]]) -> Floats:
+    """Push nodes and the links of others apart until they can be told from each other."""
     a, b = np.array(sorted({(min(pair), max(pair)) for pair in wires}), dtype=np.int64).reshape(-1, 2).T
     node = np.arange(len(shape))[:, None]
     own = (node == a) | (node == b)

@@ -1,4 +1,4 @@
-"""The Pareto plot of the topology finder: steps and bandwidth time of the best networks of the families searched."""
+"""Pareto plot of the topology finder: steps and bandwidth time of the best networks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = 52
 
 
 def draw(found: Mapping[str, Any]) -> Figure:
-    """Draw what ``cwb find-topology --json`` tells: the frontier, the lower bound, and the best network for the job.
+    """Draw the frontier of ``cwb find-topology --json``, the lower bound, and the best network for the job.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A figure taken apart for a page: its panels as plots of one size, its legend as entries, its remark as text."""
+"""Parts of a figure for a page: panels of one size, legend entries, remark."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ class Parts:
     Parameters
     ----------
     panels : tuple of (str, bytes)
-        Title of each panel and an SVG file of it; lines that belong to entry ``k`` of the legend have the identifier
-        ``series-k``.
+        Title of each panel and an SVG file of it; lines of entry ``k`` of the legend have the identifier ``series-k``.
     entries : tuple of (str, bytes)
         Text and sample (an SVG file) of each entry of the legend.
     remark : str
-        What stands above the figure: what it does not show.
+        Text above the figure on what it leaves out.
     """
 
     panels: tuple[tuple[str, bytes], ...]
@@ -42,14 +41,7 @@ class Parts:
 
 
 def parts(name: str, records: Sequence[RunRecord]) -> Parts:
-    """Draw a plot and take it apart.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`~cwb.reports.plots.PLOTS`.
-    records : sequence of RunRecord
-        What it is drawn from.
+    """Draw a plot, one of :data:`~cwb.reports.plots.PLOTS`, and split it into parts.
 
     Raises
     ------
@@ -73,7 +65,7 @@ def parts(name: str, records: Sequence[RunRecord]) -> Parts:
 
 
 def _name_series(figure: Figure, entries: Sequence[str]) -> None:
-    """Return the lines of every series an identifier that tells its entry."""
+    """Give the lines of every series the identifier of its legend entry."""
     for axes in figure.axes:
         for line in axes.lines:
             if (label := str(line.get_label())) in entries:
@@ -103,14 +95,14 @@ def _panels(figure: Figure) -> Iterator[tuple[str, bytes]]:
 
 
 def _label(axes: Axes, last: Axes, across: str, up: str) -> None:
-    """Return a panel the labels that panels share while they stand below one another."""
+    """Give a panel the axis labels that stacked panels share."""
     axes.tick_params(labelbottom=True)
     axes.set_xlabel(axes.get_xlabel() or across or last.get_xlabel())
     axes.set_ylabel(axes.get_ylabel() or up)
 
 
 def _sample(handle: Artist) -> bytes:
-    """Draw the line, marker or patch of a legend's entry alone."""
+    """Draw the line, marker or patch of a legend entry alone."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 

@@ -1,4 +1,4 @@
-"""``performance-profile``: for every method the share of the problems that it answers within a factor of the best one.
+"""``performance-profile``: share of the problems that a method answers within a factor of the best.
 
 Dolan and More, Benchmarking optimization software with performance profiles, Math. Program. 91 (2002). A run that
 failed, and a method that was not run on a problem, never come within any factor, so that every curve is over the same
@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.record import RunRecord
-from ..clocks import is_ranked
+from ..objective_types import is_ranked
 from ..runs import LedgerRun, runs_of
 from .look import short
 from .series import (
-    counted,
+    count_text,
     drawable,
-    left_out,
     legend,
     legend_lines,
     most_common,
-    nothing,
+    no_records_error,
     panels,
     plain_ticks,
     series_name,
     several_solvers,
     strokes,
+    write_omissions,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ _OWN, _COMPLETION = "own time", "completion time"
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw panels of own times, of completion times, and of objectives for each of the clocks with the most problems.
+    """Draw panels of own times, of completion times, and of objectives by time model.
 
-    Completion times are of one model, and are compared across all methods; objectives only where they answer the same
-    question.
+    Completion times have one time model, and are compared across all methods; objectives only within one type, for the
+    time models with the most problems.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         found[f"objective, {clock}"] = by_clock[clock]
     found = {title: values for title, values in found.items() if values}
     if not found:
-        raise nothing("performance-profile", records, "a problem that two methods or solvers answered")
+        raise no_records_error("performance-profile", records, "a problem that two methods or solvers answered")
     everything = [name for values in found.values() for line in values.values() for name in line]
     names = most_common(everything)
     styles = strokes(names)
@@ -72,15 +72,15 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         _draw(panel, title, values, {name: styles[name] for name in names})
     axes[-1].set_xlabel("within this factor of the best")
     more = len(set(everything)) - len(names)
-    left_out(figure, [f"{more} more series are not shown" if more else ""])
+    write_omissions(figure, [f"{more} more series are not shown" if more else ""])
     legend(figure, names, styles, marker="")
     return figure
 
 
 def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
-    """Values of the problems that at least two series answered.
+    """Return the values of the problems that at least two series answered.
 
-    Own times, completion times, or objectives by one clock.
+    Values are own times, completion times, or objectives in one time model.
     """
     found: _Values = {}
     for run in runs:
@@ -95,7 +95,7 @@ def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
 
 
 def ratios(values: _Values, name: str) -> list[float]:
-    """Factors to the best of every problem that a series answered, in order."""
+    """Return the sorted factors to the best of every problem that a series answered."""
     return sorted(line[name] / min(line.values()) for line in values.values() if name in line)
 
 
@@ -117,6 +117,6 @@ def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str
     axes.set_xlim(1.0, end)
     axes.set_ylim(0.0, 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_title(short(f"{title}, {counted(len(values), 'problem')}", 60), loc="left")
+    axes.set_title(short(f"{title}, {count_text(len(values), 'problem')}", 60), loc="left")
     axes.set_ylabel("problems")
     axes.grid()

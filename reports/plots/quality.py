@@ -1,4 +1,4 @@
-"""``gap-time``: gap to the best proved bound against own time, with a Pareto front for each clock."""
+"""``gap-time``: gap to the best proved bound against own time, with a Pareto front for each time model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..runs import LedgerRun, runs_of
 from .look import LINES, short
 from .series import (
     LETTERS,
-    counted,
+    count_text,
     drawable,
     enough_ticks,
-    left_out,
     most_common,
-    nothing,
+    no_records_error,
     panels,
     series_name,
     several_solvers,
     strokes,
+    write_omissions,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _Point = tuple[float, float, int]
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a point for each method: geometric mean of its times, mean of its gaps, over the problems that it answered.
+    """Draw a point for each method: geometric mean time and mean gap over its answered problems.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
             found.setdefault(name, []).append(point)
             clock[name] = run.clock or ""
     if not found:
-        raise nothing("gap-time", records, "answers of problems with a proved bound")
+        raise no_records_error("gap-time", records, "answers of problems with a proved bound")
     names = most_common([name for name, points in found.items() for _ in points])
     places = {name: _mean(found[name]) for name in names}
     styles = strokes(names)
@@ -65,7 +65,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         )
     for name in names:
         x, y, count = places[name]
-        label = f"{short(name, LETTERS)}  ({y:.1%}, {x:.3g} s, {counted(count, 'run')})"
+        label = f"{short(name, LETTERS)}  ({y:.1%}, {x:.3g} s, {count_text(count, 'run')})"
         axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5, "label": label})
     axes.set_xscale("log")
     enough_ticks(axes.xaxis)
@@ -76,7 +76,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     axes.set_ylabel("mean gap to the best bound")
     axes.grid()
     more = len(found) - len(names)
-    left_out(
+    write_omissions(
         figure,
         [
             f"{more} more series are not shown" if more else "",
@@ -100,7 +100,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> _Point:
 
 
 def front(points: Sequence[_Point]) -> list[_Point]:
-    """Keep the points that no other one beats in one number and equals in the other, from the fastest to the best."""
+    """Return the points that no other point dominates, from the fastest to the best."""
     kept: list[_Point] = []
     for point in sorted(points):
         if not kept or point[1] < kept[-1][1]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...core.record import RunRecord
 from ..gaps import gap_matrix, problem_name
 from .look import COLUMN_IN, new_figure, short
-from .series import left_out
+from .series import write_omissions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ _DARK, _INK = 0.55, ("#111111", "#f8f8f8")
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a cell for each method and problem: its gap in percent, or the mark that says why there is none.
+    """Draw a cell for each method and problem: its gap in percent, or the mark in its place.
 
     Raises
     ------
@@ -58,5 +58,5 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({matrix.proofs})")
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    left_out(figure, ["in the cells: percent", matrix.left_out])
+    write_omissions(figure, ["in the cells: percent", matrix.left_out])
     return figure

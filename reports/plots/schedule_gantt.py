@@ -1,4 +1,4 @@
-"""Gantt chart of a schedule: what every link carries, over time."""
+"""Gantt chart of a schedule: hops on every link over time."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Bars(NamedTuple):
     links : list of int
         The links, in the order of the rows.
     hop : array of int
-        Hops on them.
+        Position of each hop in the trace.
     row : array of int
-        Row of each.
+        Row of each hop in the chart.
     """
 
     links: list[int]
@@ -56,10 +56,10 @@ def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
     return Bars(links.tolist(), hop, row[hop])
 
 
-def abreast(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
+def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
     """Assign bars that overlap in a row to different lanes.
 
-    The lane of every bar, and the number of lanes of every row.
+    Returns the lane of every bar, and the number of lanes of every row.
     """
     lane = np.zeros(len(row), dtype=np.int64)
     lanes = np.ones(rows, dtype=np.int64)
@@ -83,17 +83,17 @@ def abreast(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: 
 
 
 def draw(traffic: Traffic, trace: Trace) -> Figure:
-    """Draw the busiest links; the colour tells the step, or the chunk where there are no several steps."""
+    """Draw the busiest links, coloured by step, or by chunk if there is only one step."""
     bars = busiest(traffic, trace, ROWS)
     unit, size = seconds_unit(trace.completion_s)
     rows = len(bars.links)
     figure = new_figure(1.3 + max(0.6, 0.125 * rows), 7.0)
     axes = figure.subplots()
     sends = traffic.hop_send[bars.hop]
-    what = traffic.told_by[0]
+    what = traffic.colour_keys[0]
     value = traffic.step if what == "step" and traffic.step is not None else traffic.sends.chunk
     start, end = trace.hop_start_s[bars.hop] / size, trace.hop_end_s[bars.hop] / size
-    lane, lanes = abreast(bars.row, start, end, rows)
+    lane, lanes = assign_lanes(bars.row, start, end, rows)
     high = 0.8 / lanes[bars.row]
     top = bars.row - 0.4 + lane * high
     _bars(axes, np.stack([start, end, top, top + high]), value[sends], what)
@@ -110,13 +110,13 @@ def draw(traffic: Traffic, trace: Trace) -> Figure:
 
 
 def _name(traffic: Traffic, link: int) -> str:
-    """Name a link so that both of its ends can be recognized, however long they are."""
+    """Name a link so that both ends can be recognized, however long they are."""
     source, target = traffic.link_names[link].split(" → ") if traffic.link_names[link].count(" → ") == 1 else ("", "")
     return f"{short(source, 13)} → {short(target, 13)}" if source else short(traffic.link_names[link], 29)
 
 
 def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
-    """Draw bars of a start, an end, a top and a bottom, with a legend of colours."""
+    """Draw bars given by start, end, bottom and top, with a legend of colours."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import PolyCollection

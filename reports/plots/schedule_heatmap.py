@@ -1,4 +1,4 @@
-"""Heat map of a schedule: bytes over every directed link, and how much of it they use, source by target."""
+"""Heat map of a schedule: bytes and utilization of every directed link, source by target."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _GRID = 32
 
 
 def draw(traffic: Traffic) -> Figure:
-    """Draw the heat maps of one schedule; grey where a link is unused, white where there is none.
+    """Draw the heat maps of one schedule; unused links are grey, missing ones white.
 
-    On the left are bytes, on the right the time that they need at the link's bandwidth, as a share of that of the most
-    loaded link: a narrow link is dark there that carries few bytes and is full.
+    Left: bytes. Right: time of these bytes at the link's bandwidth, as a share of the most loaded link, so that a slow
+    link with few bytes may be dark.
     """
     found = loads(traffic.topology, traffic.link_bytes, _ROWS)
     used_share = loads(traffic.topology, traffic.link_utilization, _ROWS, np.maximum)
@@ -65,7 +65,7 @@ def _panel(axes: Axes, traffic: Traffic, found: Loads, matrix: Floats, largest: 
 
 
 def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage:
-    """Paint a matrix of loads up to the largest; what is 0 is grey, what is NaN stays white."""
+    """Paint a matrix of loads up to the largest; 0 is grey, NaN white."""
     from matplotlib import colormaps
 
     top = float(np.nanmax(matrix, initial=0.0)) if largest is None else largest

@@ -1,4 +1,4 @@
-"""Trees drawn as lanes on a map: a link is a road as wide as its bandwidth, a tree a lane in it as wide as its rate."""
+"""Trees as lanes on a map: roads as wide as bandwidths, lanes as wide as rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.trees import TreePacking
 from .lanes import lanes, rates, roads
 from .look import COLOURS, HATCHES, bare, new_figure, short
 from .network_layout import layout
-from .schedule_trees import chosen
+from .schedule_trees import select_trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,14 +48,12 @@ def draw(
 
     Parameters
     ----------
-    title : str
-        What the plot shows.
     topology : Topology
         The network; parallel links are one road.
     packing : TreePacking
-        The trees; where data comes in over other links than it goes out, those out are drawn.
+        The trees; where reduction and broadcast use different links, those of the broadcast are drawn.
     trees : sequence of int
-        Those to draw; by default the first eight.
+        Trees to draw; by default the first eight.
     coordinates : mapping of str to (float, float), optional
         Longitude and latitude of every site in degrees; by default places follow from the links.
 
@@ -69,10 +67,10 @@ def draw(
 
     if len(topology.nodes) > SITES:
         raise InputError(f"{len(topology.nodes):,} sites; expected at most {SITES} on a map")
-    shown = list(dict.fromkeys(chosen(packing, trees, SHOWN)))
+    shown = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
     if len(shown) > TREES:
         raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
-    places = _lying(layout(topology).places) if coordinates is None else _projected(topology, coordinates)
+    places = _lying(layout(topology).places) if coordinates is None else _project_sites(topology, coordinates)
     rate = rates(topology, packing)
     low, high = _frame(places)
     inches = min(_MOST_IN, max(_LEAST_IN, (high[0] - low[0]) * _SPACING_IN))
@@ -106,7 +104,7 @@ def _lanes(
     rate: Sequence[Fraction],
     places: Places,
 ) -> None:
-    """Draw roads, and in each of them lanes side by side."""
+    """Draw roads and their lanes side by side."""
     width = roads(topology)
     narrow = _ROAD * min(1.0, sqrt(_LINKS * len(topology.nodes) / (2 * len(width))))
     scale = narrow / float(max(width.values()))
@@ -151,7 +149,7 @@ def _lane(
 
 
 def _style(index: int) -> dict[str, Any]:
-    """Fill of a tree: a colour, and from the ninth on a hatch."""
+    """Return the fill of a tree: a colour, from the ninth on with a hatch."""
     return {
         "facecolor": COLOURS[index % len(COLOURS)],
         "edgecolor": "white",
@@ -188,7 +186,7 @@ def _label(topology: Topology, packing: TreePacking, tree: int, rate: Fraction, 
 
 
 def _bits(rate_Bps: Fraction) -> str:
-    """Write a rate in bits, as links over wide areas are sold."""
+    """Format a rate in bits per second, the unit of wide-area links."""
     bits = float(rate_Bps) * 8
     for unit, scale in (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6)):
         if bits >= scale:
@@ -202,14 +200,14 @@ def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _lying(places: Places) -> Places:
-    """Turn a standing map on its side."""
+    """Rotate a map that is higher than wide."""
     low, high = _frame(places)
     if high[1] - low[1] <= high[0] - low[0]:
         return places
     return {node: (-y, x) for node, (x, y) in places.items()}
 
 
-def _projected(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
+def _project_sites(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
     """Place sites by longitude and latitude (equirectangular).
 
     The median link is as long as the distance of neighbours in other layouts.

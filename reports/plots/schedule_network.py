@@ -11,7 +11,7 @@ from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, layout
-from .schedule_trees import chosen, weight_of
+from .schedule_trees import select_trees, weight_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ _PASSES = {TreeKind.IN: "reduction", TreeKind.OUT: "broadcast"}
 
 
 class _Way(NamedTuple):
-    """How edges of one sort are drawn."""
+    """Style of one sort of edges."""
 
     name: str
     colour: str
@@ -49,7 +49,7 @@ BETWEEN = _Way(
 
 
 def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:
-    """Draw trees over the network, the first one if none is chosen.
+    """Draw trees over the network, by default the first one.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
 
     if len(topology.ranks) > RANKS:
         raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a plot of the network")
-    panels = [(tree, part) for tree in chosen(packing, trees, 1) for part in packing.passes]
+    panels = [(tree, part) for tree in select_trees(packing, trees, 1) for part in packing.passes]
     where = layout(topology)
     low, high = frame_of(where)
     size = ((high[0] - low[0]) * _SPACING_IN, (high[1] - low[1]) * _SPACING_IN)
@@ -89,18 +89,18 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
 
 
 def frame_of(where: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Corners of the plot: all nodes with their boxes' frames and names."""
+    """Return the corners of the plot: all nodes with frames and names of boxes."""
     x, y = zip(*where.places.values(), strict=True)
     return (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + (0.95 if "" not in where.boxes else 0.55))
 
 
 def _through(topology: Topology, nodes: set[int]) -> str:
-    """Name the node that all of these paths pass, if it is one."""
+    """Name the one node that all of these paths cross, if there is one."""
     return f", through {short(topology.nodes[min(nodes)].name, 16)}" if len(nodes) == 1 else ""
 
 
 def _panel(axes: Axes, topology: Topology, packing: TreePacking, tree: int, where: Layout) -> dict[_Way, set[int]]:
-    """Draw one tree; give the sorts of edges that it has, and the nodes that each passes."""
+    """Draw one tree, and return its sorts of edges with the nodes that each crosses."""
     _draw_network(axes, topology, where)
     box_of = {node: name for name, nodes in where.boxes.items() for node in nodes}
     passed: dict[_Way, set[int]] = {}
@@ -115,7 +115,7 @@ def _panel(axes: Axes, topology: Topology, packing: TreePacking, tree: int, wher
 
 
 def _arrow(axes: Axes, where: Layout, source: int, target: int, way: _Way) -> None:
-    """Draw an arrow, bent so that it keeps off the nodes that it does not end at."""
+    """Draw an arrow, bent to avoid all nodes but its ends."""
     start, end = where.places[source], where.places[target]
     others = [place for node, place in where.places.items() if node not in (source, target)]
     bend = next((bend for bend in way.bends if _clearance(start, end, bend, others) > _CLEAR), None)
@@ -141,7 +141,7 @@ def _arrow(axes: Axes, where: Layout, source: int, target: int, way: _Way) -> No
 def _clearance(
     start: tuple[float, float], end: tuple[float, float], bend: float, others: list[tuple[float, float]]
 ) -> float:
-    """Distance between an arc, a parabola as matplotlib draws it, and the nearest of other nodes."""
+    """Return the distance between an arc, a parabola as in matplotlib, and the nearest other node."""
     (a, b), (c, d) = start, end
     middle = (a + c) / 2 + bend * (d - b), (b + d) / 2 - bend * (c - a)
     arc = [
@@ -165,7 +165,7 @@ def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
         low, high = (min(x) - 0.5, min(y) - 0.5), (max(x) + 0.5, max(y) + 0.5)
         if name:
             box_frame(axes, low, high, "#FAFAFA")
-            axes.text(low[0] + 0.2, high[1] + 0.08, name, size=6, color="#555555", va="bottom")
+            axes.text(low[0] + 0.2, high[1] + 0.08, short(name), size=6, color="#555555", va="bottom")
 
 
 def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None = None) -> None:
@@ -186,7 +186,7 @@ def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None =
             axes.add_patch(Circle((x, y), radius, **style))
         else:
             axes.add_patch(Rectangle((x - radius, y - radius), 2 * radius, 2 * radius, **style))
-        name = topology.nodes[node].name.rpartition(".")[2]
+        name = short(topology.nodes[node].name.rpartition(".")[2])
         label = name[len(name.rstrip("0123456789")) :] or name[:1]
         axes.text(
             x, y, label[-3:], size=5, ha="center", va="center_baseline", color="white" if filled else "black", zorder=5

@@ -46,9 +46,9 @@ _Edges = list[tuple[int, int, int]]
 
 
 def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:
-    """Draw the trees that are chosen, or the first ones; dashed edges take more than one link.
+    """Draw the chosen trees, or the first ones; dashed edges use more than one link.
 
-    Of in-out trees the reduction and the broadcast are drawn side by side.
+    Reduction and broadcast of in-out trees are drawn side by side.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
         If there is no such tree.
     """
     passes = packing.passes
-    panels = [(tree, part) for tree in chosen(packing, trees, TREES // len(passes)) for part in passes]
+    panels = [(tree, part) for tree in select_trees(packing, trees, TREES // len(passes)) for part in passes]
     edges = [_edges(part, tree) for tree, part in panels]
     spots = [layout(int(packing.root[tree]), below) for (tree, _), below in zip(panels, edges, strict=True)]
     columns = 1 if len(panels) == 1 else 2
@@ -82,13 +82,13 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
     return figure
 
 
-def chosen(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
-    """Trees that are to be drawn: those that are chosen, or so many of the first.
+def select_trees(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
+    """Return the trees to draw: the chosen ones, or the first few.
 
     Raises
     ------
     InputError
-        If there is no tree at all, or not the one that is chosen.
+        If there is no tree at all, or not the chosen one.
     """
     if not len(packing):
         raise InputError("there is no tree to draw")
@@ -99,7 +99,7 @@ def chosen(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
 
 
 def weight_of(packing: TreePacking, tree: int) -> str:
-    """Return what a tree carries: bytes, and its share of the data."""
+    """Format the weight of a tree: bytes, and share of the data."""
     size = int(packing.units[tree]) * packing.unit_bytes
     unit, scale = bytes_unit(float(size))
     share = Fraction(int(packing.units[tree]), sum(packing.units.tolist()))
@@ -114,12 +114,10 @@ def _edges(packing: TreePacking, tree: int) -> _Edges:
 
 
 def layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
-    """Place every rank of a tree: leaves side by side, parents over the middle of their children.
+    """Place every rank of a tree: leaves side by side, parents centred over their children.
 
     Parameters
     ----------
-    root : int
-        The root.
     edges : list of tuple of int
         Parent, child, links; an edge comes after the one that reaches its parent.
 
@@ -166,7 +164,7 @@ def _tree(
     axes.scatter(x, y, s=95 if named else 12, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
     if named:
         for rank, spot in spots.items():
-            axes.text(*spot, names[rank] if plain else str(rank), size=5, ha="center", va="center")
+            axes.text(*spot, short(names[rank], _LETTERS) if plain else str(rank), size=5, ha="center", va="center")
     axes.set_xlim(-0.7, max(x) + 0.7)
     title = f"tree {tree}{_PASSES[packing.kind]}, root {short(names[root], 12)}: {weight_of(packing, tree)}"
     axes.set_title(title, loc="left", size=6.5)

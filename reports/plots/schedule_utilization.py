@@ -20,12 +20,10 @@ def draw(title: str, edges_s: Floats, used: Floats) -> Figure:
 
     Parameters
     ----------
-    title : str
-        What is simulated.
     edges_s : array of float, shape (parts + 1,)
-        Limits of the parts of the time.
+        Limits of the intervals in seconds.
     used : array of float, shape (links, parts)
-        Part of its bandwidth that every link uses in every part of the time.
+        Utilization of every link in every interval, from 0 to 1.
 
     Raises
     ------
@@ -33,7 +31,7 @@ def draw(title: str, edges_s: Floats, used: Floats) -> Figure:
         If there is no link or no time.
     """
     if not used.size or edges_s[-1] <= 0:
-        raise InputError("nothing takes any time; there is no utilization to draw")
+        raise InputError("all sends have zero duration; there is no utilization to draw")
     unit, size = seconds_unit(float(edges_s[-1]))
     mean, largest = used.mean(axis=0), used.max(axis=0)
     figure = new_figure(2.5, 5.0)

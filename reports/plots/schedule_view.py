@@ -1,4 +1,4 @@
-"""What plots of schedules are made from, and what they share: units, loads of links, colours."""
+"""Common parts of plots of schedules: traffic, units, loads of links, colours."""
 
 from __future__ import annotations
 
@@ -23,18 +23,14 @@ _SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """What a schedule sends over which links.
+    """Sends of a schedule and the links they use.
 
     Parameters
     ----------
     title : str
-        What it is, in a few words.
-    topology : Topology
-        The network.
+        Short description for the title of plots.
     sends : Sends
         The sends; trees as sends, a chunk for every tree.
-    chunk_bytes : array of float
-        Size of every chunk.
     step : array of int or None, shape (sends,)
         Step of every send, if it has one.
     """
@@ -52,26 +48,26 @@ class Traffic:
 
     @cached_property
     def link_bytes(self) -> Floats:
-        """Bytes over every link, all sends together."""
+        """Total bytes over every link."""
         weights = self.chunk_bytes[self.sends.chunk][self.hop_send]
         return np.bincount(self.sends.path_links, weights, minlength=len(self.topology.links)).astype(np.float64)
 
     @cached_property
     def link_utilization(self) -> Floats:
-        """Time that the bytes of every link need at its bandwidth, as a share of that of the most loaded link."""
+        """Time of every link's bytes at its bandwidth, relative to the most loaded link."""
         seconds = self.link_bytes / np.array([float(link.bandwidth_Bps) for link in self.topology.links])
         return np.asarray(seconds / (seconds.max(initial=0.0) or 1.0), dtype=np.float64)
 
     @cached_property
-    def told_by(self) -> tuple[str, ...]:
-        """What colours may tell, the most telling first: steps if there are several, and chunks."""
+    def colour_keys(self) -> tuple[str, ...]:
+        """Properties to show by colour, the most useful first: steps if there are several, then chunks."""
         if self.step is None:
             return ("chunk",)
         return ("step", "chunk") if self.step.max(initial=0) > 0 else ("chunk", "step")
 
     @cached_property
     def link_names(self) -> list[str]:
-        """Names of the links; of parallel ones, all but the first are numbered."""
+        """Names of the links; parallel ones after the first are numbered."""
         seen: dict[tuple[str, str], int] = {}
         names = []
         for link in self.topology.links:
@@ -92,8 +88,6 @@ class Loads(NamedTuple):
         The nodes in the order of rows and columns: ranks, then switches.
     block : int
         Number of nodes in a block.
-    ranks : int
-        Number of ranks.
     """
 
     matrix: Floats
@@ -107,14 +101,12 @@ def loads(topology: Topology, link_loads: Floats, limit: int = 512, together: np
 
     Parameters
     ----------
-    topology : Topology
-        The network.
     link_loads : array of float, shape (links,)
         Load of every link, 0 or more.
     limit : int
-        Rows that the matrix has at most.
+        Largest number of rows of the matrix.
     together : ufunc
-        Makes one load of those of parallel links.
+        Combines the loads of parallel links.
     """
     ranks = list(topology.rank_nodes)
     is_rank = np.zeros(len(topology.nodes), dtype=np.bool_)
@@ -145,7 +137,7 @@ def seconds_unit(largest: float) -> tuple[str, float]:
 
 
 def sparse(count: int, most: int) -> list[int]:
-    """Positions to label so that there are at most so many: every 1st, 2nd, 5th, 10th, ..."""
+    """Return positions to label, at most so many: every 1st, 2nd, 5th, 10th, ..."""
     steps = (base * 10**power for power in range(10) for base in (1, 2, 5))
     step = next(step for step in steps if -(-count // step) <= most)
     return list(range(0, count, step))

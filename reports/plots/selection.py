@@ -1,4 +1,4 @@
-"""The cost of schedules over the size, and which is chosen where."""
+"""Cost of schedules over size, and the choice for each range of sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHERS = "#CCCCCC"
 
 
 def draw(found: Mapping[str, Any]) -> Figure:
-    """Draw what ``select.json`` of ``cwb select`` says: time over size, a dotted line where the choice changes.
+    """Draw ``select.json`` of ``cwb select``: time over size, dotted lines where the choice changes.
 
     Parameters
     ----------

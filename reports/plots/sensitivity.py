@@ -1,4 +1,4 @@
-"""The network, its links coloured by what more bandwidth on them is worth."""
+"""Network with links coloured by the value of more bandwidth on them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ _NONE = "#D4D4D4"
 
 
 def draw(network: Any, worth: Sensitivity) -> Figure:
-    """Draw a network with the seconds that a GB/s more takes off, on all links of a class at once.
-
-    Parameters
-    ----------
-    network : Topology
-        The network.
-    worth : Sensitivity
-        Of its links.
+    """Draw a network with the seconds saved by one more GB/s on all links of a class.
 
     Raises
     ------
@@ -75,7 +68,10 @@ def draw(network: Any, worth: Sensitivity) -> Figure:
 
 
 def gains_of(worth: Sensitivity) -> dict[tuple[str, str], float]:
-    """Seconds less for a GB/s more, of every pair of nodes; of links that are alike when all of them get it."""
+    """Return the seconds saved by one more GB/s, by pair of nodes.
+
+    Links of a class, which are alike, are widened together.
+    """
     gains: dict[tuple[str, str], float] = {}
     for entry in sorted(worth.entries, key=lambda entry: entry.count):
         gains |= dict.fromkeys(entry.members, _gain(entry))
@@ -87,7 +83,7 @@ def _gain(entry: Entry) -> float:
 
 
 def with_all(topology: Topology, where: Layout) -> Layout:
-    """Places for switches between boxes too: in a row above everything, in the order of their names."""
+    """Add places for switches between boxes: a row above everything, in order of their names."""
     missing = [node for node in range(len(topology.nodes)) if node not in where.places]
     if not missing:
         return where

@@ -1,6 +1,6 @@
-"""What the plots of a ledger share.
+"""Common parts of the plots of a ledger.
 
-A stroke for each method, the same in every plot of the same records, and a legend below.
+Each method has one stroke in every plot of the same records; the legend is below.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ LETTERS = 34
 
 
 def series_name(run: LedgerRun, solvers: bool) -> str:
-    """Return the name of the method, with its solver where solvers differ."""
+    """Return the name of the method, with its solver if solvers differ."""
     return f"{run.method}, {run.record.solver}" if solvers and run.record.solver else run.method
 
 
 def drawable(value: float | None) -> bool:
-    """Whether there is a positive number that fits on an axis beside others."""
+    """Return whether a value is a positive number that fits on a logarithmic axis."""
     return value is not None and 1e-15 < value < 1e15
 
 
 def several_solvers(runs: Iterable[LedgerRun]) -> bool:
-    """Whether some method was run with more than one solver."""
+    """Return whether some method was run with more than one solver."""
     seen: dict[str, set[str | None]] = {}
     for run in runs:
         seen.setdefault(run.method, set()).add(run.record.solver)
@@ -67,7 +67,7 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
-    """Keep what occurs most often, in its natural order."""
+    """Return the most frequent names in natural order."""
     counts: dict[_T, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
@@ -80,25 +80,25 @@ def _in_order(name: str | tuple[str | float, ...]) -> list[tuple[Any, ...]]:
 
 
 def panels(count: int, labels: int, height_in: float = 1.9) -> tuple[Figure, list[Axes]]:
-    """Make a figure of panels below one another, with room for a legend of so many lines."""
+    """Make a figure of stacked panels, with room for a legend of so many lines."""
     figure = new_figure(0.35 + height_in * count + 0.13 * labels)
     grid = figure.subplots(count, 1, squeeze=False)
     return figure, list(grid[:, 0])
 
 
 def legend_lines(names: Sequence[str]) -> int:
-    """Lines that a legend of the names takes."""
+    """Return the number of lines of a legend of the names."""
     return ceil(len(names) / legend_columns(names))
 
 
 def legend_columns(names: Sequence[str]) -> int:
-    """Columns that fit below a figure of a column's width."""
+    """Return the number of legend columns that fit below a figure."""
     longest = max((len(short(name, LETTERS)) for name in names), default=1)
     return max(1, min(4, 64 // (longest + 8)))
 
 
 def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], **changes: Any) -> None:
-    """Put the legend below the panels."""
+    """Add the legend below the panels."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], **{**styles[name], **changes}) for name in names]
@@ -107,9 +107,9 @@ def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Write the ticks of a logarithmic axis as numbers.
+    """Write the ticks of a logarithmic axis as plain numbers.
 
-    Formulas are not drawn, since a name with a dollar is a name.
+    Math text stays off, since a dollar sign in a name is literal.
     """
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -118,9 +118,9 @@ def plain_ticks(axis: Axis) -> None:
 
 
 def enough_ticks(axis: Axis) -> None:
-    """Tick a logarithmic axis by decades, or more closely where that would be too few.
+    """Tick a logarithmic axis by decades, or more closely if these are too few.
 
-    To be called when all is drawn.
+    Call it after everything is drawn.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -133,17 +133,17 @@ def enough_ticks(axis: Axis) -> None:
     plain_ticks(axis)
 
 
-def counted(count: int, what: str) -> str:
-    """Write how many of something there are."""
+def count_text(count: int, what: str) -> str:
+    """Format a count with its noun."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def left_out(figure: Figure, parts: Sequence[str]) -> None:
-    """Write above the plot what is not in it."""
+def write_omissions(figure: Figure, parts: Sequence[str]) -> None:
+    """Write above the plot what it leaves out."""
     if said := [part for part in parts if part]:
         figure.suptitle(fill("; ".join(said), 62), fontsize=6)
 
 
-def nothing(name: str, records: Sequence[RunRecord], expected: str) -> InputError:
-    """State that no record fits."""
+def no_records_error(name: str, records: Sequence[RunRecord], expected: str) -> InputError:
+    """Return the error for a plot that no record fits."""
     return InputError(f"none of {len(records)} records fits; expected {expected}", source=name)

@@ -1,6 +1,6 @@
-"""``time-size``: own time of every run against the variables of its model, and ``scaling``.
+"""``time-size``: own time against model size; ``scaling``: own time against ranks.
 
-Against the ranks, with fitted exponents.
+The second one has fitted exponents.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ..statistics import fit_power
 from .series import (
     drawable,
     enough_ticks,
-    left_out,
     legend,
     legend_lines,
     most_common,
-    nothing,
+    no_records_error,
     panels,
     series_name,
     several_solvers,
     strokes,
+    write_omissions,
 )
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ _Points = list[tuple[float, float]]
 
 
 def draw_size(records: Sequence[RunRecord]) -> Figure:
-    """Draw own times against the variables of the largest model that a solver was handed.
+    """Draw own times against the variables of the largest model passed to a solver.
 
     Raises
     ------
     InputError
-        If no run handed a model to a solver.
+        If no run passed a model to a solver.
     """
     expected = "runs that answered with the help of a solver"
     return _draw(
@@ -51,7 +51,7 @@ def draw_size(records: Sequence[RunRecord]) -> Figure:
 
 
 def draw_ranks(records: Sequence[RunRecord]) -> Figure:
-    """Draw own times against the ranks of the collective, with the power of the ranks that fits best.
+    """Draw own times against ranks, with the fitted exponent of each method.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _draw(
     if fitted:
         points = {name: line for name, line in points.items() if len({x for x, _ in line}) >= _SIZES}
     if not points:
-        raise nothing(plot, records, expected)
+        raise no_records_error(plot, records, expected)
     names = most_common([name for name, line in points.items() for _ in line])
     fits = {name: fit_power(points[name]) if fitted else None for name in names}
     styles = strokes(names)
@@ -100,13 +100,13 @@ def _draw(
     axes.set_ylabel("own time (s)")
     axes.grid()
     more = len(points) - len(names)
-    left_out(figure, [f"{more} more series are not shown" if more else ""])
+    write_omissions(figure, [f"{more} more series are not shown" if more else ""])
     legend(figure, names, styles)
     return figure
 
 
 def _exponent(fit: tuple[float, float, float | None] | None, label: str) -> str:
-    """Return the exponent, with half of its 95 % interval where there are points for one."""
+    """Format the exponent, with half of its 95 % interval if there are points for one."""
     if fit is None:
         return ""
     half = "" if fit[2] is None else f" ± {fit[2]:.1f}"

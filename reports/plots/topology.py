@@ -1,4 +1,4 @@
-"""A network: ranks as circles, switches as squares, and links as wide as they are fast."""
+"""Drawing of a network: ranks as circles, switches as squares, link width by bandwidth."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.schedule import Floats
+from ...core.text import printable
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
@@ -51,10 +52,8 @@ def draw(title: str, topology: Topology) -> Figure:
 
     Parameters
     ----------
-    title : str
-        What it is.
     topology : Topology
-        Nodes and links; those of a pair of nodes are one line of their summed bandwidth.
+        Nodes and links; links of a pair of nodes are one line of their summed bandwidth.
 
     Raises
     ------
@@ -89,7 +88,7 @@ def check_size(nodes: int, pairs: int) -> None:
     Raises
     ------
     InputError
-        If it is.
+        If it has too many nodes or linked pairs.
     """
     if nodes > NODES or pairs > PAIRS:
         raise InputError(
@@ -102,7 +101,7 @@ _Pair = tuple[Fraction, Fraction, Fraction, Fraction, int]
 
 
 def _pairs(topology: Topology) -> dict[tuple[int, int], _Pair]:
-    """Linked pairs of nodes, the lower one first."""
+    """Return the linked pairs of nodes, the lower one first."""
     found: dict[tuple[int, int], list[Any]] = {}
     for (a, b), link in zip(topology.link_ends, topology.links, strict=True):
         there = a < b
@@ -119,7 +118,7 @@ def _one_way(pairs: dict[tuple[int, int], _Pair]) -> bool:
 
 
 def _classes(pairs: dict[tuple[int, int], _Pair]) -> dict[tuple[Fraction, Fraction], tuple[str, float]]:
-    """Colour and width of each bandwidth and latency, the fastest first; grey where there are too many."""
+    """Return colour and width by bandwidth and latency, fastest first; grey if there are too many."""
     kinds = sorted({_kind(pair) for pair in pairs.values()}, reverse=True)
     busiest = max(Counter(end for pair in pairs for end in pair).values(), default=1)
     crowd = min(1.0, (60 / max(1, len(pairs))) ** 0.5, 24 / busiest)
@@ -140,7 +139,7 @@ def _kind(pair: _Pair) -> tuple[Fraction, Fraction]:
 def _legend(
     pairs: dict[tuple[int, int], _Pair], classes: dict[tuple[Fraction, Fraction], tuple[str, float]]
 ) -> list[Any]:
-    """What widths and colours mean; of many classes the fastest, one between, and the slowest."""
+    """Return legend entries for widths and colours; of many classes the fastest, a middle one, the slowest."""
     from matplotlib.lines import Line2D
 
     count = Counter(_kind(pair) for pair in pairs.values())
@@ -149,7 +148,11 @@ def _legend(
         shown = [shown[0], shown[len(shown) // 2], shown[-1]]
     handles = [
         Line2D(
-            [], [], color=classes[kind][0], linewidth=classes[kind][1], label=f"{_told(kind)}: {count[kind]:,} pairs"
+            [],
+            [],
+            color=classes[kind][0],
+            linewidth=classes[kind][1],
+            label=f"{_kind_text(kind)}: {count[kind]:,} pairs",
         )
         for kind in shown
     ]
@@ -159,7 +162,7 @@ def _legend(
     return handles
 
 
-def _told(kind: tuple[Fraction, Fraction]) -> str:
+def _kind_text(kind: tuple[Fraction, Fraction]) -> str:
     return f"{float(kind[0]) / 1e9:.4g} GB/s, {amount(kind[1], TIMES)}"
 
 
@@ -173,7 +176,7 @@ def _counts(topology: Topology) -> str:
 
 
 def _arcs(pairs: dict[tuple[int, int], _Pair], where: Places) -> dict[tuple[int, int], Floats]:
-    """The line of each pair; within a box it keeps off other nodes."""
+    """Return the line of each pair; within a box it avoids other nodes."""
     nodes = list(where.at)
     at = np.array([where.at[node] for node in nodes])
     place = {node: index for index, node in enumerate(nodes)}
@@ -187,7 +190,7 @@ def _draw_links(
     lines: dict[tuple[int, int], Floats],
     classes: dict[tuple[Fraction, Fraction], tuple[str, float]],
 ) -> None:
-    """Draw a line for each pair, the slow ones last; one with an arrow where the way back is slower."""
+    """Draw a line for each pair, slow ones last, with an arrow if the reverse is slower."""
     from matplotlib.collections import LineCollection
 
     order = sorted(pairs, key=lambda pair: (-classes[_kind(pairs[pair])][1], pair))
@@ -223,7 +226,7 @@ def _draw_links(
 
 
 def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
-    """A line, or the least bent arc that keeps off all other nodes."""
+    """Return a straight line, or the least bent arc that avoids all other nodes."""
     others = np.delete(at, [source, target], axis=0)
     (a, b), (c, d) = at[source], at[target]
     t = np.linspace(0, 1, 25)[:, None]
@@ -240,18 +243,19 @@ def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
 
 
 def _draw_boxes(axes: Axes, where: Places, spacing_in: float) -> None:
-    """Draw a frame round every box, with its name."""
+    """Draw a named frame around every box."""
     if len(where.boxes) == 1:
         return
-    for name, nodes in where.boxes.items():
+    for box, nodes in where.boxes.items():
+        name = printable(box.strip())
         x, y = zip(*(where.at[node] for node in nodes), strict=True)
         low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.55)
         box_frame(axes, low, high, "none")
-        if _fits(name.strip(), (high[0] - low[0]) * spacing_in):
+        if _fits(name, (high[0] - low[0]) * spacing_in):
             axes.text(
                 low[0] + 0.1,
                 high[1] + 0.03,
-                name.strip(),
+                name,
                 size=_SMALL,
                 color="#555555",
                 va="bottom",
@@ -261,12 +265,12 @@ def _draw_boxes(axes: Axes, where: Places, spacing_in: float) -> None:
 
 
 def _fits(name: str, room_in: float) -> bool:
-    """Whether a name in small letters fits into so many inches."""
+    """Return whether a name in small letters fits into so many inches."""
     return len(name) * 0.62 * _SMALL <= 72 * room_in
 
 
 def _draw_nodes(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
-    """Draw ranks as circles with their numbers, and switches as filled squares, with names where they fit."""
+    """Draw ranks as numbered circles and switches as filled squares, named if the names fit."""
     from matplotlib.patches import Circle, Rectangle
 
     ranks = {node: rank for rank, node in enumerate(topology.rank_nodes)}
@@ -283,7 +287,7 @@ def _draw_nodes(axes: Axes, topology: Topology, where: Places, radius: float, sp
 
 
 def _name_rows(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
-    """Name the switches above the boxes, or their row as a whole where names do not fit."""
+    """Name the switches above the boxes, or their whole row if names do not fit."""
     placed = {node for nodes in where.boxes.values() for node in nodes}
     rows: dict[float, list[int]] = {}
     for node in where.at:
@@ -292,7 +296,7 @@ def _name_rows(axes: Axes, topology: Topology, where: Places, radius: float, spa
     for y, row in rows.items():
         row.sort(key=lambda node: where.at[node][0])
         apart = where.at[row[1]][0] - where.at[row[0]][0] if len(row) > 1 else 8.0
-        names = {node: topology.nodes[node].name for node in row}
+        names = {node: printable(topology.nodes[node].name) for node in row}
         if not all(_fits(name, 0.95 * apart * spacing_in) for name in names.values()):
             first, last = topology.nodes[min(row)].name, topology.nodes[max(row)].name
             names = {row[0]: short(f"{len(row)} switches, {first} to {last}", 48)}

@@ -1,4 +1,4 @@
-"""Places of all nodes of a network: boxes of ranks with their own switches, and the other switches in rows above."""
+"""Positions of all nodes: boxes of ranks with their own switches, other switches in rows above."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ASPECT = 1.3
 
 
 class Places:
-    """Where nodes are.
+    """Positions of the nodes of a network.
 
     Parameters
     ----------
     at : dict of int to pair of float
         Right and up of every node, by its position in the topology.
     boxes : dict of str to tuple of int
-        Nodes of each box by its name; names of boxes that have none of their own begin with a space.
+        Nodes of each box by its name; generated names begin with a space.
     """
 
     def __init__(self, at: dict[int, tuple[float, float]], boxes: dict[str, tuple[int, ...]]) -> None:
@@ -58,7 +58,7 @@ def places_of(topology: Topology) -> Places:
 
 
 def _tiers(topology: Topology) -> list[list[int]]:
-    """Nodes by the links between them and the nearest rank: first the ranks, then the switches at ranks, and so on."""
+    """Group nodes by hop distance from the nearest rank: ranks, switches at ranks, and so on."""
     near = _neighbours(topology)
     found, seen = [list(topology.rank_nodes)], set(topology.rank_nodes)
     while found[-1]:
@@ -77,7 +77,7 @@ def _neighbours(topology: Topology) -> list[set[int]]:
 
 
 def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """Ranks with the switches of their box: by the first part of names, or by the first switch of each rank."""
+    """Group ranks and their switches into boxes by name prefix, or by each rank's first switch."""
     box = _by_names(topology) or _by_switches(topology)
     found: dict[str, list[int]] = {}
     for node in sorted(box):
@@ -86,7 +86,7 @@ def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def _by_names(topology: Topology) -> dict[int, str]:
-    """Boxes of nodes such as ``box0.gpu3``; none if a rank has no such name."""
+    """Return the box of each node by names such as ``box0.gpu3``; empty if a rank has no such name."""
     if not all("." in name for name in topology.ranks):
         return {}
     known = {name.partition(".")[0] for name in topology.ranks}
@@ -95,7 +95,7 @@ def _by_names(topology: Topology) -> dict[int, str]:
 
 
 def _by_switches(topology: Topology) -> dict[int, str]:
-    """Ranks at the same first switch, with this switch if it has no others."""
+    """Group ranks by their first switch, with this switch if it has no other ranks."""
     first: dict[int, int] = {}
     ranks = set(topology.rank_nodes)
     for a, b in topology.link_ends:
@@ -112,7 +112,10 @@ def _by_switches(topology: Topology) -> dict[int, str]:
 
 
 def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
-    """Place the nodes of one box: on a grid or a circle if they are one, in rows if switches are linked, by links."""
+    """Place the nodes of one box.
+
+    On a grid or circle if they form one, in rows if switches are linked, else by their links.
+    """
     place, ranks = {node: index for index, node in enumerate(nodes)}, set(topology.rank_nodes)
     wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
     switches = tuple(place[node] for node in nodes if node not in ranks)
@@ -131,7 +134,7 @@ def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -
 
 
 def _grid(sizes: tuple[int, ...]) -> Floats:
-    """Coordinates right and down, each along the side that is shorter so far; a large third one in rows of blocks."""
+    """Return grid coordinates, each dimension along the shorter side; a large third one as blocks."""
     number = np.arange(int(np.prod(sizes)))
     places, side = np.zeros((len(number), 2)), [1.0, 1.0]
     for d, size in enumerate(sizes):
@@ -152,7 +155,7 @@ def _grid(sizes: tuple[int, ...]) -> Floats:
 def _place_above(
     topology: Topology, at: dict[int, tuple[float, float]], rows: list[list[int]], step: float, width: float
 ) -> None:
-    """Put rows of switches above what has a place, each switch near what it is linked to."""
+    """Place rows of switches above all placed nodes, each switch near its neighbours."""
     near = _neighbours(topology)
     x, y = zip(*at.values(), strict=True)
     middle, top = (min(x) + max(x)) / 2, max(y)

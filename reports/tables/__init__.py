@@ -1,4 +1,4 @@
-"""The tables by name; each is a spec in a module of its own, imported when it is asked for."""
+"""Tables by name; each is a spec in a module of its own, imported on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``all-to-all``: schedules of an all-to-all against the maximum concurrent flow, the bound on all of them."""
+"""``all-to-all``: all-to-all schedules against the maximum concurrent flow, which bounds them all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the tables of collectives are made of.
-
-Keys, columns, and the entries of a paper's methods with whatever ran on the same problems.
-"""
+"""Common parts of the tables of collectives: keys, columns, places of records."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from fractions import Fraction
 
 from ...core.record import ATTESTED, NONE, RECOMPUTED, RunRecord
 from ..bounds import Bounds
-from ..clocks import COMPLETION, asked_of, explained, is_ranked
 from ..marks import mark_of
 from ..numbers import NumberFormat, number, size_text
+from ..objective_types import COMPLETION, explanation_lines, is_ranked, question_of
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
 from ..spec import ALONE, Column, Key, Label, RecordPlace, TableSpec
 from ..statistics import T_INTERVAL, count, t_half_width
@@ -59,12 +56,12 @@ BLOCK = (*ACROSS, "question")
 
 
 def metric(name: str) -> Callable[[RecordPlace], float | None]:
-    """Take a metric of the record, a number or a fraction as text."""
+    """Return a function that reads a metric of the record, a number or a fraction as text."""
     return lambda entry: _as_number(entry.record.metrics.get(name))
 
 
 def fact(name: str) -> Callable[[RecordPlace], float | None]:
-    """Take what the other records tell."""
+    """Return a function that reads a fact from other records."""
     return lambda entry: entry.facts.get(name)
 
 
@@ -77,7 +74,7 @@ def _as_number(value: object) -> float | None:
 
 
 def interval(column: Column) -> Column:
-    """Stand beside a column with half of the interval of its mean, where there are several runs."""
+    """Return the column beside another with half of the interval of its mean."""
     return Column(
         f"{column.name}_half_width",
         "±",
@@ -121,12 +118,12 @@ RUNS = Column(
 
 
 def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[RecordPlace]]:
-    """Place the runs of every problem that one of the models was run on: theirs, and those of all other methods.
+    """Place all runs of every problem that one of the models was run on.
 
     Parameters
     ----------
     models : sequence of str
-        Names of methods, or their beginnings with a ``*``; without any, every run fits that tells its collective.
+        Names of methods, or their beginnings with a ``*``; without any, every run with a known collective fits.
     keys : sequence of Key
         The keys of the table.
     """
@@ -135,13 +132,13 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
         runs = [run for run in runs_of(records) if run.record.collective is not None]
         bounds = Bounds(runs)
         wanted = {run.problem[:2] for run in runs if not models or is_one_of(run.record.model, models)}
-        return with_their_row(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted])
+        return join_matching_rows(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted])
 
     return entries
 
 
-def with_their_row(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> list[RecordPlace]:
-    """Put runs without an answer and without a bound into the row of the others that differ in nothing else."""
+def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> list[RecordPlace]:
+    """Move runs without answer and bound to the row of the others that differ in nothing else."""
     place = [key.name for key in keys].index("proof")
 
     def others(entry: RecordPlace) -> tuple[Label, ...]:
@@ -156,14 +153,14 @@ def _at(entry: RecordPlace, labels: tuple[Label, ...] | None) -> RecordPlace:
 
 
 def is_one_of(model: str, models: Sequence[str]) -> bool:
-    """Whether a model is named, by its name or by its beginning with a ``*``."""
+    """Return whether a model matches a name, or a beginning with a ``*``."""
     return any(model.startswith(name[:-1]) if name.endswith("*") else model == name for name in models)
 
 
 def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:
     """Place one run."""
     known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
-    known |= attested(bounds.proof(run))
+    known |= attestation_fact(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.
     ranked = is_ranked(run.clock) and run.record.sense != "maximize"
@@ -177,22 +174,22 @@ _TOLD = {
 }
 
 
-def attested(proof: str) -> dict[str, float | None]:
-    """Whether a bound rests on somebody's word, as a fact; None where there is no bound."""
+def attestation_fact(proof: str) -> dict[str, float | None]:
+    """Return the fact whether a bound is attested only; None without a bound."""
     return {"attested": None if proof == NONE else float(proof == ATTESTED)}
 
 
 def bound_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Return how the bounds of a table are known."""
+    """Return remarks on the proofs of a table's bounds."""
     found = {entry.facts.get("attested") for entry in entries}
     told = [words for proof, words in _TOLD.items() if float(proof == ATTESTED) in found]
     return [f"Bounds: {'; '.join(told)}."] if told else []
 
 
 def question_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Explain the objectives that occur, and how bounds are known."""
-    asked = [asked_of(entry.record) for entry in entries]
-    return [*explained([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]
+    """Return explanations of the objective types that occur, and of the proofs of bounds."""
+    asked = [question_of(entry.record) for entry in entries]
+    return [*explanation_lines([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]
 
 
 def collective_table(

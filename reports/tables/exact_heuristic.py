@@ -23,8 +23,8 @@ from .collective import (
     entry_of,
     fact,
     interval,
+    join_matching_rows,
     question_remarks,
-    with_their_row,
 )
 
 _KEYS = (
@@ -61,7 +61,7 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         for run in runs
         if len(kinds[run.problem]) == 2
     ]
-    return with_their_row(_KEYS, entries)
+    return join_matching_rows(_KEYS, entries)
 
 
 def _exact_seconds(run: LedgerRun) -> float | None:

@@ -10,7 +10,7 @@ from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
 from ..numbers import NumberFormat, geometric_mean, largest, number
 from ..records import latest
 from ..spec import Column, ColumnGroup, Footer, Key, RecordPlace, TableSpec
-from .collective import attested, bound_remarks
+from .collective import attestation_fact, bound_remarks
 
 #: Phases that a comparison of solvers is about; verification is the verifier's time.
 _SOLVING = ("build", "transfer", "solve")
@@ -31,7 +31,7 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
             run.record,
             (run.workload, run.network, run.budget_GBps, run.record.solver),
             run.objective,
-            attested(run.record.proof),
+            attestation_fact(run.record.proof),
         )
         for run in libra_runs(records)
     ]

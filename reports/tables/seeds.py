@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from ...core.record import RunRecord
 from ..numbers import NumberFormat
-from ..runs import OWN_SECONDS, LedgerRun, runs_of, shown, stated
+from ..runs import OWN_SECONDS, LedgerRun, options_text, problem_options, runs_of
 from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import SHIFT_S, shifted_geometric_mean, total
 from .collective import SOLVER, fact
-from .solvers import COUNT, FAILURES, SECONDS, seconds_or_limit, solved, solver_label
+from .solvers import COUNT, FAILURES, SECONDS, is_solved, seconds_or_limit, solver_label
 
 
 class _Task(NamedTuple):
-    """What every setting of a method is given."""
+    """Problem and limits given to every setting of a method."""
 
     problem: tuple[str, ...]
     threads: int
@@ -27,7 +27,7 @@ class _Task(NamedTuple):
 
 
 class _Setting(NamedTuple):
-    """What is tuned: options of the method's own, and the solver with its options."""
+    """A setting: options of the method's own, and the solver with its options."""
 
     options: str
     solver: str | None
@@ -37,7 +37,7 @@ _Runs = Mapping[_Setting, Mapping[_Task, LedgerRun]]
 
 
 def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
-    """Place the runs of the tasks that all settings of a method were given, of methods with several seeds."""
+    """Place the runs of the tasks common to all settings of a method, for methods with several seeds."""
     models: dict[str, dict[_Setting, dict[_Task, LedgerRun]]] = defaultdict(lambda: defaultdict(dict))
     for run in runs_of(records):
         if run.record.status != "unsupported":
@@ -47,20 +47,20 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
 
 
 def _setting(record: RunRecord) -> _Setting:
-    own = {name: value for name, value in record.options.items() if name not in stated(record)}
-    return _Setting(shown(own) or "defaults", None if record.solver is None else solver_label(record))
+    own = {name: value for name, value in record.options.items() if name not in problem_options(record)}
+    return _Setting(options_text(own) or "defaults", None if record.solver is None else solver_label(record))
 
 
 def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
-    """The runs of one method on the tasks that its settings share."""
+    """Place the runs of one method on the tasks that its settings share."""
     shared = sorted(set.intersection(*(set(of) for of in runs.values())))
     if len({task.seed for task in shared}) < 2:
         return []
     every = [of[task] for of in runs.values() for task in shared]
-    longest = max((seconds_or_limit(run.record, 0.0) for run in every if solved(run.record)), default=0.0)
+    longest = max((seconds_or_limit(run.record, 0.0) for run in every if is_solved(run.record)), default=0.0)
     costs = defaultdict[Hashable, list[float]](list)
     for run in every:
-        for asked in _asked(run):
+        for asked in _question_keys(run):
             costs[asked] += [_cost(run)]
     entries: list[RecordPlace] = []
     for setting, of in runs.items():
@@ -74,28 +74,28 @@ def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
                 "seed_time": shifted_geometric_mean(of_seed[task.seed]),
                 "seed": float(task.seed),
                 "tasks": 1.0,
-                "failed": float(not solved(run.record)),
+                "failed": float(not is_solved(run.record)),
                 **_standing(run, costs, alone=len(runs) == 1),
             }
             entries.append(RecordPlace(run.record, (model, *setting), facts=facts))
     return entries
 
 
-def _asked(run: LedgerRun) -> tuple[Hashable, ...]:
-    """What an answer is held against: answers to the same question with any seed, and with its own; nothing if none."""
+def _question_keys(run: LedgerRun) -> tuple[Hashable, ...]:
+    """Return the keys of comparable answers: same objective type with any seed, and with its own."""
     if run.objective is None or run.question is None:
         return ()
     return (run.problem, run.question), (run.problem, run.question, run.record.threads, run.record.seed)
 
 
 def _cost(run: LedgerRun) -> float:
-    """The objective of an answer, to be small."""
+    """Return the objective of an answer as a cost to minimize."""
     return -(run.objective or 0.0) if run.record.sense == "maximize" else run.objective or 0.0
 
 
 def _standing(run: LedgerRun, costs: Mapping[Hashable, Sequence[float]], *, alone: bool) -> dict[str, float | None]:
-    """How much worse an answer is than the best; whether no setting has a better one to the task, and whether it is tied."""
-    if not (asked := _asked(run)):
+    """Return the excess of an answer over the best, whether it is a best one, and whether tied."""
+    if not (asked := _question_keys(run)):
         return {"excess": None, "best": None if alone else 0.0, "tied": None if alone else 0.0}
     cost, best, task = _cost(run), min(costs[asked[0]]), costs[asked[1]]
     return {
@@ -106,7 +106,7 @@ def _standing(run: LedgerRun, costs: Mapping[Hashable, Sequence[float]], *, alon
 
 
 def _number(values: Sequence[float]) -> float:
-    """How many different values there are."""
+    """Return the number of different values."""
     return float(len(set(values)))
 
 

@@ -1,6 +1,6 @@
 """``solvers``: solver against solver on the same models.
 
-What was solved, shifted geometric means, wins, ties and losses.
+Solved tasks, shifted geometric means, wins, ties and losses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ...core.record import ATTESTED, RunRecord
 from ..numbers import NumberFormat, number
 from ..records import latest
-from ..runs import OWN_SECONDS, identity, own_seconds, plain, shown
+from ..runs import OWN_SECONDS, canonical_json, identity, options_text, own_seconds
 from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
 from .collective import fact
@@ -24,9 +24,9 @@ _Task: TypeAlias = tuple[str, ...]
 
 
 def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
-    """Place the runs of the tasks that all solvers of a model took on.
+    """Place the runs of the tasks that all solvers of a model attempted.
 
-    Failures count at the limit, what a solver does not support does not.
+    Failures count at the limit; unsupported tasks do not count.
     """
     tasks: dict[str, dict[_Task, dict[str, RunRecord]]] = {}
     refused: dict[str, list[RecordPlace]] = {}
@@ -48,15 +48,15 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
         longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
         for runs in shared:
-            times = {solver: own_seconds(record) if solved(record) else None for solver, record in runs.items()}
+            times = {solver: own_seconds(record) if is_solved(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
     return entries
 
 
 def solver_label(record: RunRecord) -> str:
-    """Name of the solver, with the options that it was given."""
-    return f"{record.solver} ({shown(record.solver_options)})" if record.solver_options else str(record.solver)
+    """Return the name of the solver with its options."""
+    return f"{record.solver} ({options_text(record.solver_options)})" if record.solver_options else str(record.solver)
 
 
 def _task(record: RunRecord) -> _Task:
@@ -64,17 +64,16 @@ def _task(record: RunRecord) -> _Task:
         record.instance,
         record.instance_sha256,
         record.collective or "",
-        plain(record.options),
+        canonical_json(record.options),
         f"{record.seed:012d}",
         str(record.threads),
     )
 
 
-def solved(record: RunRecord) -> bool:
-    """Whether a run did what its method is for.
+def is_solved(record: RunRecord) -> bool:
+    """Return whether a run achieved what its method is for.
 
-    A proof, or of a heuristic an answer, that the verifier accepted; or a bound alone that a solver attests, of which
-    there is nothing to verify.
+    That is a verified proof, for a heuristic a verified answer, or a bound alone that a solver attests.
     """
     if record.verified is False or own_seconds(record) is None:
         return False
@@ -84,9 +83,9 @@ def solved(record: RunRecord) -> bool:
 
 
 def seconds_or_limit(record: RunRecord, longest: float) -> float:
-    """Own time of a run that was solved; its limit, or without one the longest time, of one that was not."""
+    """Return the own time of a solved run, else its limit, or the longest time without one."""
     mine, limit = own_seconds(record), number(record.limits.get("time_limit_s"))
-    if mine is not None and solved(record):
+    if mine is not None and is_solved(record):
         return mine
     return longest if limit is None else limit
 

@@ -1,4 +1,4 @@
-"""``summary``: every run of a ledger, whatever it is of."""
+"""``summary``: every run of a ledger."""
 
 from __future__ import annotations
 

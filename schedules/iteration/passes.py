@@ -1,6 +1,6 @@
-"""From a workload to tasks: forward and backward passes, gradient buckets, micro-batches and stages of a pipeline.
+"""Tasks of a workload: forward and backward passes, gradient buckets, micro-batches, pipeline stages.
 
-One NPU of every stage is simulated: all others of its stage do the same at the same time.
+One NPU of every stage is simulated, since all others of the stage do the same at the same time.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from enum import Enum
 from fractions import Fraction
 from math import prod
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.workload import Communication, Layer, Phase, Workload
-from .stages import Pipeline, divided, order, unrolled
+from .stages import Pipeline, divide_layers, order, unroll_layers
 from .tasks import COMPUTE, Task
 
 #: Seconds of a collective among the NPUs of its group.
@@ -27,11 +27,11 @@ FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = "forward", "input gradient", "weight 
 
 
 class Loop(Enum):
-    """What overlaps with what.
+    """Overlap of computation and communication.
 
-    ``NO_OVERLAP`` and ``TP_DP_OVERLAP`` are those of the dissertation, figure 4.4. In ``DDP`` the collectives of weight
-    gradients run beside the rest of the backward pass, in buckets (Li et al., PyTorch Distributed, VLDB 2020); all
-    others block.
+    ``NO_OVERLAP`` and ``TP_DP_OVERLAP`` are those of the dissertation, figure 4.4. In ``DDP`` the collectives of
+    weight gradients overlap with the rest of the backward pass, in buckets (Li et al., PyTorch Distributed, VLDB
+    2020); all others block.
     """
 
     NO_OVERLAP = "no-overlap"
@@ -40,7 +40,7 @@ class Loop(Enum):
 
 
 class Streams(Enum):
-    """How many collectives a stage has at a time: one, one of each group, or all that are ready."""
+    """Concurrent collectives of a stage: one, one per group, or all that are ready."""
 
     ONE = "one"
     GROUP = "group"
@@ -49,20 +49,20 @@ class Streams(Enum):
 
 @dataclass(frozen=True)
 class Plan:
-    """How an iteration is run.
+    """Execution plan of an iteration.
 
     Parameters
     ----------
     loop : Loop
-        What overlaps.
+        Overlap of computation and communication.
     bucket_bytes : Fraction
-        Gradients are communicated when so many bytes of them are there, in the loop ``DDP``.
+        Size in bytes at which a gradient bucket is communicated, in the loop ``DDP``.
     streams : Streams
-        How many collectives a stage has at a time.
+        Concurrency of collectives in a stage.
     microbatches : int
-        Parts of the batch that pass the layers one after another; gradients are communicated after the last one.
+        Parts of the batch that pass the layers in turn; gradients are communicated after the last one.
     pipeline : Pipeline
-        In which order the stages take them.
+        Order of micro-batches in a stage.
     """
 
     loop: Loop = Loop.NO_OVERLAP
@@ -73,25 +73,23 @@ class Plan:
 
 
 def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
-    """Make the tasks of an iteration, every task after those that it waits for.
+    """Create the tasks of an iteration, every task after its predecessors.
 
     Parameters
     ----------
     workload : Workload
-        Layers and groups. Point-to-point messages are those between stages of a pipeline, and their group says how many
-        stages there are: the last layer of a stage sends what its forward pass says, the first one what its input
-        gradient says.
-    plan : Plan
-        How the iteration is run.
+        Layers and groups. Point-to-point messages are those between pipeline stages, whose number is the size of
+        their group: the last layer of a stage sends its forward messages, the first one those of its input
+        gradient.
     cost : callable
-        Seconds of a collective.
+        Returns the seconds of a collective.
 
     Raises
     ------
     InputError
         If messages name several groups, or there are too many layers, stages or tasks.
     """
-    layers = divided(unrolled(workload.layers), stages_of(workload))
+    layers = divide_layers(unroll_layers(workload.layers), stages_of(workload))
     if (count := 10 * plan.microbatches * sum(map(len, layers))) > MAX_TASKS:
         raise InputError(f"some {count:,} tasks; expected at most {MAX_TASKS:,}", source="--microbatches")
     builder = _Builder(workload, plan, cost, layers)
@@ -104,38 +102,38 @@ def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
 
 
 def stages_of(workload: Workload) -> int:
-    """Number of stages: the size of the group of point-to-point messages; 1 without them.
+    """Return the number of stages: the group size of point-to-point messages, 1 without them.
 
     Raises
     ------
     InputError
-        If they name several groups.
+        If the messages name several groups.
     """
     phases = [p for x in workload.layers for p in (x.forward, x.input_gradient)]
-    groups = {c.group for p in phases for c in p.communication if c.collective is CollectiveKind.POINT_TO_POINT}
+    groups = {c.group for p in phases for c in p.communication if c.collective is Collective.POINT_TO_POINT}
     if len(groups) > 1:
         raise InputError(f"point-to-point messages in {', '.join(sorted(groups))}; expected one group, the pipeline's")
     return max((prod(workload.groups[name]) for name in groups), default=1)
 
 
 class _Builder:
-    """Adds passes of micro-batches through stages."""
+    """Builder of tasks, which adds passes of micro-batches through stages."""
 
     def __init__(self, workload: Workload, plan: Plan, cost: Cost, layers: Sequence[Sequence[Layer]]) -> None:
         self.tasks: list[Task] = []
         self._plan, self._cost, self._layers = plan, cost, layers
         self._wait: list[tuple[int, ...]] = [()] * len(layers)  # what the next computation of a stage waits for
         self._sent: dict[tuple[int, str, int], tuple[int, ...]] = {}
-        self._buckets: list[dict[tuple[tuple[CollectiveKind, str], ...], _Bucket]] = [{} for _ in layers]
+        self._buckets: list[dict[tuple[tuple[Collective, str], ...], _Bucket]] = [{} for _ in layers]
         self._synchronized = {c.group for x in workload.layers for c in x.weight_gradient.communication}
 
     def can(self, stage: int, direction: str, microbatch: int) -> bool:
-        """Whether the neighbour's pass is there that this one needs."""
+        """Return whether the neighbouring stage's pass that this one needs exists."""
         neighbour = stage - 1 if direction == "forward" else stage + 1
         return not 0 <= neighbour < len(self._layers) or (neighbour, direction, microbatch) in self._sent
 
     def add(self, stage: int, direction: str, microbatch: int, *, last: bool) -> None:
-        """Add a pass; with the last one the gradients are communicated."""
+        """Add a pass; communicate the gradients after the last one."""
         neighbour = stage - 1 if direction == "forward" else stage + 1
         self._wait[stage] += self._sent.get((neighbour, direction, microbatch), ())
         layers = self._layers[stage]
@@ -149,7 +147,7 @@ class _Builder:
             boundary, phase, there = layers[0], layers[0].input_gradient, stage > 0
         before = self._wait[stage]
         if there:
-            messages = [c for c in phase.communication if c.collective is CollectiveKind.POINT_TO_POINT]
+            messages = [c for c in phase.communication if c.collective is Collective.POINT_TO_POINT]
             before = self._chain(stage, boundary, self._parts(messages), before)
             if self._plan.loop is not Loop.DDP:
                 self._wait[stage] = before
@@ -159,7 +157,7 @@ class _Builder:
                 self._send(stage, bucket)
 
     def _backward(self, stage: int, layer: Layer, *, last: bool) -> None:
-        """Input gradient, then weight gradient."""
+        """Add the input gradient, then the weight gradient."""
         gradient = layer.weight_gradient.communication if last else ()
         if self._plan.loop is not Loop.TP_DP_OVERLAP:
             self._blocking(stage, layer, layer.input_gradient, INPUT_GRADIENT)
@@ -175,7 +173,7 @@ class _Builder:
         self._wait[stage] = beside + self._chain(stage, layer, gradient, self._wait[stage])
 
     def _blocking(self, stage: int, layer: Layer, phase: Phase, what: str) -> None:
-        """Add a computation, and collectives that what follows waits for."""
+        """Add a computation and its blocking collectives."""
         self._compute(stage, layer, phase, what)
         self._wait[stage] = self._chain(stage, layer, self._collectives(phase), self._wait[stage])
 
@@ -185,12 +183,11 @@ class _Builder:
             self._wait[stage] = self._add(Task(layer.name, what, stage, COMPUTE, seconds, self._wait[stage]))
 
     def _collectives(self, phase: Phase) -> list[Communication]:
-        """Collectives of a phase with their size for a micro-batch, without messages between stages."""
-        return self._parts([c for c in phase.communication if c.collective is not CollectiveKind.POINT_TO_POINT])
+        return self._parts([c for c in phase.communication if c.collective is not Collective.POINT_TO_POINT])
 
     def _parts(self, communication: Sequence[Communication]) -> list[Communication]:
-        """Activations come in micro-batches; parameters that are gathered where gradients go are needed whole."""
-        whole = CollectiveKind.ALL_GATHER
+        """Divide collectives by the micro-batches, except all-gathers of parameters in gradient groups."""
+        whole = Collective.ALL_GATHER
         return [
             c
             if c.collective is whole and c.group in self._synchronized
@@ -201,10 +198,9 @@ class _Builder:
     def _chain(
         self, stage: int, layer: Layer, communication: Sequence[Communication], after: tuple[int, ...]
     ) -> tuple[int, ...]:
-        """Add collectives, one after another."""
         for c in communication:
             if seconds := self._cost(c):
-                what = f"{c.group} {c.collective.value}"
+                what = f"{c.group} {c.collective.name}"
                 after = self._add(Task(layer.name, what, stage, self._stream(c), seconds, after))
         return after
 
@@ -218,7 +214,7 @@ class _Builder:
                 return None
 
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
-        """Put gradients into the bucket of those that take the same collectives, and send it when it is full."""
+        """Put gradients into the bucket with the same collectives; communicate it when full."""
         if not gradient:
             return
         kinds = tuple((c.collective, c.group) for c in gradient)

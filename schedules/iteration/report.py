@@ -1,4 +1,4 @@
-"""A simulated iteration: its time, the least that it could be, and where the time goes."""
+"""A simulated iteration: its time, lower bounds and breakdown."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ from functools import cached_property
 
 from ...core.workload import Workload
 from .passes import Cost, Plan, tasks_of
-from .tasks import COMPUTE, Task, lower_bound, simulate, spent
+from .tasks import COMPUTE, Task, lower_bound, simulate, time_breakdown
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """An iteration that was simulated.
-
-    Parameters
-    ----------
-    plan : Plan
-        How it was run.
-    tasks : tuple of Task
-        What was done.
-    starts_s : tuple of Fraction
-        When each of the tasks began.
-    """
+    """A simulated iteration."""
 
     plan: Plan
     tasks: tuple[Task, ...]
@@ -32,27 +22,27 @@ class Iteration:
 
     @cached_property
     def seconds(self) -> Fraction:
-        """When the last task has ended."""
+        """End of the last task in seconds."""
         ends = (start + task.seconds for task, start in zip(self.tasks, self.starts_s, strict=True))
         return max(ends, default=Fraction(0))
 
     @cached_property
     def bounds_s(self) -> tuple[Fraction, Fraction]:
-        """Critical path and busiest stream: no order of these tasks takes less than the larger one."""
+        """Critical path and busiest stream, both lower bounds for any order of these tasks."""
         return lower_bound(self.tasks)
 
     @cached_property
     def stages(self) -> int:
-        """Number of stages of the pipeline."""
+        """Number of pipeline stages."""
         return 1 + max((task.stage for task in self.tasks), default=0)
 
     def breakdown_s(self, stage: int) -> dict[str, Fraction]:
-        """What a stage does: computations, exposed communication, and waiting for other stages."""
-        return spent(self.tasks, self.starts_s, stage)
+        """Return a stage's seconds of computation, exposed communication, and waiting for other stages."""
+        return time_breakdown(self.tasks, self.starts_s, stage)
 
     @cached_property
     def mean_breakdown_s(self) -> dict[str, Fraction]:
-        """The same, the mean of the stages; computations first, then what takes longest."""
+        """Mean breakdown over the stages: computations first, then by decreasing time."""
         found: dict[str, Fraction] = defaultdict(Fraction)
         for stage in range(self.stages):
             for what, seconds in self.breakdown_s(stage).items():
@@ -62,17 +52,17 @@ class Iteration:
 
     @property
     def exposed_s(self) -> Fraction:
-        """Seconds in which a stage communicates and does not compute, the mean of the stages."""
+        """Mean seconds per stage of communication without simultaneous computation."""
         return sum((s for what, s in self.mean_breakdown_s.items() if what in self.communication_s), Fraction(0))
 
     @property
     def compute_s(self) -> Fraction:
-        """Seconds of computation of a stage, the mean of the stages."""
+        """Mean seconds of computation per stage."""
         return sum((t.seconds for t in self.tasks if t.stream == COMPUTE), Fraction(0)) / self.stages
 
     @cached_property
     def communication_s(self) -> dict[str, Fraction]:
-        """Seconds of collectives of a stage by what they are, exposed or not, the mean of the stages."""
+        """Mean seconds of collectives per stage by kind, exposed or not."""
         found: dict[str, Fraction] = defaultdict(Fraction)
         for task in self.tasks:
             if task.stream != COMPUTE:
@@ -82,15 +72,6 @@ class Iteration:
 
 def simulate_iteration(workload: Workload, plan: Plan, cost: Cost) -> Iteration:
     """Simulate an iteration.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is computed and communicated.
-    plan : Plan
-        How it is run.
-    cost : callable
-        Seconds of a collective.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Layers one by one, in stages of a pipeline, and the order in which a stage takes the micro-batches."""
+"""Division of layers into pipeline stages, and the order of micro-batches in a stage."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _MAX_DIVIDED = 2_000
 
 
 class Pipeline(Enum):
-    """In which order a stage takes the micro-batches.
+    """Order of micro-batches in a stage.
 
-    ``GPIPE`` has all forward passes first (Huang et al., NeurIPS 2019); ``ONE_F_ONE_B`` alternates as soon as the last
-    stage has one forward pass done, which needs less memory (Narayanan et al., PipeDream, SOSP 2019).
+    ``GPIPE`` has all forward passes first (Huang et al., NeurIPS 2019); ``ONE_F_ONE_B`` alternates as soon as the
+    last stage has one forward pass done, which needs less memory (Narayanan et al., PipeDream, SOSP 2019).
     """
 
     GPIPE = "gpipe"
     ONE_F_ONE_B = "1f1b"
 
 
-def unrolled(layers: Sequence[Layer]) -> list[Layer]:
-    """Layers in forward order, each once; neighbours that are repeated as often are repeated together, as a block.
+def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
+    """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def unrolled(layers: Sequence[Layer]) -> list[Layer]:
     return found
 
 
-def divided(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
-    """Divide layers among stages, in order, such that the stage that computes longest does so as briefly as possible.
+def divide_layers(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
+    """Divide layers among stages, in order, minimizing the longest computation of a stage.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def divided(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
 
 
 def _ends(until: Sequence[Fraction], most: Fraction) -> list[int]:
-    """Where stages end that take as many layers as have at most so many seconds; too many if a layer alone has more."""
+    """Return the ends of stages filled up to a limit in seconds, too many if a layer exceeds it."""
     ends = [0]
     for index in range(1, len(until)):
         if until[index] - until[ends[-1]] > most:
@@ -82,7 +82,7 @@ def _ends(until: Sequence[Fraction], most: Fraction) -> list[int]:
 
 
 def order(pipeline: Pipeline, stage: int, stages: int, microbatches: int) -> list[tuple[str, int]]:
-    """List the passes of a stage: ``forward`` or ``backward``, and the micro-batch."""
+    """List the passes of a stage, each ``forward`` or ``backward`` with its micro-batch."""
     ahead = microbatches if pipeline is Pipeline.GPIPE else min(microbatches, stages - stage - 1)
     passes = [("forward", m) for m in range(ahead)]
     for m in range(ahead, microbatches):

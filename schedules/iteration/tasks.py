@@ -1,7 +1,7 @@
-"""Tasks on streams: when each of them runs, how long they take at least, and what a stage does at every moment.
+"""Tasks on streams: start times, lower bounds, and the breakdown of a stage's time.
 
-A stream works on one task at a time. A stage computes in program order, as a GPU's stream of kernels does; a stream of
-communication takes the task that became ready first. All times are exact.
+A stream executes one task at a time. A stage computes in program order, like a GPU's stream of kernels; a
+communication stream executes first the task that became ready first. All times are exact.
 """
 
 from __future__ import annotations
@@ -28,18 +28,12 @@ class Task:
 
     Parameters
     ----------
-    name : str
-        The layer that it belongs to.
     what : str
-        What its time is counted as, such as ``forward`` or ``dp all_reduce``.
-    stage : int
-        Stage of the pipeline, counted from 0.
+        Category of its time, such as ``forward`` or ``dp all_reduce``.
     stream : str or None
-        :data:`COMPUTE`, a stream of communication, or None if it waits for nothing but its predecessors.
-    seconds : Fraction
-        How long it takes.
+        :data:`COMPUTE`, a communication stream, or None if it waits for nothing but its predecessors.
     after : tuple of int
-        Positions of tasks that end before it begins; each of them comes before it in the list.
+        Positions of its predecessors, all earlier in the list.
     """
 
     name: str
@@ -51,13 +45,13 @@ class Task:
 
     @property
     def line(self) -> Stream | None:
-        """The stream with its stage."""
+        """The stage and stream of the task, None without a stream."""
         return None if self.stream is None else (self.stage, self.stream)
 
 
 @dataclass
 class _Line:
-    """A stream while it is simulated: what waits for it, and in program order what it does next."""
+    """State of a simulated stream: ready tasks, and the next one in program order."""
 
     program: list[int] = field(default_factory=list)
     waiting: list[tuple[int, int]] = field(default_factory=list)
@@ -65,7 +59,7 @@ class _Line:
     idle: bool = True
 
     def next(self, *, in_order: bool) -> int | None:
-        """Take the task that begins now, if one can."""
+        """Remove and return the task that starts now, None if none can."""
         if not self.idle or not self.waiting:
             return None
         if in_order and self.waiting[0][1] != self.program[self.done]:
@@ -76,18 +70,18 @@ class _Line:
 
 
 def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
-    """Let every task begin as soon as its predecessors have ended and its stream takes it.
+    """Start every task as soon as its predecessors have ended and its stream is free.
 
     Parameters
     ----------
     tasks : sequence of Task
-        The tasks; those of a stream of computations in program order. Of tasks that become ready for a stream of
-        communication at the same time, the first in the list begins first.
+        Computations of a stream in program order. Of tasks that become ready for a communication stream
+        simultaneously, the first in the list starts first.
 
     Returns
     -------
     tuple of Fraction
-        The seconds at which each begins.
+        Start of every task in seconds.
     """
     followers, missing = _followers(tasks), [len(task.after) for task in tasks]
     lines: dict[Stream, _Line] = defaultdict(_Line)
@@ -141,10 +135,10 @@ def _followers(tasks: Sequence[Task]) -> list[list[int]]:
 
 
 def lower_bound(tasks: Sequence[Task]) -> tuple[Fraction, Fraction]:
-    """Least time of these tasks in any order of the streams: by the critical path, and by the busiest stream.
+    """Bound the time of these tasks in any order, by critical path and by busiest stream.
 
-    A stream cannot begin before the first of its tasks can, has all of their seconds to work, and after its last task
-    there is at least the least of what has to follow one of them.
+    A stream starts no earlier than its first possible task, works all seconds of its tasks, and is followed by at
+    least the shortest remainder after one of them.
     """
     head = [Fraction(0)] * len(tasks)
     tail = [Fraction(0)] * len(tasks)
@@ -165,11 +159,11 @@ def lower_bound(tasks: Sequence[Task]) -> tuple[Fraction, Fraction]:
     return path, busiest
 
 
-def spent(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int) -> dict[str, Fraction]:
-    """What a stage does over time; the seconds sum to the time of all tasks.
+def time_breakdown(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int) -> dict[str, Fraction]:
+    """Break down a stage's time; the seconds sum to the time of all tasks.
 
-    While it computes, that; else what it communicates, of several collectives the one that began first: the exposed
-    communication; else :data:`IDLE`.
+    Computation counts first; else the earliest started of the running collectives, as exposed communication; else
+    :data:`IDLE`.
     """
     total = max((start + task.seconds for task, start in zip(tasks, starts, strict=True)), default=Fraction(0))
     events: list[tuple[Fraction, int, int]] = []

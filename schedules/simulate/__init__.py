@@ -1,19 +1,19 @@
-"""Simulators: what a schedule takes on its network, by a clock that is not the method's.
+"""Simulators of schedules on their networks, independent of the methods' time models.
 
 ===================  =====================================================================
-``transfers``        one form of all answers: sends, and what each waits for
+``transfers``        all answers as sends with their dependencies
 ``timing``           how a chunk passes a link in each mode
-``levels``           whole levels at once, where nobody overtakes
+``levels``           whole levels at once, where no send overtakes another
 ``compiled_levels``  the same for millions of sends, compiled
 ``in_order``         the same for schedules that fix the order
-``windows``          whole windows of time at once, where much happens in them
+``windows``          whole windows of time at once, where they hold many events
 ``events``           hop by hop, for everything else, and for schedules that fix the order
 ``fair``             flows that share links, max-min fairly
-``occupancy``        how busy the links are, over time
+``occupancy``        link utilization over time
 ``timed``            schedules in steps and trees become schedules in time
 ``pipeline``         closed form of forests whose trees have shares of links, in pieces
-``reserved``         trees with rates of their own, and those with shares, piece by piece
-``translated``       one tree that is moved to all ranks, by its own edges alone
+``reserved``         trees with reserved rates or shares of links, piece by piece
+``translated``       one tree translated to all ranks, by its own edges alone
 ===================  =====================================================================
 """
 
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from ...core.trace import SimulationMode
 
 if TYPE_CHECKING:
+    from ...core.answers import Answer
     from ...core.instance import Instance
     from ...core.schedule import Floats
     from ...core.trace import Trace
@@ -34,7 +35,7 @@ __all__ = ["SimulationMode", "simulate", "totals", "utilization"]
 
 def simulate(
     instance: Instance,
-    answer: object,
+    answer: Answer,
     mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
     *,
     barrier: bool = False,
@@ -47,17 +48,17 @@ def simulate(
     return run(instance, answer, mode, barrier=barrier, pieces=pieces, hold_latency=hold_latency)
 
 
-def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Totals:
-    """Simulate a schedule without keeping the times of every send; see :func:`cwb.schedules.simulate.run.totals`."""
+def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Totals:
+    """Simulate without keeping the times of every send; see :func:`cwb.schedules.simulate.run.totals`."""
     from .run import totals as run
 
     return run(instance, answer, unaware=unaware)
 
 
 def utilization(
-    instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
+    instance: Instance, answer: Answer, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
-    """Return how busy links are over time; see :func:`cwb.schedules.simulate.run.utilization`."""
+    """Return link utilization over time; see :func:`cwb.schedules.simulate.run.utilization`."""
     from .run import utilization as run
 
     return run(instance, answer, trace, bins, pieces=pieces)

@@ -1,4 +1,4 @@
-"""Compiled simulation level by level, for schedules of millions of sends: the times are those of :mod:`.levels`."""
+"""Compiled simulation by levels for millions of sends, with the times of :mod:`.levels`."""
 
 from __future__ import annotations
 
@@ -11,39 +11,35 @@ from ...core.kernel import kernel
 from ...core.schedule import Floats
 from .levels import level_starts
 from .network import Wires
-from .ticks import Counted
+from .ticks import TickWires
 from .timing import Rules, Timeline
 from .transfers import Transfers
 
 
 def compiled_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
-    """Simulate level by level; None where sends overtake others of earlier levels.
+    """Simulate level by level; None if sends overtake others of earlier levels.
 
     Parameters
     ----------
     transfers : Transfers
-        What is sent; every send arrives for the next level.
-    wires : Wires
-        The links; no bandwidth varies over time.
-    rules : Rules
-        How chunks pass them.
+        Sends that all arrive for the next level.
     """
     hops = len(transfers.sends.path_links)
     times = np.empty(len(transfers.sends)), np.empty(hops), np.empty(hops)
-    return None if _played(transfers, wires, rules, *times) is None else Timeline(*times)
+    return None if _play_levels(transfers, wires, rules, *times) is None else Timeline(*times)
 
 
 def compiled_totals(
     transfers: Transfers, wires: Wires, rules: Rules, *, unaware: bool = False
 ) -> tuple[float, Floats, float] | None:
-    """The time of the last arrival, how long every link is held, and the last arrival without congestion if asked for.
+    """Return last arrival, busy time of links, and the last arrival without congestion, if requested.
 
     The times of all sends are not kept.
     """
-    return _played(transfers, wires, rules, *(np.empty(0) for _ in range(3)), unaware=unaware)
+    return _play_levels(transfers, wires, rules, *(np.empty(0) for _ in range(3)), unaware=unaware)
 
 
-def _played(
+def _play_levels(
     transfers: Transfers,
     wires: Wires,
     rules: Rules,
@@ -53,7 +49,7 @@ def _played(
     *,
     unaware: bool = False,
 ) -> tuple[float, Floats, float] | None:
-    """Fill in the times, where there is room for them."""
+    """Simulate into the given arrays, as far as they have room."""
     sends, slots = transfers.sends, transfers.slot_columns[:-1]
     starts = level_starts(transfers.leaves)
     seconds, busy, latest = durations(transfers.chunk_bytes, wires), np.zeros(len(wires)), np.zeros(2)
@@ -69,8 +65,8 @@ def _played(
 
 
 def durations(chunk_bytes: Floats, wires: Wires) -> tuple[Any, Any, Any, Any, Any]:
-    """What chunks take on links: by sizes and rates, or by bytes and bandwidths where the table is empty."""
-    if isinstance(wires, Counted):
+    """Return durations by size and rate, or an empty table; and bytes and bandwidths."""
+    if isinstance(wires, TickWires):
         return wires.table, wires.size_of, wires.rate_of, chunk_bytes, wires.bandwidth_Bps
     none = np.zeros(0, dtype=np.int64)
     return np.zeros((0, 0)), none, none, chunk_bytes, wires.bandwidth_Bps
@@ -106,14 +102,10 @@ def _level(
     hop_start: Any,
     hop_end: Any,
 ) -> bool:
-    """Let the sends of a level pass their links, hop by hop.
+    """Simulate the sends of a level hop by hop; return False if one overtakes a send served before.
 
-    ``complete`` is when what a slot waits for has come, and in a second column when it would come without congestion.
-
-    Returns
-    -------
-    bool
-        False if one asks for a link before one of another level.
+    ``complete`` is the time at which all data that a slot waits for has arrived; its second column, if any, is the
+    time without congestion.
     """
     head, tail, most = np.empty(last - first), np.empty(last - first), 0
     alone = np.empty(last - first if complete.shape[1] > 1 else 0)
@@ -172,7 +164,7 @@ def _in_turn(
     asked: Any,
     asked_by: Any,
 ) -> Any:
-    """Sends that have a hop, so that those of a link come in the order in which it serves them: by asking, then by number."""
+    """Order sends with a hop such that every link's are by request time, then by number."""
     moving = np.empty(last - first, dtype=np.int64)
     latest, latest_by = asked.copy(), asked_by.copy()
     count, sorted_ = 0, True
@@ -190,7 +182,7 @@ def _in_turn(
 
 @kernel
 def _by_link(moving: Any, first: int, hop: int, offset: Any, links: Any, asks: Any, count: int) -> Any:
-    """Sends by link, then by asking, then by number."""
+    """Sort sends by link, request time and number."""
     place = np.zeros(count + 1, dtype=np.int64)
     for send in moving:
         place[links[offset[send] + hop] + 1] += 1

@@ -1,4 +1,4 @@
-"""Simulation event by event: a heap of the chunks that ask for links."""
+"""Event-driven simulation with a heap of chunks that ask for links."""
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ from .transfers import Transfers
 def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
     """Simulate one hop after the other.
 
-    Chunks ask for links in the order of time, and at the same time in the order of the sends, so that a link that is
-    asked for can be given at once.
+    Chunks ask for links in the order of time, ties in the order of the sends, so that a link can be granted at
+    once.
 
     Parameters
     ----------
-    transfers : Transfers
-        What is sent.
-    wires : Wires
-        The links.
     rules : Rules
-        How chunks pass them; links are contended for.
+        Timing of chunks on links, with contention.
     """
     sends = transfers.sends
     owner, offset = sends.hop_send.tolist(), sends.path_offset.tolist()
@@ -54,7 +50,7 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
 
 
 def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
-    """Simulate one send after the other: links serve them in the order of the transfers, ready or not."""
+    """Simulate sends in turn: links serve them in the order of the transfers, ready or not."""
     sends = transfers.sends
     offset = sends.path_offset.tolist()
     gates = gates_of(transfers)
@@ -77,7 +73,7 @@ def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
 
 
 class _Hops:
-    """The hops of all sends, and from when on every link is free."""
+    """The hops of all sends, and the time from which every link is free."""
 
     def __init__(self, transfers: Transfers, wires: Wires, rules: Rules) -> None:
         sends = transfers.sends
@@ -92,7 +88,7 @@ class _Hops:
         self._end: list[float] = [0] * len(self._link)
 
     def take(self, entry: int, asks: float, tail: float) -> tuple[float, float]:
-        """Let a chunk take the link of a hop; give when its first and its last byte are on the other side."""
+        """Occupy a hop's link with its chunk; return the arrivals of first and last byte."""
         link = self._link[entry]
         begin = max(asks, self._free[link])
         if link in self._varying:
@@ -106,14 +102,14 @@ class _Hops:
         return begin + latency, end + latency
 
     def timeline(self, end_s: list[float]) -> Timeline:
-        """Times of all hops."""
+        """Return the times of all hops."""
         return Timeline(np.array(end_s), np.array(self._start), np.array(self._end))
 
 
 class _Arrivals:
-    """Gates, once those at the start are open, for arrivals one by one.
+    """Gates for single arrivals, on lists, which are faster for that than arrays.
 
-    On lists, which are faster for that than arrays.
+    The gates at the start are open already.
     """
 
     def __init__(self, gates: Gates) -> None:
@@ -126,7 +122,7 @@ class _Arrivals:
         self._offset: list[int] = gates.member_offset.tolist()
 
     def count(self, send: int, time_s: float) -> list[tuple[int, float]]:
-        """Count an arrival, and give the sends that need not wait any more with the time from which on."""
+        """Count an arrival; return the sends it releases, with their times."""
         found: list[tuple[int, float]] = []
         gate = self._fed_by[send]
         while gate >= 0:
@@ -139,6 +135,6 @@ class _Arrivals:
         return found
 
     def require_all(self) -> None:
-        """Reject schedules in which sends that take no time wait for each other."""
+        """Reject schedules with cyclic waiting of sends that take no time."""
         self._gates.missing[:] = self._missing
         self._gates.require_all_open()

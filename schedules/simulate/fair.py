@@ -1,7 +1,7 @@
-"""Simulation of flows: sends that are under way at the same time share every link, max-min fairly.
+"""Simulation of flows: simultaneous sends share every link, max-min fairly.
 
 A send flows over all links of its path at once, at one rate; the last byte arrives the path's latency after it has
-left. Rates change only when a send begins or has left; in between, time is skipped.
+left. Rates change only when a send begins or ends; the simulation jumps from one such event to the next.
 """
 
 from __future__ import annotations
@@ -23,14 +23,7 @@ SAME_TIME = 1e-12
 
 
 def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
-    """Simulate sends as fluid flows.
-
-    Parameters
-    ----------
-    transfers : Transfers
-        What is sent; its order does not matter.
-    wires : Wires
-        The links.
+    """Simulate sends, in any order, as fluid flows.
 
     Raises
     ------
@@ -72,22 +65,20 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
 
 
 def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: Floats) -> Floats:
-    """Max-min fair rates: no flow can be faster without making one slower that is not faster than it.
+    """Compute max-min fair rates: a flow can only gain from flows that are no faster.
 
     Parameters
     ----------
     path_links, path_offset : array of int
-        Links of all sends.
+        Links of the paths of all sends.
     flows : array of int
-        The sends that are under way.
-    bandwidth_Bps : array of float
-        Bandwidth of every link.
+        Sends that are active at the time.
 
     Returns
     -------
     array of float, shape (flows,)
-        Water filling: a link whose equal share is the smallest that any of its flows finds on its path is a bottleneck,
-        and settles their rates. The rest of the bandwidth is shared by the others in the same way.
+        Rates by water filling: a link whose equal share is the smallest on the path of any of its flows is a
+        bottleneck and fixes their rates. The remaining bandwidth is shared by the other flows in the same way.
     """
     hops = path_offset[flows + 1] - path_offset[flows]
     link = path_links[ranges(path_offset[flows], hops)]

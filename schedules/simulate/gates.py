@@ -1,4 +1,4 @@
-"""Gates: sends of the same chunk that leave the same node at the same level wait for the same arrivals."""
+"""Gates: sends of one chunk from one node at one level wait for the same arrivals."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Gates:
     following : array of int
         For each gate, the next one of the same slot, which waits for it, or -1.
     missing : array of int
-        For each gate, how many arrivals and gates it still waits for.
+        For each gate, the number of outstanding arrivals and gates.
     opens_s : array of float
-        For each gate, when the last one of them came.
+        For each gate, the time of its latest arrival.
     members, member_offset : array of int
         Sends that wait for each gate.
     """
@@ -38,11 +38,11 @@ class Gates:
     member_offset: Ints
 
     def at_start(self) -> Ints:
-        """Sends that wait for nothing, in order."""
+        """Return the sends that wait for nothing, in order."""
         return np.sort(self._open(np.flatnonzero(self.missing == 0))[0])
 
     def arrive(self, sends: Ints, times_s: Floats) -> tuple[Ints, Floats]:
-        """Count arrivals, and give the sends that need not wait any more with the times from which on."""
+        """Count arrivals; return the sends they release, with their times."""
         gates = self.fed_by[sends]
         feeding = gates >= 0
         gates = gates[feeding]
@@ -52,13 +52,13 @@ class Gates:
         return self._open(gates[self.missing[gates] == 0])
 
     def require_all_open(self) -> None:
-        """Reject schedules in which sends that take no time wait for each other."""
+        """Reject schedules with cyclic waiting of sends that take no time."""
         if (waiting := np.flatnonzero(self.missing)).size:
             send = int(self.members[self.member_offset[waiting[0]]])
-            raise InputError("waits for itself, by way of sends that take no time", place=f"sends[{send}]")
+            raise InputError("waits for itself through sends of zero duration", place=f"sends[{send}]")
 
     def _open(self, gates: Ints) -> tuple[Ints, Floats]:
-        """Open gates, and those behind them that wait for nothing else; give their members."""
+        """Open gates, and all later ones that wait for nothing else; return their members."""
         opened = [gates]
         while len(gates):
             behind = self.following[gates]

@@ -1,4 +1,4 @@
-"""Compiled simulation of schedules in time, whose sends links serve in the order of their starts; of millions of sends."""
+"""Compiled simulation of timed schedules: links serve sends, even millions, by start time."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .transfers import SAME_TIME
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What a compiled simulation adds up to.
+class CompiledResult:
+    """Totals of a compiled simulation.
 
     Parameters
     ----------
     latest, alone : float
-        When the last byte arrived, and when without congestion; 0 where that was not asked for.
+        Arrival of the last byte with and without congestion; 0 where not requested.
     busy : array of float, shape (links,)
-        How long every link is held.
+        Seconds that every link is held.
     timeline : Timeline
-        Times of all sends and hops, in the order of the schedule; empty where they were not asked for.
+        Times of all sends and hops, in the order of the schedule; empty unless requested.
     """
 
     latest: float
@@ -39,23 +39,15 @@ class Played:
 
 def compiled_in_order(
     schedule: Schedule, nodes: int, wires: Wires, rules: Rules, *, keep: bool, unaware: bool = False
-) -> Played | None:
-    """Simulate one send after the other; None if one waits for another one that comes later in the order.
+) -> CompiledResult | None:
+    """Simulate sends in turn; None if one waits for a send later in the order.
 
     Parameters
     ----------
     schedule : Schedule
-        What is sent; all numbers are in range.
-    nodes : int
-        Number of nodes of the network.
+        The sends; all numbers are in range.
     wires : Wires
-        The links; no bandwidth varies over time.
-    rules : Rules
-        How chunks pass them.
-    keep : bool
-        Whether the times of all sends and hops are wanted.
-    unaware : bool
-        Whether to simulate without congestion too.
+        Links, all of constant bandwidth.
     """
     sends, same = schedule.sends, SAME_TIME * float(schedule.end_s.max(initial=0.0))
     table, size_of, rate_of, chunk_bytes, bandwidth = durations(schedule.chunks.sizes_bytes, wires)
@@ -63,7 +55,7 @@ def compiled_in_order(
     plan, following = np.empty((len(sends), 4), dtype=waits.dtype), np.zeros(0, dtype=waits.dtype)
     given = schedule.start_s, schedule.end_s, same
     columns = sends.path_offset, sends.path_links, sends.chunk
-    many = _planned(waits, feeds, slots, *columns, *given, size_of, plan)
+    many = _plan_sends(waits, feeds, slots, *columns, *given, size_of, plan)
     order = served_order(schedule.start_s, schedule.end_s)
     if many:
         following = _following(order, feeds, slots, schedule.end_s)
@@ -73,12 +65,12 @@ def compiled_in_order(
     came = np.full((len(sends), 2 if unaware else 1), -1.0)
     how = rules.streaming, rules.contended, rules.hold_latency
     of_links = table, rate_of, chunk_bytes, bandwidth, wires.latency_s
-    latest = _run(order, plan, following, sends.path_links, *given, *of_links, *how, came, busy, *times)
-    return None if latest[0] < 0 else Played(*latest, busy, Timeline(*times))
+    latest = _fill_times(order, plan, following, sends.path_links, *given, *of_links, *how, came, busy, *times)
+    return None if latest[0] < 0 else CompiledResult(*latest, busy, Timeline(*times))
 
 
 @kernel
-def _planned(
+def _plan_sends(
     waits: Any,
     feeds: Any,
     slots: int,
@@ -91,10 +83,11 @@ def _planned(
     size_of: Any,
     plan: Any,
 ) -> bool:
-    """Put side by side what is needed of each send; tell whether a slot is fed more than once.
+    """Fill the plan, the data of each send side by side; return whether a slot is fed twice.
 
-    What it waits for: a send, -1 for nothing, or -2 less the slot if that is fed more than once. The number of its
-    links, and the place of the first one, or that one where all have one. The row of its size, or its chunk.
+    A row has the send waited for, -1 for none, or -2 less the slot if that is fed more than once; the number of
+    links, and the place of the first one, or the link itself where all paths have one; the row of the size, or the
+    chunk.
     """
     single = len(links) == len(feeds)
     first, many = np.full(slots, -1, dtype=feeds.dtype), False
@@ -115,7 +108,7 @@ def _planned(
 
 @kernel
 def _following(order: Any, feeds: Any, slots: int, end: Any) -> Any:
-    """For each send the one that feeds the same slot next, by the given ends, and -1; then the first one of every slot."""
+    """Return the next send by end that feeds each send's slot, then each slot's first; -1 for none."""
     sends = len(order)
     following = np.full(sends + slots, -1, dtype=feeds.dtype)
     for place in range(sends):
@@ -128,7 +121,7 @@ def _following(order: Any, feeds: Any, slots: int, end: Any) -> Any:
 
 
 @kernel
-def _run(
+def _fill_times(
     order: Any,
     plan: Any,
     following: Any,
@@ -150,10 +143,10 @@ def _run(
     hop_start: Any,
     hop_end: Any,
 ) -> tuple[float, float]:
-    """Fill in the times; see :class:`~cwb.schedules.simulate.timing.Rules`.
+    """Simulate into the given arrays; see :class:`~cwb.schedules.simulate.timing.Rules`.
 
-    ``came`` is when a send has arrived, with congestion and without; once more than one feed a slot and are waited for,
-    when it and all before it have.
+    ``came`` has the arrival of each send, with congestion and without; where several sends feed a slot that is
+    waited for, the latest arrival among it and those before it.
     """
     free, latest, single = np.zeros(len(latency)), np.zeros(2), len(links) == len(order)
     counted = np.arange(len(order), max(len(order), len(following))).astype(plan.dtype)
@@ -190,9 +183,9 @@ def _run(
 
 @kernel
 def _last(slot: int, start: float, counted: Any, following: Any, end: Any, same: float, came: Any) -> Any:
-    """Count what a send waits for at its slot, and give the last of it; a number of no send if there is none.
+    """Count the arrivals that a send waits for at its slot; return the last of them.
 
-    -2 if not all of it has been simulated, or rounding has mixed up the order.
+    A number beyond the sends if there is none; -2 if some are not simulated yet, or rounding has changed the order.
     """
     last, sends = counted[slot], len(came)
     if last < sends and end[last] - same > start:

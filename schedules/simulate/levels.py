@@ -1,8 +1,8 @@
 """Simulation level by level, for schedules with millions of sends.
 
-Levels are worked through one after the other. That keeps the first-come-first-served order of a link only if no send of
-a later level asks for it before a send of an earlier one, which is checked for every send; where it fails,
-:mod:`.windows` or :mod:`.events` have to do it.
+Levels are processed in turn. That preserves the first-come-first-served order of a link only if no send of a later
+level asks for it before a send of an earlier one, which is checked for every send; otherwise :mod:`.windows` or
+:mod:`.events` is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORTHWHILE = 16
 
 
 def level_starts(leaves: Ints) -> list[int]:
-    """Where each level begins, of sends sorted by level."""
+    """Return the first position of each level among sends sorted by level."""
     return [0, *(np.flatnonzero(leaves[1:] != leaves[:-1]) + 1).tolist()] if len(leaves) else []
 
 
@@ -30,16 +30,12 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     Parameters
     ----------
     transfers : Transfers
-        What is sent; every send arrives for the next level.
-    wires : Wires
-        The links.
-    rules : Rules
-        How chunks pass them.
+        Sends that all arrive for the next level.
 
     Returns
     -------
     Timeline or None
-        None where sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
+        None if sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
     """
     sends = transfers.sends
     starts = level_starts(transfers.leaves)

@@ -1,4 +1,4 @@
-"""The network as a simulator sees it: bandwidth and latency of every link."""
+"""Bandwidth and latency of every link, for the simulators."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ...core.topology import Link, Topology
 
 @dataclass(frozen=True)
 class Speeds:
-    """The bandwidth of a link over time, in parts of its own.
+    """Bandwidth of a link over time, relative to its nominal bandwidth.
 
     Parameters
     ----------
     begin_s : list of Fraction
-        When each stretch begins, the first one at 0; the last one never ends.
+        Start of each interval, the first at 0; the last one never ends.
     factor : list of Fraction
-        Bandwidth in each stretch over the link's own; positive in the last one.
+        Relative bandwidth in each interval; positive in the last one.
     """
 
     begin_s: list[Fraction]
     factor: list[Fraction]
 
     def end_s(self, begin_s: Any, seconds: Any) -> Any:
-        """Return when bytes that need so many seconds at the link's own bandwidth have left, if they begin at a time."""
+        """Return the end of a transmission by its start and its seconds at nominal bandwidth."""
         stretch = bisect_right(self.begin_s, begin_s) - 1
         now = begin_s
         while stretch + 1 < len(self.begin_s):
@@ -51,9 +51,9 @@ class Wires:
     bandwidth_Bps, latency_s : array of float, shape (links,)
         Bytes per second, and seconds that the first byte takes.
     varying : mapping of int to Speeds
-        The links whose bandwidth varies over time.
+        Links whose bandwidth varies over time.
     links : sequence of Link
-        The links themselves, for exact numbers; none where the columns are all there is.
+        The links with exact numbers; empty if only the columns are known.
     """
 
     bandwidth_Bps: Floats
@@ -62,7 +62,7 @@ class Wires:
     links: Sequence[Link] = ()
 
     def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
-        """Seconds that the bytes of chunks take on links."""
+        """Return the transmission times of chunks on links in seconds."""
         return chunk_bytes[chunk] / self.bandwidth_Bps[link]
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Wires:
 
 
 def wires(topology: Topology, timing: Timing | None = None) -> Wires:
-    """Columns of a topology's links, with the bandwidths that a timing changes."""
+    """Return the columns of a topology's links, with the changes of bandwidth in a timing."""
     return Wires(
         np.array([float(link.bandwidth_Bps) for link in topology.links]),
         np.array([float(link.latency_s) for link in topology.links]),
@@ -80,7 +80,7 @@ def wires(topology: Topology, timing: Timing | None = None) -> Wires:
 
 
 def _speeds(timing: Timing) -> dict[int, Speeds]:
-    """Cut the time of every link that varies where its bandwidth changes."""
+    """Divide time into intervals of constant bandwidth for every varying link."""
     found: dict[int, Speeds] = {}
     for link in {change.link for change in timing.changes}:
         mine = [change for change in timing.changes if change.link == link]

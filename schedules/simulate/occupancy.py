@@ -1,4 +1,4 @@
-"""How busy links are over time."""
+"""Link utilization over time."""
 
 from __future__ import annotations
 
@@ -10,26 +10,17 @@ from .network import Wires
 
 
 def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, wires: Wires, held_s: Floats) -> Floats:
-    """Seconds of its link that every hop takes up.
+    """Compute the seconds of its link that every hop occupies.
 
     Parameters
     ----------
-    mode : SimulationMode
-        How time passes.
-    sends : Sends
-        The sends.
-    chunk_bytes : array of float
-        Size of every chunk.
-    wires : Wires
-        The links.
     held_s : array of float
-        Seconds from the beginning to the end of every hop.
+        Seconds from start to end of every hop.
 
     Returns
     -------
     array of float, shape (entries of path_links,)
-        The seconds that the hop holds its link. Where sends share a link, each takes up only its part: the seconds at
-        full bandwidth.
+        Seconds that the hop holds its link; in modes where sends share a link, its seconds at full bandwidth.
     """
     if mode in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         return held_s
@@ -45,27 +36,19 @@ def link_totals(links: int, path_links: Ints, seconds: Floats) -> Floats:
 def utilization_over_time(
     links: int, path_links: Ints, seconds: Floats, trace: Trace, bins: int
 ) -> tuple[Floats, Floats]:
-    """Part of its bandwidth that every link uses in every part of the time.
+    """Compute the utilization of every link in equal intervals of time.
 
     Parameters
     ----------
-    links : int
-        Number of links.
-    path_links : array of int
-        Link of every hop.
     seconds : array of float
-        Seconds of its link that every hop takes up, evenly spread over the time that it lasts.
-    trace : Trace
-        When the hops begin and end.
-    bins : int
-        Number of equal parts of the time until completion.
+        Seconds of its link that every hop occupies, spread evenly over its duration.
 
     Returns
     -------
     edges : array of float, shape (bins + 1,)
-        Limits of the parts, in seconds.
+        Limits of the intervals in seconds.
     utilization : array of float, shape (links, bins)
-        At most 1 where links are contended for; more shows how much a congestion-unaware simulation overlooks.
+        At most 1 with contention; more shows the congestion that a congestion-unaware simulation ignores.
     """
     edges = np.linspace(0.0, trace.completion_s, bins + 1)
     if not len(path_links) or trace.completion_s == 0:

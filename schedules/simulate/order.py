@@ -1,4 +1,4 @@
-"""The order in which links serve the sends of a schedule in time: of their starts, and then of their ends."""
+"""The order in which links serve timed sends: by start, then by end."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _DIGITS, _MORE = 16, 4
 
 
 def served_order(start_s: Floats, end_s: Floats) -> Any:
-    """Positions of sends by start, then by end, then as they are; times that differ by rounding alone are the same."""
+    """Sort sends by start, then end, then position; times that differ only by rounding are equal."""
     if not worth_compiling(len(start_s)):
         return np.lexsort((_places(*_distinct(end_s)), _places(*_distinct(start_s)))).astype(np.int64)
     order = np.arange(len(start_s), dtype=np.int32 if len(start_s) < 2**31 else np.int64)
     for times in (end_s, start_s):
-        place = _places(*_numbered(times))
-        order = _sorted(order, place, int(place.max(initial=0)) + 1)
+        place = _places(*_number_times(times))
+        order = _sort_by_place(order, place, int(place.max(initial=0)) + 1)
     return order
 
 
 def _distinct(times_s: Floats) -> tuple[Floats, Ints]:
-    """Times in order, each once, and the number of every given one among them."""
+    """Return the sorted distinct times and the number of each given one among them."""
     return np.unique(times_s, return_inverse=True)
 
 
 def _places(values: Floats, where: Ints) -> Any:
-    """Rank times; those that differ by rounding alone are the same."""
+    """Rank times; those that differ only by rounding are equal."""
     return np.cumsum(np.diff(values, prepend=0.0) > ROUNDING * values).astype(where.dtype)[where]
 
 
-def _numbered(times_s: Floats) -> tuple[Floats, Any]:
-    """The same as :func:`_distinct` in a pass through a table, since few times are distinct; some may be there twice."""
+def _number_times(times_s: Floats) -> tuple[Floats, Any]:
+    """Do the same as :func:`_distinct` by hashing, since few times are distinct; allow duplicates."""
     number = np.empty(len(times_s), dtype=np.int32 if len(times_s) < 2**31 else np.int64)
     digits = _DIGITS
     while True:
@@ -55,7 +55,7 @@ def _numbered(times_s: Floats) -> tuple[Floats, Any]:
 
 @kernel
 def _number(times: Any, bits: Any, shift: Any, table: Any, values: Any, number: Any) -> int:
-    """Number the distinct values as they come, and count them; -1 if they fill half of the table."""
+    """Assign numbers to distinct values by first occurrence; return their count, -1 if half full."""
     count, mask, factor = 0, len(table) - 1, np.uint64(0x9E3779B97F4A7C15)
     for at in range(len(times)):
         place = np.int64((bits[at] * factor) >> shift)
@@ -71,8 +71,8 @@ def _number(times: Any, bits: Any, shift: Any, table: Any, values: Any, number: 
 
 
 @kernel
-def _sorted(order: Any, place: Any, count: int) -> Any:
-    """An order sorted by place, and as it was where places are the same."""
+def _sort_by_place(order: Any, place: Any, count: int) -> Any:
+    """Sort an order by place, stably."""
     first = np.zeros(count + 1, dtype=np.int64)
     for at in place:
         first[at + 1] += 1

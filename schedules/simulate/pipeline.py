@@ -1,19 +1,18 @@
-"""Closed form of the time of a forest.
+"""Closed form of the time of a forest whose trees have constant shares of links.
 
-Its trees share links in constant parts and are cut into pieces that follow each other.
-
-Every tree has its share of every link that it uses, data of the tree over F bytes a second for each use, where F is the
-flow time, that of the most loaded link: so the fullest link is full, and no tree waits for another one. With C pieces a
-tree, a piece takes ``F / C`` on a link and the link's latency, which delays it and does not hold the link; it is stored
-before it goes on. A leaf that k links of latencies l_1, ..., l_k lead to has the last piece after
+The data of every tree is cut into pieces that are pipelined. Every tree has its share of every link that it uses,
+data of the tree over F bytes a second for each use, where F is the flow time, that of the most loaded link: so the
+most loaded link is fully used, and no tree waits for another one. With C pieces a tree, a piece takes ``F / C`` on
+a link and the link's latency, which delays it and does not hold the link; it is stored before it is forwarded. A
+leaf behind k links of latencies l_1, ..., l_k has the last piece after
 
 ``T(C) = max over trees and leaves (sum l + (k - 1 + C) F / C)``,
 
-which is what the simulation at these rates gives piece by piece (:mod:`.reserved`). In an in-out tree the reduction and
-the broadcast are one pipeline: latencies and links of both add up.
+which equals the simulation at these rates piece by piece (:mod:`.reserved_options`). In an in-out tree the reduction
+and the broadcast are one pipeline: latencies and links of both add up.
 
-Pieces cost nothing, so that more of them are never worse. The number that is taken is the smallest power of two up to
-1,024 whose time is within a hundredth of the least.
+Pieces have no cost, so more of them are never worse. The number chosen is the smallest power of two up to 1,024
+whose time is within a hundredth of the least.
 """
 
 from __future__ import annotations
@@ -26,28 +25,29 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.orbits import Forest
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Floats, Ints
 from ...core.trees import TreePacking
 from ..tree_levels import edges_above, from_root
-from ..verify import heaviest_load
+from ..verify.answers import heaviest_link
 from .network import wires
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The leaves of every tree that can be the last, whatever the flow time is.
+    """The leaves of every tree that can be last for some flow time.
 
-    No other is as far in both links and latency.
+    They are the leaves that no other one exceeds in both links and latency.
 
     Parameters
     ----------
     tree, offset : array of int, shape (trees,)
-        The trees that have edges, and where the leaves of each begin.
+        Trees that have edges, and the position of the first leaf of each.
     links : array of int, shape (leaves,)
-        Number of links from the root, most first within a tree.
+        Number of links from the root, decreasing within a tree.
     latency_s : array of float, shape (leaves,)
-        Latency of all of them.
+        Total latency of these links.
     """
 
     tree: Ints
@@ -58,18 +58,16 @@ class Front:
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """What the time of a forest depends on, for any number of pieces and any size.
+    """Quantities that determine the time of a forest for any number of pieces and any size.
 
     Parameters
     ----------
-    flow_s : Fraction
-        Seconds that the most loaded link needs.
     size_bytes : Fraction
         Size of the (first) collective, to which the flow time is proportional.
     heights : array of int, shape (trees,)
-        Number of edges between each root and the rank farthest from it; of in-out trees on the way that is longer.
+        Number of edges from each root to its farthest rank; for in-out trees in the longer direction.
     fronts : tuple of Front
-        One for each way that the data takes: two for in-out trees.
+        One for each direction of the data: two for in-out trees.
     """
 
     flow_s: Fraction
@@ -78,14 +76,12 @@ class Pipeline:
     fronts: tuple[Front, ...]
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
-        """Time with so many pieces a tree, for one or several flow times.
+        """Return the time for a number of pieces per tree, for one or several flow times.
 
         Parameters
         ----------
-        pieces : int
-            Equal pieces of every tree.
         flow_s : sequence of float, optional
-            Flow times in seconds; that of the forest by default.
+            Flow times in seconds; the forest's own by default.
         """
         flow = np.array([float(self.flow_s)] if flow_s is None else flow_s, dtype=np.float64)
         if not any(len(front.links) for front in self.fronts):
@@ -104,15 +100,15 @@ class Pipeline:
         Parameters
         ----------
         sizes_bytes : sequence of numbers, optional
-            Sizes of the collective; by default its own.
+            Sizes of the collective; its own by default.
 
         Returns
         -------
         array of float, shape (sizes,)
-            Seconds.
+            Completion times in seconds.
         array of int, shape (sizes,)
-            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` that takes no more than
-            :data:`~cwb.core.pipelining.ENOUGH` beyond the least.
+            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` within :data:`~cwb.core.pipelining.ENOUGH` of
+            the least time.
         """
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]
@@ -121,17 +117,13 @@ class Pipeline:
         return table[chosen, np.arange(len(flow))], np.array(PIECES, dtype=np.int64)[chosen]
 
 
-def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None = None) -> Pipeline:
-    """Measure a forest for its time in pieces.
+def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None) -> Pipeline:
+    """Compute the quantities that determine a forest's time in pieces.
 
     Parameters
     ----------
-    instance : Instance
-        The problem, with an explicit network and a collective.
-    packing : TreePacking
-        Trees that the verifier finds right.
-    flow_s : Fraction, optional
-        :func:`~cwb.schedules.verify.heaviest_load` of the forest, if it is known already.
+    forest : TreePacking or TreeOrbits
+        Valid trees; translated ones have the measures of the given ones.
 
     Raises
     ------
@@ -141,7 +133,8 @@ def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None =
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     latency_s = wires(instance.topology).latency_s
-    flow_s = heaviest_load(instance, packing) if flow_s is None else flow_s
+    flow_s = heaviest_link(forest, instance)[1] if flow_s is None else flow_s
+    packing = forest.trees
     fronts, heights = [], np.zeros(len(packing), dtype=np.int64)
     for part in packing.passes:
         front, edges = _front(part, latency_s)
@@ -151,7 +144,7 @@ def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None =
 
 
 def _front(packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
-    """Find the leaves of every tree that can be the last, and the most edges of every tree."""
+    """Find the leaves of every tree that can be last, and the height of every tree in edges."""
     above, hops = edges_above(packing), np.diff(packing.path_offset)
     way = np.zeros((len(hops), 2))
     if len(hops):

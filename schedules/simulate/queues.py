@@ -1,4 +1,4 @@
-"""The queues of all links, first come, first served, for many sends at once."""
+"""First-come-first-served queues of all links, for many sends at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,7 @@ COMPILED = 2**15
 
 
 class Queues:
-    """From when on every link is free.
-
-    Parameters
-    ----------
-    wires : Wires
-        The links.
-    rules : Rules
-        How chunks pass them.
-    """
+    """Queues of all links: the time from which each is free."""
 
     def __init__(self, wires: Wires, rules: Rules) -> None:
         self._wires, self._rules = wires, rules
@@ -34,25 +26,23 @@ class Queues:
     def serve(
         self, link: Ints, asks: Floats, tail: Floats, serialization: Floats, send: Ints
     ) -> tuple[Floats, Floats, Ints]:
-        """Let sends that ask for links take them.
+        """Serve sends that ask for links.
 
         Parameters
         ----------
-        link : array of int
-            The link that each asks for.
         asks, tail : array of float
-            When it asks, and when its last byte has come.
+            Times of the request, and of the arrival of the send's last byte.
         serialization : array of float
-            Seconds that its bytes take.
+            Transmission time of the bytes in seconds.
         send : array of int
-            Decides between those that ask at the same time.
+            Number of the send, which breaks ties between simultaneous requests.
 
         Returns
         -------
         begin, end : array of float
-            When each takes the link and leaves it.
+            Times at which each occupies and leaves the link.
         order : array of int
-            The order in which they were served, link by link.
+            Order of service, link by link.
         """
         position = np.arange(len(link))
         if not self._rules.contended:
@@ -74,14 +64,13 @@ class Queues:
         return begin, end, order
 
     def _order(self, link: Ints, asks: Floats, send: Ints) -> Ints:
-        """Sort by link, by the time of asking, and by the number of the send."""
         if len(self._wires) > 2**16 or (np.diff(send) < 0).any():
             return np.lexsort((send, asks, link))
         by_time = np.argsort(asks, kind="stable")
         return by_time[np.argsort(link[by_time].astype(np.uint16), kind="stable")]
 
     def _take(self, link: Ints, asks: Floats, tail: Floats, serialization: Floats) -> tuple[Floats, Floats]:
-        """Serve sends of which no two ask for the same link."""
+        """Serve sends on distinct links."""
         begin = np.maximum(asks, self._free[link])
         end = np.maximum(begin + serialization, tail)
         self._free[link] = end + self._wires.latency_s[link] if self._rules.hold_latency else end
@@ -92,7 +81,7 @@ class Queues:
 def _take_in_order(
     order: Any, link: Any, asks: Any, tail: Any, serialization: Any, held: Any, free: Any, begin: Any, end: Any
 ) -> None:
-    """Serve one send after the other; see :meth:`Queues._take`."""
+    """Serve sends in turn; see :meth:`Queues._take`."""
     for at in order:
         on = link[at]
         begin[at] = max(asks[at], free[on])

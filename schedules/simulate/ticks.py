@@ -1,10 +1,10 @@
-"""Times as whole numbers, so that what asks for a link at the same time is known to.
+"""Times as whole numbers of ticks, which makes simultaneous requests for a link exactly equal.
 
-All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all times
-stay below 2^53 ticks, which floats hold exactly, the simulators count in ticks as they do in seconds. Beyond, and where
-bandwidths vary, those that take one event after the other count in integers and fractions of any size. Schedules that
-are too large for that count in parts of the longest duration, rounded: these do not depend on the unit either, but
-times that differ by less than rounding may be taken for different ones.
+All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all
+times stay below 2^53 ticks, which floats hold exactly, the simulators count in ticks as they do in seconds. Beyond,
+and where bandwidths vary, the event-driven ones count in integers and fractions of any size. For schedules too
+large for that, times are in units of the longest duration, rounded: independent of the unit of time too, but times
+that should be equal may differ by rounding.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Wires):
-    """Links whose times are counted in a unit of their own, instead of seconds.
+class TickWires(Wires):
+    """Links whose times are counted in their own unit instead of seconds.
 
     Parameters
     ----------
     unit_s : Fraction
-        What is counted.
+        Length of the unit in seconds.
     table : array, shape (sizes, rates)
         Duration of every size of a chunk at every rate of a link.
     size_of, rate_of : array of int
-        Rows of the chunks and columns of the links.
+        Table row of each chunk and table column of each link.
     """
 
     unit_s: Fraction = Fraction(1)
@@ -51,17 +51,17 @@ class Counted(Wires):
 
     @property
     def exact(self) -> bool:
-        """Whether numbers are integers of any size."""
+        """True if the numbers are integers of any size."""
         return bool(self.table.dtype == object)
 
     def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
-        """Durations of chunks on links, in units."""
+        """Return the durations of chunks on links, in units."""
         del chunk_bytes
         found: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
         return found
 
     def in_seconds(self, timeline: Timeline) -> Timeline | None:
-        """Times in seconds; None where they are more ticks than floats hold."""
+        """Convert a timeline to seconds; None if floats cannot hold its ticks."""
         columns = timeline.end_s, timeline.hop_start_s, timeline.hop_end_s
         if self.exact:
             unit = self.unit_s
@@ -71,24 +71,20 @@ class Counted(Wires):
         return Timeline(*(seconds_of(column, self.unit_s) for column in columns))
 
 
-def counted(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> Counted | Wires:
-    """Count the durations of a schedule in a unit that they have in common.
+def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> TickWires | Wires:
+    """Count the durations of a schedule in a common unit.
 
     Parameters
     ----------
     sized : Transfers or Chunks
-        The sizes of what is sent.
-    hops : int
-        Number of hops.
-    wires : Wires
-        The links.
+        Sends or chunks with their sizes.
     exact : bool
-        Whether integers of any size are wanted, because floats do not hold the times.
+        Use integers of any size, because floats cannot hold the times.
 
     Returns
     -------
     Counted or Wires
-        The links as they are where their numbers, or the sizes of chunks, are not known exactly.
+        The unchanged links if their numbers, or the sizes of chunks, are not known exactly.
     """
     if sized.units is None or not wires.links:
         return wires
@@ -114,11 +110,11 @@ def counted(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) 
     late = np.empty(len(delays), dtype=kind)
     late[:] = [count(delay) for delay in delays]
     varying = _in_units(wires.varying, unit)
-    return Counted(wires.bandwidth_Bps, late[delay_of], varying, wires.links, unit, table, size_of, rate_of)
+    return TickWires(wires.bandwidth_Bps, late[delay_of], varying, wires.links, unit, table, size_of, rate_of)
 
 
 def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
-    """Times in seconds; rounded once, as a bound that is a fraction is, where floats hold the numbers in between."""
+    """Convert ticks to seconds with a single rounding, as for exact bounds, where floats permit."""
     top, bottom = unit_s.numerator, unit_s.denominator
     if max(float(ticks.max(initial=0.0)) * top, bottom) < MOST_TICKS:
         return ticks * top / bottom
@@ -126,7 +122,7 @@ def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
-    """Distinct values of some numbers, and the position of each number among them.
+    """Return the distinct values and each number's position among them.
 
     Links share their numbers, and fractions are slow to compare.
     """
@@ -136,7 +132,7 @@ def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
 
 
 def _common(durations: list[Fraction]) -> Fraction:
-    """Largest fraction of which all durations are multiples; 1 if all are 0."""
+    """Return the largest common divisor of all durations; 1 if all are 0."""
     whole = lcm(*(duration.denominator for duration in durations))
     return Fraction(gcd(*(int(duration * whole) for duration in durations)) or whole, whole)
 

@@ -1,4 +1,4 @@
-"""What the simulators have in common: how time passes on a link, and when every hop has begun and ended."""
+"""Common timing of the simulators: rules for links, and times of all hops."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ...core.trace import SimulationMode
 
 @dataclass(frozen=True)
 class Rules:
-    """How a chunk passes the links of its path.
+    """Timing of a chunk on the links of its path.
 
-    A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is free,
-    and its last byte has left at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte has come.
-    The link is free again at e.
+    A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is
+    free, and its last byte leaves at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte
+    has arrived. The link is free again at e.
 
     Parameters
     ----------
     streaming : bool
-        Whether a node asks for the next link when the first byte has come, ``b + latency``, instead of the last one,
-        ``e + latency``.
+        A node asks for the next link when the first byte has arrived, ``b + latency``, instead of the last one, ``e
+        + latency``.
     contended : bool
-        Whether a link serves one chunk at a time; otherwise f is 0.
+        A link serves one chunk at a time; otherwise f is 0.
     hold_latency : bool
-        Whether the link is held for the latency too.
+        A chunk holds the link for the latency too.
     """
 
     streaming: bool
@@ -33,10 +33,10 @@ class Rules:
 
 
 def rules(mode: SimulationMode, *, hold_latency: bool = False) -> Rules:
-    """Rules of a mode in which chunks pass one link after the other.
+    """Return the rules of a mode in which chunks pass links one by one.
 
-    Without contention a path takes the sum of its latencies plus the size over its smallest bandwidth, the alpha-beta
-    model.
+    Without contention a path takes the sum of its latencies plus the size over its smallest bandwidth, the
+    alpha-beta model.
     """
     return Rules(
         streaming=mode is not SimulationMode.CONGESTION_AWARE,
@@ -51,10 +51,8 @@ class Timeline:
 
     Parameters
     ----------
-    end_s : array of float, shape (sends,)
-        When the last byte was at the target.
     hop_start_s, hop_end_s : array of float, shape (entries of path_links,)
-        When each link was taken and left.
+        Times at which each link is occupied and left.
     """
 
     end_s: Floats

@@ -1,8 +1,8 @@
-"""One form of all answers for the simulators: sends with sizes, and what each of them waits for.
+"""All answers in one form for the simulators: sends with sizes and dependencies.
 
 A send waits at a *slot*, the pair of its chunk and its source, and feeds another one, the pair of its chunk and its
-target. It leaves at a *level* and has arrived for those that leave at a later one: levels are the steps of a schedule
-in steps, the depths of trees, or the ranks of the given times.
+target. It leaves at a *level*, and its data is available to sends of later levels: levels are the steps of a
+schedule in steps, the depths of trees, or the ranks of the given times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...core.answers import BandwidthPlan
+from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import worth_compiling
@@ -21,6 +21,7 @@ from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ..cells import numbered_slots, strides
+from ..verify.answers import Whole, write_out
 from .order import served_order
 from .trees import tree_sends
 
@@ -34,26 +35,20 @@ class Transfers:
 
     Parameters
     ----------
-    sends : Sends
-        The sends.
-    chunk_bytes : array of float, shape (chunks,)
-        Size of each chunk.
     leaves : array of int, shape (sends,)
         Level at which each send leaves.
     arrives : array of int, shape (sends,)
-        Lowest level of the sends that may pass it on.
-    nodes : int
-        Number of nodes of the network.
+        Lowest level of the sends that may forward it.
     barrier : bool
-        Whether a step starts when the whole step before has ended.
+        A step starts when the whole previous step has ended.
     place : array of int or None
         Position of each send in the answer; None if they are in the same order.
     fixed_order : bool
-        Whether links serve the sends in this order, not in that of their readiness.
+        Links serve the sends in this order, not in that of their readiness.
     units : array of int or None
-        Size of each chunk in units, where it is known exactly.
+        Size of each chunk in units; None if not known exactly.
     unit_bytes : Fraction
-        Size of the unit.
+        Size of one unit in bytes.
     """
 
     sends: Sends
@@ -69,9 +64,10 @@ class Transfers:
 
     @cached_property
     def slot_columns(self) -> tuple[int, int, Ints, Ints, int]:
-        """What a chunk and a number count in the slot of both, the numbers where sends leave and arrive, and all slots.
+        """Strides of chunk and number in a slot, numbers at departure and arrival, and slot count.
 
-        Slots are all pairs of chunk and node where they are few, those that are fed otherwise; the last one never is.
+        Slots are all (chunk, node) pairs if these are few, otherwise those that are fed; the last slot is never
+        fed.
         """
         sends, chunks = self.sends, len(self.chunk_bytes)
         if self.barrier:
@@ -107,81 +103,72 @@ class Transfers:
         return self.slot_columns[-1]
 
 
-def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
-    """Sends of an answer in the order of a trace of it, and the size of every chunk in bytes.
+def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
+    """Return the sends of an answer in the order of its trace, and the bytes of every chunk.
 
     Parameters
     ----------
-    instance : Instance
-        The problem that it answers.
-    answer : StepSchedule, Schedule or TreePacking
-        What is to be simulated.
+    answer : Answer
+        The answer; expanded if it represents more sends than it contains.
     pieces : int or array of int, shape (trees,)
-        Pieces that the data of every tree is cut into, or of each; sends are those of the first piece, then of the
-        second, and so on.
+        Pieces per tree, common or for each; the sends of the first piece come first, then those of the second, and
+        so on.
     """
-    sends, chunk_bytes, _ = _columns(instance, answer, pieces)
+    sends, chunk_bytes, _ = _columns(instance, write_out(answer, instance), pieces)
     return sends, chunk_bytes
 
 
-def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, pieces: int | Ints = 1) -> Transfers:
-    """Return what every send of an answer waits for.
+def transfers_of(instance: Instance, answer: Answer, *, barrier: bool = False, pieces: int | Ints = 1) -> Transfers:
+    """Convert an answer to sends with their dependencies.
 
     Parameters
     ----------
-    instance, answer, pieces
-        As :func:`sends_of`.
     barrier : bool
-        Whether a step starts when the whole step before has ended.
+        A step starts when the whole previous step has ended.
 
     Raises
     ------
     InputError
-        If the answer is of another instance, names a chunk, node or link that does not exist, or an option does not fit
-        it.
+        If the answer belongs to another instance, names a chunk, node or link that does not exist, or an option
+        does not fit it.
     """
     if barrier and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
-    topology = instance.topology
-    sends, chunk_bytes, levels = checked_columns(instance, answer, pieces)
+    whole = write_out(answer, instance)
+    sends, chunk_bytes, levels = checked_columns(instance, whole, pieces)
     place = None
-    if isinstance(answer, Schedule):
-        leaves, arrives, place = _ranked(answer)
+    if fixed := isinstance(whole, Schedule):
+        leaves, arrives, place = _rank_times(whole)
     else:
         leaves, arrives = levels, levels + 1
         if (leaves[1:] < leaves[:-1]).any():
             place = np.argsort(leaves, kind="stable").astype(np.int64)
     if place is not None:
         sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
-    fixed, nodes = isinstance(answer, Schedule), len(topology.nodes)
-    units, unit_bytes = _units(answer, pieces)
+    nodes = len(instance.topology.nodes)
+    units, unit_bytes = _units(whole, pieces)
     return Transfers(sends, chunk_bytes, leaves, arrives, nodes, barrier, place, fixed, units, unit_bytes)
 
 
-def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
-    """Exact sizes of the chunks; None of trees that are cut into different numbers of pieces."""
-    if isinstance(answer, TreePacking):
-        number = int(np.max(pieces, initial=1))
-        if np.min(pieces, initial=number) < number:
-            return None, Fraction(1)
-        return np.tile(answer.units, number), answer.unit_bytes / number
-    if isinstance(answer, StepSchedule | Schedule):
+def _units(answer: Whole, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
+    """Return exact sizes of the chunks; None for trees with different numbers of pieces."""
+    if not isinstance(answer, TreePacking):
         return answer.chunks.units, answer.chunks.unit_bytes
-    return None, Fraction(1)
+    number = int(np.max(pieces, initial=1))
+    if np.min(pieces, initial=number) < number:
+        return None, Fraction(1)
+    return np.tile(answer.units, number), answer.unit_bytes / number
 
 
-def checked_columns(instance: Instance, answer: object, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
-    """Sends, sizes of chunks, and levels of an answer whose numbers are in range."""
+def checked_columns(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
+    """Return sends, chunk sizes and levels of an answer; reject numbers out of range."""
     sends, chunk_bytes, levels = _columns(instance, answer, pieces)
     _check(sends, len(chunk_bytes), instance.topology)
     return sends, chunk_bytes, levels
 
 
-def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
-    """Sends, sizes of chunks, and levels of an answer."""
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking):
-        kind = "a bandwidth plan" if isinstance(answer, BandwidthPlan) else type(answer).__name__
-        raise InputError(f"only schedules can be simulated, not {kind}", place="answer")
+def _columns(instance: Instance, answer: Whole, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
+    """Return sends, chunk sizes and levels of an answer."""
     if answer.instance_sha256 != instance.sha256:
         raise InputError(f"made for another instance than {instance.name}", place="answer.instance_sha256")
     if (least := int(np.min(pieces, initial=2**62))) < 1:
@@ -189,13 +176,13 @@ def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Se
     if isinstance(answer, TreePacking):
         return tree_sends(instance.topology, answer, pieces)
     if np.any(np.asarray(pieces) > 1):
-        raise InputError("only trees are cut into pieces", place="pieces")
+        raise InputError("only trees are divided into pieces", place="pieces")
     levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(answer.sends), dtype=np.int64)
     return answer.sends, answer.chunks.sizes_bytes, levels
 
 
 def _check(sends: Sends, chunks: int, topology: Topology) -> None:
-    """Reject numbers out of range; what a schedule means is the verifier's business."""
+    """Reject numbers out of range; the verifier checks everything else."""
     for name, column, count in (
         ("chunk", sends.chunk, chunks),
         ("source", sends.source, len(topology.nodes)),
@@ -206,8 +193,8 @@ def _check(sends: Sends, chunks: int, topology: Topology) -> None:
             raise InputError(f"names a {name} that does not exist; expected numbers below {count}", place="sends")
 
 
-def _ranked(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
-    """Ranks of the given times, and the order of the starts.
+def _rank_times(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
+    """Return the ranks of starts and ends, and the order of the starts.
 
     A send that ends when another one starts has arrived in time for it.
     """

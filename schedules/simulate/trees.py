@@ -1,4 +1,4 @@
-"""Trees as sends: every edge carries the data of its tree in equal pieces, one after the other."""
+"""Trees as sends: every edge carries the data of its tree in equal pieces in turn."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
     ----------
     topology : Topology or None
         The network of the paths; without it nodes are ranks.
-    packing : TreePacking
-        The trees.
     pieces : int or array of int, shape (trees,)
-        Number of equal pieces of every tree, or of each.
+        Number of equal pieces per tree, common or for each.
 
     Returns
     -------
     Sends
-        Piece by piece, and for each piece the edges in the order of the packing; for in-out trees first all reductions.
-        Chunk ``p * trees + t`` is piece p of tree t, if it has so many.
+        Piece by piece, and for each piece the edges in the order of the packing; for in-out trees first all
+        reductions. Chunk ``p * trees + t`` is piece p of tree t, if it has so many.
     array of float
         Size of every chunk in bytes.
     array of int
@@ -46,7 +44,7 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
     whole = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
     number = np.broadcast_to(np.asarray(pieces, dtype=np.int64), len(packing))
     most = int(number.max(initial=1))
-    sends, level = _repeated(_joined(parts), most, len(packing)), np.tile(np.concatenate(levels), most)
+    sends, level = _repeat_sends(_concatenate_sends(parts), most, len(packing)), np.tile(np.concatenate(levels), most)
     if (number < most).any():
         kept = sends.chunk // len(packing) < number[sends.chunk % len(packing)]
         sends, level = sends.take(kept), level[kept]
@@ -54,15 +52,15 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
 
 
 def _one_way(packing: TreePacking, node: Ints, *, reduce: bool) -> Sends:
-    """Sends of all edges of out-trees or in-trees."""
+    """Return sends for all edges of out-trees or in-trees."""
     tree = packing.edge_tree
     parent, child = node[packing.parent], node[packing.child]
     source, target = (child, parent) if reduce else (parent, child)
     return Sends(tree, source, target, np.full(len(tree), reduce), packing.path_offset, packing.path_links)
 
 
-def _joined(parts: list[Sends]) -> Sends:
-    """Put sends behind each other."""
+def _concatenate_sends(parts: list[Sends]) -> Sends:
+    """Concatenate columns of sends."""
     hops = np.concatenate([part.hops for part in parts])
     return Sends(
         np.concatenate([part.chunk for part in parts]),
@@ -74,8 +72,8 @@ def _joined(parts: list[Sends]) -> Sends:
     )
 
 
-def _repeated(sends: Sends, pieces: int, trees: int) -> Sends:
-    """Send every piece as the first one."""
+def _repeat_sends(sends: Sends, pieces: int, trees: int) -> Sends:
+    """Repeat the sends of the first piece for all pieces."""
     return Sends(
         (sends.chunk + np.arange(pieces)[:, None] * trees).ravel(),
         np.tile(sends.source, pieces),

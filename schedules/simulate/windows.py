@@ -1,8 +1,7 @@
 """Simulation in windows of time, many hops at once.
 
-What happens at a time t has consequences only from ``t + d`` on, where d is the least time that any chunk takes over
-any link. So everything that asks for a link within d of the earliest can be served together, each link's sends in their
-order.
+An event at time t has consequences only from ``t + d`` on, where d is the least time that any chunk takes over any
+link. So all requests for links within d of the earliest can be served together, each link's sends in their order.
 """
 
 from __future__ import annotations
@@ -31,17 +30,13 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
 
     Parameters
     ----------
-    transfers : Transfers
-        What is sent.
-    wires : Wires
-        The links.
     rules : Rules
-        How chunks pass them; links are contended for.
+        Timing of chunks on links, with contention.
 
     Returns
     -------
     Timeline or None
-        None where windows are so short that too little happens in them, or a bandwidth varies over time.
+        None if windows are too short to hold many events, or a bandwidth varies over time.
     """
     sends, links = transfers.sends, transfers.sends.path_links
     owner = sends.hop_send

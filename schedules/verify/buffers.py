@@ -1,12 +1,12 @@
-"""Whether ranks hold no more for others than they have room for, on a grid of epochs.
+"""Check of buffer limits of ranks on a grid of epochs.
 
-A limit on a rank is room for chunks of others: neither for its own data nor for what it needs itself. A chunk is held
-from the index at which it arrives to that at which it is last sent on before it arrives again; one that is never sent
-on, at its arrival alone. A whole chunk that is sent at an index is still there at that index. Where chunks may be
-split, what is sent at an index makes room at once for what arrives at it, as a link carries on what comes in.
+A limit on a rank is room for chunks of others: neither for its own data nor for data that it needs itself. A chunk
+is held from the index of its arrival to that of its last forwarding before it arrives again; a chunk that is never
+forwarded, at its arrival alone. A whole chunk that is sent at an index is still there at that index. Where chunks
+may be split, data sent at an index makes room at once for data arriving at it, as a link forwards what comes in.
 Contributions to a sum that a rank adds to its own take no room.
 
-A rank with room for nothing sends on what it receives at the index at which it arrives or never, also what it needs
+A rank with room for nothing forwards what it receives at the index of its arrival or never, even data that it needs
 itself.
 """
 
@@ -33,18 +33,14 @@ Kind = tuple[int, int, bool]
 def check_rank_buffers(
     grid: Grid, network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """Check the ranks that have a limit.
+    """Check the ranks that have a buffer limit.
 
     Parameters
     ----------
-    grid, network, schedule : Grid, Network, Schedule
-        What is checked.
     start, end : array of int, shape (sends,)
         Index at which each send starts, and at which it arrives.
     at_send : callable
-        Makes a violation at a send.
-    findings : Findings
-        Takes what is found.
+        Creates a violation at a send.
     """
     nodes = grid.topology.nodes
     limits = {
@@ -61,7 +57,7 @@ def check_rank_buffers(
     for node, limit in limits.items():
         if limit >= grid.chunk_bytes:
             held = [_stays(grid, key, arrivals, left) for key, arrivals in came.items() if key[0] == node]
-            full = _overfull(grid, network, schedule, node, limit, [stay for part in held for stay in part])
+            full = _first_overfull(grid, network, schedule, node, limit, [stay for part in held for stay in part])
             if full is not None:
                 text = f"{network.name(node)} holds more for others than its {float(limit):g} bytes"
                 findings.add(at_send("buffer", text, full))
@@ -70,7 +66,7 @@ def check_rank_buffers(
 def _by_rank(
     schedule: Schedule, index: Ints, limits: dict[int, Fraction], *, arriving: bool
 ) -> dict[Kind, list[tuple[int, int]]]:
-    """For each rank with a limit and chunk: the indices at which it arrives or leaves, with the sends, in order."""
+    """Return sorted (index, send) of arrivals or departures for each limited rank and chunk."""
     sends = schedule.sends
     ends = (sends.target if arriving else sends.source).tolist()
     found: dict[Kind, list[tuple[int, int]]] = defaultdict(list)
@@ -92,9 +88,9 @@ def _late(
     sends: list[tuple[int, int]],
     came: dict[Kind, list[tuple[int, int]]],
 ) -> list[int]:
-    """Find sends of what a rank has received earlier.
+    """Find sends of data that the rank received at an earlier index.
 
-    Of contributions those that have waited, of other data what is not its own.
+    For contributions, those that have waited; for other data, all but the rank's own.
     """
     node, chunk, reduced = key
     arrivals = [at for at, _ in came.get(key, [])]
@@ -112,7 +108,7 @@ def _late(
 def _stays(
     grid: Grid, key: Kind, arrivals: list[tuple[int, int]], left: dict[Kind, list[tuple[int, int]]]
 ) -> list[tuple[int, int, int, int]]:
-    """From which index to before which other one a rank holds a chunk, the chunk, and the send that brings it."""
+    """List when a rank holds a chunk: first index, end (exclusive), chunk, arriving send."""
     times = [at for at, _ in left.get(key, [])]
     found: list[tuple[int, int, int, int]] = []
     for position, (at, send) in enumerate(arrivals):
@@ -123,7 +119,7 @@ def _stays(
     return found
 
 
-def _overfull(
+def _first_overfull(
     grid: Grid,
     network: Network,
     schedule: Schedule,
@@ -131,7 +127,7 @@ def _overfull(
     limit: Fraction,
     stays: list[tuple[int, int, int, int]],
 ) -> int | None:
-    """First send that does not fit; what a rank needs, or has itself, takes no room."""
+    """Return the first send that does not fit; data that a rank needs or owns takes no room."""
     chunks = schedule.chunks
     changes: list[tuple[int, int, int]] = []
     for first, end, chunk, send in stays:

@@ -1,12 +1,12 @@
-"""Whether the links are fast enough for a timed schedule.
+"""Check of link bandwidths for a timed schedule.
 
-A send says when its first byte leaves and when its last byte arrives, not when each link of its path is used. Whatever
-happens on the way, its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than
-``end - latency of l and the links after``; within this window the link must carry all of them. Many windows fit on a
-link exactly if, for every stretch of time, the bytes of the windows inside it are at most bandwidth times its length,
-however the link divides its time; sending by earliest deadline then meets every window. For sends over single links the
-check is exact; for longer paths it is what no network can undercut, store and forward or cut through. A link that takes
-one chunk at a time is the special case of windows that are as short as the chunk allows.
+A send states when its first byte leaves and when its last byte arrives, not when each link of its path is used. In
+any case its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than ``end
+- latency of l and the links after``; within this window the link must carry all of them. Many windows fit on a link
+exactly if, for every interval of time, the bytes of the windows inside it are at most bandwidth times its length,
+however the link divides its time; sending by earliest deadline then meets every window. For sends over single links
+the check is exact; for longer paths it is necessary on any network, store and forward or cut through. A link that
+carries one chunk at a time is the special case of windows that are as short as the chunk allows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .report import Findings, Violation
 
 
 def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> None:
-    """Report every link that would have to carry more than it can."""
+    """Report every link that would have to exceed its bandwidth."""
     sends = schedule.sends
     if not len(sends):
         return
@@ -46,7 +46,7 @@ def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> 
 
 
 def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
-    """When the bytes of each hop can enter its link, at the earliest and at the latest."""
+    """Return the earliest and latest times at which each hop's bytes can enter its link."""
     sends = schedule.sends
     latency = network.latency_s[sends.path_links]
     if len(latency) == len(sends):
@@ -58,7 +58,7 @@ def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
 
 
 def _latency_before(latency: Floats, offset: Ints, hops: Ints) -> Floats:
-    """Latency of the links of the same send before each hop, added up in the order of the path."""
+    """Sum the latencies of the previous links of the same send, in path order."""
     before = np.zeros(len(latency))
     for hop in range(1, int(hops.max())):
         at = offset[:-1][hops > hop] + hop
@@ -70,7 +70,7 @@ def _latency_before(latency: Floats, offset: Ints, hops: Ints) -> Floats:
 def _in_turn(
     links: Any, owner: Any, release: Any, deadline: Any, end: Any, chunk: Any, sizes: Any, bandwidth: Any
 ) -> bool:
-    """Whether every link meets all deadlines if it serves its hops as they come; without owners a send is its hop."""
+    """Return whether serving hops as they come meets all deadlines; without owners a send is a hop."""
     first = np.zeros(len(bandwidth) + 1, dtype=np.int64)
     for link in links:
         first[link + 1] += 1
@@ -93,7 +93,7 @@ def _in_turn(
 
 
 def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:
-    """Position of a hop that cannot be done in its window, of hops sorted by release; None if all can."""
+    """Return the first hop, of hops sorted by release, that cannot meet its window; None if all can."""
     done = np.cumsum(needed)
     finish = done + np.maximum.accumulate(release - (done - needed))
     if (finish <= allowed).all():

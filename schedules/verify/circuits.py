@@ -1,11 +1,9 @@
-"""Whether a timed schedule keeps to circuits.
+"""Check of circuits in a timed schedule: a chunk holds all links between two ranks for its whole duration.
 
-A chunk holds all links from one rank to the next one for as long as it takes.
-
-That is TACOS's count of time (dissertation, section 5.4.7): a link is busy for its latency and the chunk's time on the
-wire, and what comes after waits for both. Starts and ends are whole ticks of the instance's grid. Between ranks that
-are not neighbours there are switches alone; through these a chunk may go x times as slowly, and then takes up 1/x of
-every link of its path, as a switch that is unwound into x links to each rank has it (section 5.4.8).
+That is TACOS's time model (dissertation, section 5.4.7): a link is busy for its latency and the chunk's
+transmission time, and the next chunk waits for both. Starts and ends are whole ticks of the instance's grid.
+Between ranks that are not neighbours there are switches alone; through these a chunk may be x times slower, and
+then uses 1/x of every link of its path, like a switch that is unwound into x links to each rank (section 5.4.8).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
-from .copies import copied_right
+from .copies import is_copied_correctly
 from .grid import LATEST, NEVER, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
@@ -33,7 +31,7 @@ SLOWEST = 64
 
 
 def verify_circuits(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
-    """Check times, links and data."""
+    """Check times, links and data of a schedule of circuits."""
     at_send = check_shape(instance, network, schedule, findings)
     if at_send is None or not _from_rank_to_rank(network, schedule, at_send, findings):
         return
@@ -50,12 +48,12 @@ def verify_circuits(instance: Instance, network: Network, schedule: Schedule, fi
     _check_links(network, schedule, begin, end, slowness, at_send, findings)
     read, write = 2 * begin + 1, 2 * end  # what arrives at an instant can be sent on at that instant
     network = replace(network, buffer_bytes={})
-    if not copied_right(network, schedule.chunks, schedule.sends, read, write):
+    if not is_copied_correctly(network, schedule.chunks, schedule.sends, read, write):
         replay(network, schedule.chunks, schedule.sends, read, write, at_send, findings)
 
 
 def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, findings: Findings) -> bool:
-    """Whether every path leads from a rank over switches to a rank."""
+    """Return whether every path leads from a rank over switches to a rank."""
     sends = schedule.sends
     ends = np.flatnonzero((network.node_rank[sends.source] < 0) | (network.node_rank[sends.target] < 0))
     inner = np.ones(len(sends.path_links), dtype=np.bool_)
@@ -67,7 +65,7 @@ def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, fi
 
 
 def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> tuple[Ints, Ints, Ints] | None:
-    """Starts, ends and slowness x of all sends; None if some are not those of their paths."""
+    """Return starts, ends and slowness x of all sends; None if some contradict their paths."""
     sends, tick = schedule.sends, float(grid.timing.epoch_s)
     times = schedule.start_s / tick, schedule.end_s / tick
     begin, end = (np.rint(np.minimum(column, LATEST)).astype(np.int64) for column in times)
@@ -92,7 +90,7 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
 
 
 def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> Ints:
-    """:func:`_slowness` of some sends, found once for all whose links are alike and that take as long."""
+    """Return :func:`_slowness` of some sends, computed once for equal links and durations."""
     sends, found = schedule.sends, np.zeros(len(schedule.sends), dtype=np.int64)
     kinds: dict[tuple[Fraction, Fraction], int] = {}
     kind = np.array(
@@ -110,7 +108,7 @@ def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> In
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
-    """The largest whole x, up to :data:`SLOWEST`, for which a chunk at 1/x of the rate takes so many ticks.
+    """Return the largest whole x, up to :data:`SLOWEST`, with the given ticks at 1/x of the rate.
 
     0 if there is none.
     """
@@ -123,7 +121,7 @@ def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Uses:
-    """When links are taken, hop by hop: ends in ticks, and the part of the link."""
+    """Uses of links, hop by hop: start and end in ticks, and the fraction of the link."""
 
     link: Ints
     send: Ints
@@ -132,14 +130,14 @@ class _Uses:
     slowness: Ints
 
     def take(self, index: Ints) -> _Uses:
-        """A selection of them, in the order of the index."""
+        """Select uses in the order of the index."""
         return _Uses(*(getattr(self, name)[index] for name in ("link", "send", "begin", "end", "slowness")))
 
 
 def _check_links(
     network: Network, schedule: Schedule, begin: Ints, end: Ints, slowness: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """No link is taken up by more than the whole of it at any time."""
+    """Check that uses never add up to more than the whole of a link."""
     owner = schedule.sends.hop_send
     uses = _Uses(schedule.sends.path_links, owner, begin[owner], end[owner], slowness[owner])
     uses = _once(network, schedule, uses)
@@ -147,7 +145,7 @@ def _check_links(
     if int(uses.slowness.max(initial=1)) == 1:
         over = np.flatnonzero((np.diff(uses.link) == 0) & (uses.begin[1:] < uses.end[:-1])) + 1
     else:
-        over = _overloaded(uses)
+        over = _find_overloaded(uses)
 
     def overlap(index: int) -> Violation:
         ends = network.topology.links[int(uses.link[index])]
@@ -158,9 +156,9 @@ def _check_links(
 
 
 def _once(network: Network, schedule: Schedule, uses: _Uses) -> _Uses:
-    """Leave out what a switch with multicast copies.
+    """Remove duplicate uses towards a switch with multicast.
 
-    One chunk from one source that starts and ends at the same times is sent to it once.
+    A chunk from one source is sent to it once for all sends that start and end at the same times.
     """
     copies = np.zeros(network.nodes, dtype=np.bool_)
     copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
@@ -176,8 +174,8 @@ def _once(network: Network, schedule: Schedule, uses: _Uses) -> _Uses:
     return uses.take(np.flatnonzero(keep))
 
 
-def _overloaded(uses: _Uses) -> Ints:
-    """Find uses with whose beginning a link has more than the whole of it taken."""
+def _find_overloaded(uses: _Uses) -> Ints:
+    """Find uses at whose start the link is used beyond its capacity."""
     whole = lcm(*np.unique(uses.slowness).tolist())
     part = whole // uses.slowness
     count = len(part)

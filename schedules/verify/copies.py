@@ -1,6 +1,6 @@
-"""Whether data that is only copied reaches all who need it: one compiled pass over millions of sends.
+"""Fast check that copied data reaches all who need it: one compiled pass over millions of sends.
 
-It says yes where nothing is to be reported; where it does not, :mod:`.replay` finds out what is wrong, if anything.
+It accepts only schedules without findings; for others :mod:`.replay` finds the violations, if there are any.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from .holdings import Members
 from .network import Network
 
 
-def copied_right(network: Network, chunks: Chunks, sends: Sends, read: Ints | Floats, write: Ints | Floats) -> bool:
-    """Whether every send reads what its source holds, brings what is used there, and all have what they need in the end.
+def is_copied_correctly(
+    network: Network, chunks: Chunks, sends: Sends, read: Ints | Floats, write: Ints | Floats
+) -> bool:
+    """Return whether all sends read held data, all copies are used, and all needs are met.
 
     Parameters
     ----------
-    network : Network
-        The network.
     chunks, sends : Chunks, Sends
         The schedule; all numbers are in range.
     read, write : array, shape (sends,)
-        When each send reads its source and writes to its target, in numbers of one kind, at least 0: it sees every
-        write of a smaller number than its read.
+        Times at which each send reads its source and writes to its target, non-negative and of one numeric type: it
+        sees every write of a smaller number than its read.
 
     Returns
     -------
     bool
-        False, too, where sends are few, sums are made, or switches send chunks on.
+        Also False if there are few sends, sums, or switches that forward chunks.
     """
     if not worth_compiling(len(sends)) or chunks.reduced.any() or sends.reduce.any():
         return False
@@ -66,7 +66,7 @@ def _right(
     write: Any,
     since: Any,
 ) -> bool:
-    """Check batch by batch; ``since`` is when each cell got its chunk, -1 if from the start, its greatest number if never."""
+    """Check batch by batch; ``since`` is each cell's arrival, -1 from the start, its maximum for never."""
     never, used = since[0], np.zeros(len(since), dtype=np.bool_)
     for batch in range(len(first_chunk) - 1):
         base, chunks = first_chunk[batch] * per_chunk, range(first_chunk[batch], first_chunk[batch + 1])
@@ -74,10 +74,10 @@ def _right(
         for c in chunks:
             for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
                 since[c * per_chunk + members[place] * per_node - base] = -1
-        if not _moved(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, never):
+        if not _apply_sends(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, never):
             return False
         groups = needed_by, offset, members
-        brought = _brought(per_chunk, per_node, base, chunks, *groups, since, never)
+        brought = _count_deliveries(per_chunk, per_node, base, chunks, *groups, since, never)
         passed_on = brought < len(places)
         if brought < 0 or (
             passed_on
@@ -98,7 +98,7 @@ def _right(
 
 
 @kernel
-def _brought(
+def _count_deliveries(
     per_chunk: int,
     per_node: int,
     base: int,
@@ -109,7 +109,7 @@ def _brought(
     since: Any,
     never: Any,
 ) -> int:
-    """Number of cells that sends bring and that need them; -1 if one lacks its chunk in the end."""
+    """Return the number of needed cells that sends fill; -1 if one finally lacks its chunk."""
     count, first = 0, chunks.start
     while first < chunks.stop:
         last = first + 1
@@ -141,7 +141,7 @@ def _all_used(
     target: Any,
     used: Any,
 ) -> bool:
-    """Whether what every send brings is sent on or needed."""
+    """Return whether the data of every send is forwarded or needed."""
     for place in places:
         send = order[place] if len(order) else place
         used[chunk[send] * per_chunk + source[send] * per_node - base] = True
@@ -156,7 +156,7 @@ def _all_used(
 
 
 @kernel
-def _moved(
+def _apply_sends(
     per_chunk: int,
     per_node: int,
     base: int,
@@ -170,7 +170,7 @@ def _moved(
     since: Any,
     never: Any,
 ) -> bool:
-    """Whether sends bring what is not there yet, and take what is."""
+    """Return whether all sends read chunks that are present and write chunks that are absent."""
     for place in places:
         send = order[place] if len(order) else place
         cell = chunk[send] * per_chunk + target[send] * per_node - base

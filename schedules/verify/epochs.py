@@ -1,11 +1,12 @@
-"""Whether a timed schedule keeps to the grid of epochs of its instance.
+"""Check of timed schedules on the grid of epochs of their instance.
 
-A send that starts at index k over a link of delay d is at the other end at index k + d, and can be sent on from there
-at once; over a longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds
+A send that starts at index k over a link of delay d arrives at index k + d, and can be forwarded from there at
+once; over a longer path it starts over every link at the index of its arrival there. Starts and ends in seconds
 must be those of the grid, so that the schedule means the same in epochs and in seconds. Whole chunks are counted in
-windows, parts of chunks by the epoch. What reaches a switch that cannot store leaves at the same index or is lost;
-without multicast it leaves as often as it came. Where chunks may be split, nothing is copied, see :mod:`.uncopied`, and
-what leaves a switch at an index makes room for what arrives there. Ranks with a limit are counted in :mod:`.buffers`.
+windows, parts of chunks by the epoch. Data that reaches a switch without storage leaves at the same index or is
+lost; without multicast it leaves as often as it arrived. Where chunks may be split, nothing is copied, see
+:mod:`.split_flows`, and data leaving a switch at an index makes room for arrivals at it. Ranks with a limit are
+checked in :mod:`.buffers`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
 from .buffers import check_rank_buffers
 from .capacity import check_capacity
-from .copies import copied_right
+from .copies import is_copied_correctly
 from .grid import LATEST, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
 from .report import Findings, Violation
 from .sends import check_shape
-from .uncopied import check_uncopied
+from .split_flows import check_uncopied
 
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
 OFF_GRID = 1e-9
@@ -66,18 +67,18 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
     gone = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
     network = replace(network, buffer_bytes=stores)
-    if not copied_right(network, schedule.chunks, sends, read, write):
+    if not is_copied_correctly(network, schedule.chunks, sends, read, write):
         replay(network, schedule.chunks, sends, read, write, at_send, findings, gone)
 
 
 def finish_epochs(instance: Instance, schedule: Schedule) -> int:
-    """Epochs that a schedule takes: the index of its last arrival."""
+    """Return the epochs of a schedule: the index of its last arrival."""
     assert instance.timing is not None  # noqa: S101 (callers have looked)
     return round(float(schedule.end_s.max(initial=0.0)) / float(instance.timing.epoch_s))
 
 
 def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> Ints:
-    """Starts and ends must be whole numbers of epochs, as far apart as the delays of the path; give the starts."""
+    """Check that starts and ends are whole epochs, as far apart as the path's delays; return the starts."""
     sends, epoch = schedule.sends, float(grid.timing.epoch_s)
     begin, end = schedule.start_s / epoch, schedule.end_s / epoch
     start = np.rint(np.minimum(begin, LATEST)).astype(np.int64)
@@ -101,7 +102,6 @@ def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findi
 
 
 def _hop_starts(grid: Grid, schedule: Schedule, start: Ints) -> Ints:
-    """Index at which each hop starts."""
     sends = schedule.sends
     delay = grid.delay[sends.path_links]
     before = np.cumsum(delay) - delay
@@ -110,7 +110,7 @@ def _hop_starts(grid: Grid, schedule: Schedule, start: Ints) -> Ints:
 
 
 def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
-    """In any ``window`` consecutive epochs at most ``capacity`` chunks start over a link."""
+    """Check that at most ``capacity`` chunks start over a link in any ``window`` consecutive epochs."""
     sends, changes = schedule.sends, _changed_links(grid)
     if not len(sends):
         return
@@ -129,9 +129,9 @@ def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: 
 
 
 def _at_its_fastest(grid: Grid, network: Network) -> Network:
-    """Assign every link the largest bandwidth that it has in any epoch.
+    """Return the network with every link at its largest bandwidth in any epoch.
 
-    That it often has less is counted in windows.
+    The epochs with less are checked in windows.
     """
     timing, bandwidth = grid.timing, network.bandwidth_Bps.copy()
     for link in _changed_links(grid):
@@ -145,7 +145,7 @@ def _changed_links(grid: Grid) -> frozenset[int]:
 
 
 def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
-    """Find starts with which a window carries more than the bandwidth of its epochs allows."""
+    """Find starts with which a window exceeds the bandwidth of its epochs."""
     window = int(grid.window[link])
     wrong: list[int] = []
     for index, start in enumerate(starts.tolist()):
@@ -159,7 +159,7 @@ def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
 
 
 def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
-    """In every epoch a link carries at most bandwidth times epoch."""
+    """Check that a link carries at most bandwidth times epoch in every epoch."""
     sends, nodes = schedule.sends, grid.topology.nodes
     size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send] / float(grid.chunk_bytes)
     slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
@@ -182,9 +182,9 @@ def _over(network: Network, schedule: Schedule, link: int, send: int, epoch: int
 def _check_passing(
     network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """Whether what a switch that cannot store sends has arrived there at the same index.
+    """Check that a switch without storage sends only data arriving at the same index.
 
-    If it cannot copy, it must have arrived as often as it is sent.
+    If it cannot copy, the data must arrive as often as it is sent.
     """
     sends = schedule.sends
     empty = np.zeros(network.nodes, dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""The verifier's own count of epochs: delays, windows and capacities of the links of an instance that has a timing.
+"""The verifier's own epochs: delays, windows and capacities of links with a timing.
 
-Nothing here is shared with the methods, so that a slip in their table is a violation and not a record.
+Nothing here is shared with the methods, so that an error in their table is reported as a violation.
 """
 
 from __future__ import annotations
@@ -41,16 +41,12 @@ class Grid:
 
     Parameters
     ----------
-    topology, timing : Topology, Timing
-        The network and its grid.
-    chunk_bytes : Fraction
-        Size of a whole chunk.
     source, target, delay, window, capacity : array of int, shape (links,)
-        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start. Of
-        links to and from switches on a network of circuits, the delay is the least that they may add to a path, and the
-        window does not hold. There what is above :data:`MAX_EPOCHS` is :data:`NEVER`.
+        Ends; arrival index less start index; at most ``capacity`` whole chunks start in any ``window`` epochs. For
+        links to and from switches on a network of circuits, the delay is the least that they may add to a path, and
+        the window does not hold. There values above :data:`MAX_EPOCHS` are :data:`NEVER`.
     rate : tuple of Fraction
-        Chunks that the bandwidth allows in an epoch.
+        Chunks per epoch at the link's bandwidth.
     """
 
     topology: Topology
@@ -69,10 +65,8 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
 
     Parameters
     ----------
-    instance : Instance
-        What is posed.
     at_least : bool
-        Whether ticks of circuits are rounded down: what no schedule undercuts, on this grid or without one.
+        Round ticks of circuits down, to a lower bound for any schedule, on this grid or without one.
 
     Raises
     ------
@@ -84,7 +78,7 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
         raise InputError("expected a network of nodes and links, and a timing", place="timing")
     chunk = demanded_chunk(instance)
     if not float_info.min <= timing.epoch_s <= float_info.max:
-        raise InputError("expected an epoch whose seconds a floating-point number holds", place="timing.epoch_s")
+        raise InputError("expected an epoch within the range of floating-point numbers", place="timing.epoch_s")
     if timing.semantics is Semantics.CIRCUIT:
         return _circuits(topology, timing, chunk, at_least=at_least)
     # By identity, since links share their numbers and fractions are slow to compare.
@@ -111,10 +105,10 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
 
 
 def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: bool) -> Grid:
-    """Count the links of a network where chunks hold links: each for latency and wire, one chunk at a time.
+    """Return the grid of a network of circuits: links are held for latency and transmission.
 
-    A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all
-    rounded down.
+    Each link carries one chunk at a time. A chunk from rank to rank over switches takes no less than the delays
+    here: latency alone towards a switch, all rounded down.
     """
     if timing.fluid or timing.changes:
         raise InputError("circuits are of whole chunks at constant bandwidths", place="timing")
@@ -127,8 +121,8 @@ def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: 
         if key not in known:
             wire = chunk / link.bandwidth_Bps
             taken = (link.latency_s + wire) / timing.epoch_s
-            held = _counted(int(taken // 1) if at_least else _up(taken))
-            least = _counted((link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s)
+            held = _clip_epochs(int(taken // 1) if at_least else _up(taken))
+            least = _clip_epochs((link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s)
             known[key] = (least if switch[a] or switch[b] else held), held, timing.epoch_s / wire
         rows.append(known[key])
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
@@ -138,7 +132,7 @@ def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: 
 
 
 def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
-    """Reject links that take more epochs than sums of them can be counted in."""
+    """Reject links with so many epochs that their sums overflow."""
     for column in columns:
         for link, epochs in zip(topology.links, column, strict=True):
             if epochs > MAX_EPOCHS:
@@ -146,18 +140,16 @@ def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
                 raise InputError(text, place="timing.epoch_s")
 
 
-def _counted(ticks: int) -> int:
+def _clip_epochs(ticks: int) -> int:
     return ticks if ticks <= MAX_EPOCHS else NEVER
 
 
 def whole_ticks(instance: Instance) -> bool:
-    """Whether every schedule on a grid of circuits ends at a whole tick.
+    """Return whether every schedule on a grid of circuits ends at a whole tick.
 
-    That is so where chunks are whole and nothing is rounded.
-
-    No schedule of whole chunks without the grid is shorter than the best one on it: rounding all its starts down to
-    ticks keeps what comes before what, since all durations are whole, and what is under way during a tick is what was
-    under way just before the end of that tick.
+    That holds if chunks are whole and nothing is rounded. No schedule of whole chunks without the grid is shorter
+    than the best one on it: rounding all its starts down to ticks preserves precedence, since all durations are
+    whole, and the sends in progress during a tick are those in progress just before the end of that tick.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
@@ -182,9 +174,9 @@ def _latency_epochs(latency: Fraction, timing: Timing) -> int:
 
 
 def _is_free(topology: Topology, link: int, timing: Timing) -> bool:
-    """Whether the time on the wire is not counted.
+    """Return whether the transmission time is not counted.
 
-    From a switch to a rank in TE-CCL, which counts it before the switch.
+    That is so from a switch to a rank in TE-CCL, which counts it before the switch.
     """
     a, b = topology.link_ends[link]
     kinds = topology.nodes[a].kind, topology.nodes[b].kind

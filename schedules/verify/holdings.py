@@ -1,9 +1,9 @@
-"""Which version of a chunk every send reads, and on top of which it writes.
+"""Versions of chunks that sends read, and those that their writes add to.
 
-A *version* is what a node holds of a chunk from one write to the next. Versions are numbered inside a block of chunks:
-a write by its position among the block's writes, sorted by (chunk, node, order); what a node has from the start by
-``writes + cell``, where the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary
-searches, so that no step is replayed on its own.
+A *version* is a node's content of a chunk from one write to the next. Versions are numbered inside a block of
+chunks: a write by its position among the block's writes, sorted by (chunk, node, order); initial data by ``writes +
+cell``, where the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary searches, so
+that no step is replayed separately.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ BLOCK_SENDS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Groups of ranks as nodes, one after the other."""
+    """Groups of ranks as nodes, concatenated."""
 
     offset: Ints
     nodes: Ints
 
     @classmethod
     def of(cls, chunks: Chunks, network: Network) -> Members:
-        """Translate the groups of the chunks."""
+        """Convert the groups of the chunks."""
         lengths = [len(group) for group in chunks.groups]
         ranks = np.fromiter((rank for group in chunks.groups for rank in group), dtype=np.int64, count=sum(lengths))
         return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), network.rank_node[ranks])
 
     def pairs(self, groups: Ints) -> tuple[Ints, Ints]:
-        """Pairs (position in ``groups``, member node) for all members of all of them."""
+        """Return pairs (position in ``groups``, member node) for all members of the groups."""
         sizes = self.offset[groups + 1] - self.offset[groups]
         rows = np.repeat(np.arange(len(groups)), sizes)
         begin = np.cumsum(sizes) - sizes
@@ -55,22 +55,20 @@ class Block:
     ----------
     base, rows : int
         The first chunk, and the number of chunks.
-    nodes : int
-        Number of nodes of the network.
     reduced : array of bool, shape (rows,)
-        Whether the contributions to each chunk are summed.
+        True for chunks whose contributions are summed.
     initial : array of bool, shape (rows * nodes,)
         Cells that hold something from the start.
     send : array of int, shape (writes,)
         The schedule's send of each write, sorted by (chunk, target, order).
     cell : array of int, shape (writes,)
-        Where each write goes.
+        Target cell of each of the writes.
     order, read : array of int, shape (writes,)
         Orders at which each of these sends writes and reads.
     source : array of int, shape (writes,)
-        Cell that it reads.
+        Cell that each of these sends reads.
     adds : array of bool, shape (writes,)
-        Whether it adds to what is there.
+        True if the write adds to the content.
     end : int
         An order after all others.
     """
@@ -100,25 +98,25 @@ class Block:
 
     @cached_property
     def first(self) -> Ints:
-        """For each write, the first one to its cell."""
+        """The first write to the cell of each write."""
         starts = np.ones(self.writes, dtype=np.bool_)
         starts[1:] = self.cell[1:] != self.cell[:-1]
         return np.maximum.accumulate(np.where(starts, np.arange(self.writes), 0))
 
     @cached_property
     def sums(self) -> Bools:
-        """Whether the chunk of each write is a sum."""
+        """True for each write to a chunk that is a sum."""
         return self.reduced[self.cell // self.nodes]
 
     def last_write(self, cell: Ints, before: Ints | int) -> Ints:
-        """Last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
+        """Return the last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
         if not self.writes:
             return np.full(len(cell), NOTHING, dtype=np.int64)
         found = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
         return np.where((found >= 0) & (self.cell[np.maximum(found, 0)] == cell), found, NOTHING)
 
     def version(self, cell: Ints, before: Ints | int) -> Ints:
-        """Version that each cell holds at an order: of a sum the last one, of a copy the first one."""
+        """Return each cell's version at an order: the last of a sum, the first of a copy."""
         write = self.last_write(cell, before)
         start = np.where(self.initial[cell], self.writes + cell, NOTHING)
         if not self.writes:
@@ -130,12 +128,12 @@ class Block:
 
     @cached_property
     def payload(self) -> Ints:
-        """The version that each write brings."""
+        """The version that each send reads and brings to its target."""
         return self.version(self.source, self.read)
 
     @cached_property
     def beneath(self) -> Ints:
-        """The version that each write adds to; :data:`NOTHING` for copies and for the first write to an empty cell."""
+        """The version that each write adds to; :data:`NOTHING` for copies and first writes to empty cells."""
         index = np.arange(self.writes)
         before = np.where(self.initial[self.cell], self.writes + self.cell, NOTHING)
         before = np.where(self.first < index, index - 1, before)
@@ -143,7 +141,7 @@ class Block:
 
 
 def blocks(chunks: Chunks, sends: Sends, read: Ints, write: Ints, network: Network) -> Iterator[Block]:
-    """Cut the chunks into blocks of bounded size, each with the sends of its chunks."""
+    """Yield blocks of bounded size, each with some chunks and all their sends."""
     members = Members.of(chunks, network)
     by_chunk = np.arange(len(sends))
     if len(sends) and (np.diff(sends.chunk) < 0).any():
@@ -197,7 +195,7 @@ def _block(
 
 
 def _sorting(keys: Ints) -> Ints:
-    """Positions of numbers in increasing order; numbers below 2^32 by their halves, which numpy sorts without comparing."""
+    """Return the sorting positions of numbers; those below 2^32 are sorted by halves, without comparing."""
     if len(keys) and int(keys.max()) >= 2**32:
         return np.argsort(keys, kind="stable")
     low = np.argsort(keys.astype(np.uint16), kind="stable")
@@ -205,6 +203,6 @@ def _sorting(keys: Ints) -> Ints:
 
 
 def needers(block: Block, chunks: Chunks, members: Members) -> Ints:
-    """Cells that must hold their chunk in the end."""
+    """Return the cells that must hold their chunk in the end."""
     rows, nodes = members.pairs(chunks.needed_by[block.base : block.base + block.rows])
     return rows * block.nodes + nodes

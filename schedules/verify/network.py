@@ -19,24 +19,16 @@ class Network:
 
     Parameters
     ----------
-    topology : Topology
-        The network itself.
-    link_source, link_target : array of int, shape (links,)
-        Positions of the ends.
-    bandwidth_Bps, latency_s : array of float, shape (links,)
-        Rounded rates and latencies.
-    rank_node : array of int, shape (ranks,)
-        Position of each rank.
     tree_node : array of int, shape (nodes,)
-        Position of each node in the numbers of trees.
+        Position of each node in the numbering of trees.
     node_rank : array of int, shape (nodes,)
         Rank of each node; -1 for switches.
     unicast : array of bool, shape (nodes,)
-        Switches that may not send one chunk on twice.
+        Switches that must not send one chunk twice.
     buffer_bytes : dict of int to Fraction
-        Limits of the switches that have one.
+        Buffer limits of switches in bytes; those without are absent.
     adds : array of bool, shape (nodes,)
-        Whether a node can add to what it holds: a switch that neither reduces nor stores cannot.
+        True for nodes that can add to their content: all but switches that neither reduce nor store.
     """
 
     topology: Topology
@@ -62,17 +54,17 @@ class Network:
         return len(self.link_source)
 
     def rank(self, node: int) -> int | None:
-        """Rank of a node; None for a switch."""
+        """Return the rank of a node; None for a switch."""
         rank = int(self.node_rank[node])
         return rank if rank >= 0 else None
 
     def name(self, node: int) -> str:
-        """Name of a node."""
+        """Return the name of a node."""
         return self.topology.nodes[node].name
 
 
 def network_of(instance: Instance) -> Network:
-    """Make the arrays of an instance's network.
+    """Return the arrays of an instance's network.
 
     Raises
     ------

@@ -1,10 +1,10 @@
-"""Whether trees of a few roots, moved by translations of the network, are a packing of trees.
+"""Check that trees of a few roots and their translations are a packing of trees.
 
-See :class:`~cwb.core.orbits.TreeOrbits` for why this much is enough. Nothing is taken on trust: that a translation moves
-every node to one of its kind and every link to one of the same bandwidth and latency, that translations commute and are
-back after their order, and that no motion but the one that moves nothing leaves a rank in place are looked up node by
-node and link by link. The given trees are checked as all trees are; and so are those of one more root of every orbit,
-drawn by the digest of the instance, after they are moved.
+See :class:`~cwb.core.orbits.TreeOrbits` for why this suffices. All conditions are checked node by node and link by
+link: a translation maps every node to one of its kind and every link to one of the same bandwidth and latency,
+translations commute and are the identity after their order, and no motion but the identity leaves a rank in place.
+The given trees are checked like any trees; so are those of one more root of every orbit, drawn by the digest of the
+instance, after translation.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.orbits import TreeOrbits, kinds_of_links, link_image, moved
+from ...core.orbits import TreeOrbits, expand_orbits, kinds_of_links, link_image, move_trees
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreePacking
+from .answers import check_answer, heaviest_link, write_out
 from .network import Network, network_of
 from .report import Findings, Violation
 from .sizes import exact_sums
-from .translated import asked_of_all
+from .translated_trees import demand_of_all
 from .trees import Wanted, check_trees, in_range
 
 
 @dataclass(frozen=True, eq=False)
 class Motions:
-    """Translations that were checked.
+    """Valid translations.
 
     Parameters
     ----------
     orders : tuple of int
-        Their orders.
+        Order of each of the translations.
     nodes : tuple of array of int
-        Where each moves nodes, by their numbers in trees.
+        Image of every node under each translation, in the numbering of trees.
     links : tuple of array of int
-        Where each moves links.
+        Image of every link under each translation.
     """
 
     orders: tuple[int, ...]
@@ -50,7 +51,7 @@ class Motions:
         return int(np.prod(self.orders, dtype=object))
 
     def orbit(self, member: int) -> Ints:
-        """Where all motions move a node."""
+        """Return the images of a node under all motions."""
         found = np.array([member])
         for order, image in zip(self.orders, self.nodes, strict=True):
             parts = [found]
@@ -60,7 +61,7 @@ class Motions:
         return found
 
     def motion(self, number: int) -> tuple[Ints, Ints]:
-        """One of the motions: where it moves nodes of trees, and links."""
+        """Return the images of nodes of trees and of links under one motion."""
         node, link = np.arange(len(self.nodes[0])), np.arange(len(self.links[0]))
         for order, images in zip(self.orders, zip(self.nodes, self.links, strict=True), strict=True):
             number, times = divmod(number, order)
@@ -68,7 +69,7 @@ class Motions:
         return node, link
 
     def orbits_of_links(self) -> Ints:
-        """The least link that each can be moved to."""
+        """Return the least link in the orbit of each link."""
         least = np.arange(len(self.links[0]))
         for order, image in zip(self.orders, self.links, strict=True):
             step, reach = image, 1
@@ -78,9 +79,10 @@ class Motions:
         return least
 
 
-def verify_orbits(instance: Instance, network: Network, answer: TreeOrbits, findings: Findings) -> None:
-    """Check translations, the given trees, and those of one more root of every orbit."""
-    if asked_of_all(instance, answer.kind) is None:
+@check_answer.register
+def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, findings: Findings) -> None:
+    """Check the translations, the given trees, and those of one more root of every orbit."""
+    if demand_of_all(instance, answer.kind) is None:
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if not in_range(network, answer.trees, findings):
@@ -88,18 +90,18 @@ def verify_orbits(instance: Instance, network: Network, answer: TreeOrbits, find
     motions = checked_motions(network, answer, findings)
     if motions is None or not _are_roots(network, answer.trees, motions, findings):
         return
-    wanted = _wanted(instance, answer, motions)
+    wanted = _wanted_data(instance, answer, motions)
     check_trees(network, answer.trees, wanted, findings)
     if findings.violations:
         return
     drawn = motions.motion(int(instance.sha256, 16) % motions.count)
-    other = moved(answer.trees, *drawn)
+    other = move_trees(answer.trees, *drawn)
     elsewhere = {None if root is None else int(drawn[0][root]): asked for root, asked in wanted.items()}
     check_trees(network, other, elsewhere, findings)
 
 
 def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) -> Motions | None:
-    """Check that translations are symmetries of the network that commute and have their orders; None if not."""
+    """Return the motions if translations are commuting symmetries with their orders, else None."""
     topology = network.topology
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
         findings.add(Violation("symmetry", f"{count:,} translations make more motions than there are ranks, {ranks:,}"))
@@ -136,7 +138,7 @@ def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) ->
 
 
 def _keeps(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
-    """Whether every link is moved to one between the moved ends, equal and no other's."""
+    """Return whether links are mapped one to one to equal links between the mapped ends."""
     return (
         np.array_equal(np.sort(link), np.arange(network.links))
         and np.array_equal(network.link_source[link], image[network.link_source])
@@ -156,7 +158,7 @@ def _commute(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> b
 
 
 def _power(image: Ints, times: int) -> Ints:
-    """A permutation, so many times."""
+    """Return a power of a permutation."""
     found, square = np.arange(len(image)), image
     while times:
         if times & 1:
@@ -166,7 +168,7 @@ def _power(image: Ints, times: int) -> Ints:
 
 
 def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
-    """Whether the roots have orbits that are as large as there are motions, and together are all ranks."""
+    """Return whether the roots' orbits have one rank per motion and together contain all ranks."""
     ranks = len(network.rank_node)
     roots = np.unique(trees.root)
     if motions.count * len(roots) != ranks:
@@ -180,8 +182,8 @@ def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings:
     return True
 
 
-def _wanted(instance: Instance, answer: TreeOrbits, motions: Motions) -> Wanted:
-    """What the given trees have to carry: the data of their roots, or of an all-reduce its share of all."""
+def _wanted_data(instance: Instance, answer: TreeOrbits, motions: Motions) -> Wanted:
+    """Return the data that the given trees carry: their roots', or their share of an all-reduce."""
     assert instance.demand is not None  # noqa: S101 (the caller has looked)
     span = tuple(range(instance.npus))
     if answer.kind is TreeKind.BOTH:
@@ -191,7 +193,7 @@ def _wanted(instance: Instance, answer: TreeOrbits, motions: Motions) -> Wanted:
 
 
 def orbit_loads(instance: Instance, answer: TreeOrbits) -> tuple[Ints, dict[int, int]]:
-    """What all trees put on links.
+    """Compute the loads of links by all trees.
 
     Returns
     -------
@@ -203,7 +205,7 @@ def orbit_loads(instance: Instance, answer: TreeOrbits) -> tuple[Ints, dict[int,
     Raises
     ------
     InputError
-        If the translations are not right.
+        If the translations are not valid.
     """
     network, findings = network_of(instance), Findings()
     motions = checked_motions(network, answer, findings)
@@ -221,10 +223,15 @@ def orbit_loads(instance: Instance, answer: TreeOrbits) -> tuple[Ints, dict[int,
     return least, {link: units * motions.count // links for link, units, links in rows}
 
 
-def heaviest_of_orbits(instance: Instance, answer: TreeOrbits) -> tuple[int, Fraction]:
-    """First of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly."""
+@heaviest_link.register
+def _(answer: TreeOrbits, instance: Instance) -> tuple[int, Fraction]:
     links = network_of(instance).topology.links
     _, load = orbit_loads(instance, answer)
     times = {link: units * answer.trees.unit_bytes / links[link].bandwidth_Bps for link, units in load.items()}
     heaviest = max(times, key=lambda link: (times[link], -link))
     return heaviest, times[heaviest]
+
+
+@write_out.register
+def _(answer: TreeOrbits, instance: Instance) -> TreePacking:
+    return expand_orbits(answer, instance.topology)

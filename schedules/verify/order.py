@@ -1,7 +1,7 @@
-"""When sends read and write: one integer order for steps and for times.
+"""Read and write order of sends: one integer order for steps and for times.
 
-A send reads what its source holds and writes to its target. It sees every write of a smaller order than its read, and
-no other.
+A send reads its chunk at its source and writes to its target. It sees exactly the writes of a smaller order than
+its read.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def step_order(step: Ints) -> tuple[Ints, Ints]:
 
 
 def seen_s(start_s: Floats, end_s: Floats) -> Floats:
-    """Times before which sends see arrivals.
+    """Return the times before which sends see arrivals.
 
-    An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of the
-    shortest send, so that every send reads before it writes and no circle of sends can feed itself. Sends must take
-    longer than nothing.
+    An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of
+    the shortest send, so that every send reads before it writes and no cycle of sends can feed itself. Sends must
+    take more than zero time.
     """
     seen = TOLERANCE * start_s
     np.minimum(seen, float((end_s - start_s).min(initial=np.inf)) / 2, out=seen)

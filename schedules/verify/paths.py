@@ -1,4 +1,4 @@
-"""Whether paths follow links that exist, from where they start to where they end."""
+"""Check that paths follow existing links from source to target."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, lin
 
     Parameters
     ----------
-    network : Network
-        The network; all links exist.
     source, target : array of int, shape (paths,)
         Nodes that each path should connect.
     offset, links : array of int
-        Where each path's links begin, and the links.
+        Start of each path in ``links``, and the links, all of which exist.
 
     Returns
     -------
     array of bool, shape (paths,)
-        Whether the path is broken, or ends where it starts.
+        True if the path is broken, or ends where it starts.
     array of int, shape (paths,)
         The first link that does not fit, or the path's first.
     """

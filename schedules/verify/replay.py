@@ -1,9 +1,7 @@
-"""Replays a schedule symbolically.
+"""Symbolic replay of a schedule: contributions held of each chunk, compared with the demand.
 
-Who holds which contributions of which chunk, and whether that is what the demand asks for.
-
-A send brings what its source holds when it starts. A copy takes the place of what the target holds; a reduction adds to
-it, or takes the place of nothing. Data that is not summed is held or not, and cannot be reduced.
+A send brings the content of its source when it starts. A copy replaces the content of the target; a reduction adds
+to it, or fills an empty target. Data that is not summed is held or not, and cannot be reduced.
 """
 
 from __future__ import annotations
@@ -13,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.schedule import Bools, Chunks, Ints, Sends
+from ...core.topology import NodeKind
 from .holdings import NOTHING, Block, Members, blocks, needers
 from .network import Network
 from .report import KEPT, Findings, Violation
 from .sums import Sums
-from .switches import Stays, copied_by_switches, overfull, stays
+from .switches import Stays, copied_by_switches, overfull_switches, stays
 
 #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 MAX_ORDER = 2**31
@@ -36,23 +35,19 @@ def replay(
     findings: Findings,
     gone: Ints | None = None,
 ) -> None:
-    """Check every send and what every rank has in the end, block by block.
+    """Check every send and the final content of every rank, block by block.
 
     Parameters
     ----------
-    network : Network
-        The network.
     chunks, sends : Chunks, Sends
         The schedule; all numbers are in range.
     read, write : array of int, shape (sends,)
         Orders at which each send reads its source and writes to its target, see :mod:`.order`.
     at_send : callable
-        Makes a violation at a send.
-    findings : Findings
-        Takes what is found.
+        Creates a violation at a send.
     gone : array of int, shape (sends,), optional
-        Orders from which on what each send has taken out of a limited switch leaves room, and where it takes none that
-        is not sent on later; after the read unless given.
+        Orders from which data sent out of a limited switch frees its room; data that is not forwarded later then
+        takes none. By default room is freed after the read.
     """
     members = Members.of(chunks, network)
     held: list[Stays] = []
@@ -74,15 +69,15 @@ def replay(
             findings.add(at_send("multicast", text, send))
         if network.buffer_bytes:
             held.append(stays(block, network, chunks, gone))
-        _warn_useless(block, final, at_send, findings)
-    for switch, send in overfull(held, network, chunks).items():
+        _warn_useless(block, final, network, at_send, findings)
+    for switch, send in overfull_switches(held, network, chunks).items():
         limit = network.buffer_bytes[switch]
         text = f"switch {network.name(switch)} holds more than its {limit} bytes"
         findings.add(at_send("buffer", text, send))
 
 
 def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Findings) -> None:
-    """Every send has something to send, and only sums are added to."""
+    """Check that every source holds the chunk, and that only sums are added to."""
 
     def not_held(index: int) -> Violation:
         send = int(block.send[index])
@@ -103,7 +98,6 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
 
 
 def _check_copies(block: Block, needed: Ints, final: Ints, network: Network, findings: Findings) -> None:
-    """Everyone who needs data that is copied has it in the end."""
     lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
     findings.add_each("missing", np.arange(len(lacking)), lambda i: _lacks(block, int(lacking[i]), "it", network))
 
@@ -115,7 +109,7 @@ def _lacks(block: Block, cell: int, what: str, network: Network) -> Violation:
 
 
 def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
-    """Everyone who needs a sum has every contribution to it exactly once in the end."""
+    """Check that needed sums finally have every contribution exactly once."""
     sums = Sums.of(block)
     _check_instants(block, sums, at_send, findings)
     of_sums = block.reduced[needed // block.nodes]
@@ -140,7 +134,7 @@ def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_se
 
 
 def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int], network: Network) -> Violation | None:
-    """Return which contribution is missing or counted twice; None if neither is."""
+    """Report a contribution that is missing or counted twice; None if there is none."""
     row, node = divmod(cell, block.nodes)
     found = sums.contributions(root)
     twice = [part for part, times in found.items() if times > 1]
@@ -155,7 +149,7 @@ def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int]
 
 
 def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Findings) -> None:
-    """No copy meets another write to the same sum at the same instant, unless both bring the same."""
+    """Check that no copy to a sum coincides with another write of different content."""
     index = np.arange(block.writes)
     same: Bools = np.zeros(block.writes, dtype=np.bool_)
     same[1:] = block.keys[1:] == block.keys[:-1]
@@ -173,13 +167,17 @@ def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Finding
         findings.add(at_send("order", text, int(block.send[second])))
 
 
-def _warn_useless(block: Block, final: Ints, at_send: AtSend, findings: Findings) -> None:
-    """Warn of sends that bring what nobody needs or sends on, or what is there already."""
+def _warn_useless(block: Block, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
+    """Warn of sends of data already present, or neither needed nor forwarded.
+
+    Ranks with a limited buffer are left out: they may receive a chunk again to forward it.
+    """
     used = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.beneath, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True
+    limited = np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in network.topology.nodes])
     findings.warn_each(
         "useless",
-        np.flatnonzero(~used),
+        np.flatnonzero(~used & ~limited[block.cell % block.nodes]),
         lambda i: at_send("useless", "brings what is there already, or what nobody needs", int(block.send[i])),
     )

@@ -1,4 +1,4 @@
-"""What the verifier finds: violations and warnings, each with its place and time."""
+"""Findings of the verifier: violations and warnings, each with its place and time."""
 
 from __future__ import annotations
 
@@ -14,21 +14,13 @@ KEPT = 10
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that is wrong, or worth a warning.
+    """A single violation or warning.
 
     Parameters
     ----------
     kind : str
         A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``,
         ``order``, ``missing``, ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
-    message : str
-        What is wrong, in words.
-    rank, chunk, tree, link : int or None
-        Where it is wrong.
-    step : int or None
-        Step of a step schedule.
-    time_s : float or None
-        Seconds of a timed schedule.
     """
 
     kind: str
@@ -50,14 +42,14 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """The verifier's findings.
+    """Result of the verifier.
 
     Parameters
     ----------
     violations, warnings : tuple of Violation
         The first ones of every kind, the earliest first.
     counts : mapping of str to int
-        Number of findings of each kind, also of those that are not kept.
+        Number of findings of each kind, including those not kept.
     """
 
     violations: tuple[Violation, ...]
@@ -66,13 +58,13 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there is no violation."""
         return not self.violations
 
 
 @dataclass
 class Findings:
-    """Collects what the checks find."""
+    """Collector of violations and warnings."""
 
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Violation] = field(default_factory=list)
@@ -102,7 +94,7 @@ class Findings:
             self.counts[kind] += len(index)
 
     def report(self) -> Report:
-        """Findings, the earliest first; those without a time come before."""
+        """Return the findings, the earliest first; those without a time precede them."""
 
         def when(violation: Violation) -> float:
             return (

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule, StepSchedule
+from .answers import check_answer
 from .capacity import check_capacity
-from .copies import copied_right
+from .copies import is_copied_correctly
 from .network import Network
 from .order import seen_s, step_order, time_order
 from .paths import broken_paths
@@ -19,31 +20,32 @@ from .report import Findings, Violation
 from .sizes import check_sizes
 
 
-def verify_sends(instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings) -> None:
-    """Check a schedule of sends; what depends on numbers that are out of range is not checked."""
-    chunks, sends = schedule.chunks, schedule.sends
+@check_answer.register
+def verify_steps(schedule: StepSchedule, instance: Instance, network: Network, findings: Findings) -> None:
+    """Check a schedule in steps; skip checks that depend on numbers out of range."""
+    chunks, sends, step = schedule.chunks, schedule.sends, schedule.step
     at_send = check_shape(instance, network, schedule, findings)
-    if at_send is None:
+    if at_send is not None and not is_copied_correctly(network, chunks, sends, step, step):
+        replay(network, chunks, sends, *step_order(step), at_send, findings)
+
+
+def verify_times(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
+    """Check a timed schedule without a grid; skip checks that depend on numbers out of range."""
+    chunks, sends, start_s, end_s = schedule.chunks, schedule.sends, schedule.start_s, schedule.end_s
+    at_send = check_shape(instance, network, schedule, findings)
+    if at_send is None or findings.add_each(
+        "capacity", end_s <= start_s, lambda send: at_send("capacity", "takes no time", send)
+    ):
         return
-    if isinstance(schedule, StepSchedule):
-        if copied_right(network, chunks, sends, schedule.step, schedule.step):
-            return
-        read, write = step_order(schedule.step)
-    else:
-        nothing = schedule.end_s <= schedule.start_s
-        if findings.add_each("capacity", nothing, lambda send: at_send("capacity", "takes no time", send)):
-            return
-        check_capacity(network, schedule, findings)
-        if copied_right(network, chunks, sends, seen_s(schedule.start_s, schedule.end_s), schedule.end_s):
-            return
-        read, write = time_order(schedule.start_s, schedule.end_s)
-    replay(network, chunks, sends, read, write, at_send, findings)
+    check_capacity(network, schedule, findings)
+    if not is_copied_correctly(network, chunks, sends, seen_s(start_s, end_s), end_s):
+        replay(network, chunks, sends, *time_order(start_s, end_s), at_send, findings)
 
 
 def check_shape(
     instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings
 ) -> AtSend | None:
-    """Check numbers, sizes and paths; give what places violations at a send, None if a number is out of range."""
+    """Check numbers, sizes and paths; return a maker of violations, None if a number is out of range."""
     chunks, sends = schedule.chunks, schedule.sends
     if not _in_range(network, schedule, findings):
         return None
@@ -61,7 +63,7 @@ def check_shape(
 
 
 def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:
-    """Make violations that say where and when a send is."""
+    """Return a function that creates violations with place and time of a send."""
     sends = schedule.sends
 
     def make(kind: str, text: str, send: int) -> Violation:
@@ -79,7 +81,7 @@ def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:
 
 
 def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Findings) -> bool:
-    """Whether every chunk, node, link and rank that is named exists."""
+    """Return whether all named chunks, nodes, links and ranks exist."""
     chunks, sends = schedule.chunks, schedule.sends
 
     def outside(column: Ints, limit: int) -> Ints:

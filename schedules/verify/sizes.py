@@ -1,4 +1,4 @@
-"""Whether the chunks are the data of the demand, to the last fraction of a byte."""
+"""Exact check that the chunks are the data of the demand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
+from ...core.collective import Collective
 from ...core.conditions import Condition, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
@@ -15,13 +15,13 @@ from ...core.schedule import Chunks
 from .report import Findings, Violation
 
 
-def demanded(instance: Instance) -> dict[Condition, Fraction]:
-    """Bytes of every kind of data that an instance asks to be moved.
+def demanded_bytes(instance: Instance) -> dict[Condition, Fraction]:
+    """Return the bytes of every kind of data that an instance demands.
 
     Raises
     ------
     InputError
-        If it asks for nothing.
+        If it demands no data at all.
     """
     if instance.demand is None:
         raise InputError("expected a collective to schedule", place="collective")
@@ -34,7 +34,7 @@ def demanded(instance: Instance) -> dict[Condition, Fraction]:
 
 
 def demanded_chunk(instance: Instance) -> Fraction:
-    """Size of one chunk: what a rank has for one receiver or for all, over the number of chunks.
+    """Return the size of one chunk: a rank's data for one receiver or for all, over the chunks.
 
     Raises
     ------
@@ -44,15 +44,15 @@ def demanded_chunk(instance: Instance) -> Fraction:
     sizes: set[Fraction] = set()
     for demand in instance.demands:
         asked = conditions(demand, instance.npus)
-        shared = demand.collective is CollectiveKind.ALL_REDUCE
+        shared = demand.collective is Collective.ALL_REDUCE
         sizes.add(asked.size / demand.chunks / (len(asked.groups[asked.held[0]]) if shared else 1))
     if len(sizes) != 1 or 0 in sizes:
         raise InputError("expected chunks of one size", place="collective.chunks")
     return sizes.pop()
 
 
-def offered(chunks: Chunks) -> dict[Condition, Fraction]:
-    """Bytes of every kind of data that the chunks make up."""
+def offered_bytes(chunks: Chunks) -> dict[Condition, Fraction]:
+    """Return the bytes of every kind of data in the chunks."""
     groups = len(chunks.groups)
     code = (chunks.held_by * groups + chunks.needed_by) * 2 + chunks.reduced
     kinds, where = np.unique(code, return_inverse=True)
@@ -68,7 +68,7 @@ def offered(chunks: Chunks) -> dict[Condition, Fraction]:
 
 
 def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
-    """Sum integers per place, exactly, also beyond 64 bits."""
+    """Sum integers per place, exactly even beyond 64 bits."""
     if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) * len(values) < 2**62:
         return _sums(where, values, count)
     # Halves of 32 bits, the upper one signed: sums of fewer than 2^31 of either fit into 64 bits.
@@ -85,12 +85,12 @@ def _sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
 def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     """Compare the chunks' sizes with the demand's.
 
-    Data that is copied and that a holder is also said to need is the same as data that only the others need; data that
-    nobody lacks does not count.
+    Copied data that a holder is also said to need equals data that only the others need; data that nobody lacks
+    does not count.
     """
     if _as_asked(instance, chunks):
         return
-    wanted, given = demanded(instance), offered(chunks)
+    wanted, given = demanded_bytes(instance), offered_bytes(chunks)
     for condition in [c for c, size in wanted.items() if given.get(c) == size]:
         del wanted[condition], given[condition]
     for condition, difference in _differences(wanted, given).items():
@@ -101,9 +101,9 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
 
 
 def _as_asked(instance: Instance, chunks: Chunks) -> bool:
-    """Whether the chunks are exactly the kinds of data of one demand, each of its size.
+    """Return whether the chunks are exactly the kinds of data of one demand, each of its size.
 
-    By columns, since an all-to-all of a thousand ranks has a million kinds.
+    Columns are compared, since an all-to-all of a thousand ranks has a million kinds.
     """
     place = {group: index for index, group in enumerate(chunks.groups)}
     if len(instance.demands) != 1 or len(place) < len(chunks.groups) or not len(chunks):

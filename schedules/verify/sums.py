@@ -1,8 +1,8 @@
-"""Which contributions a version is the sum of, each with its multiplicity.
+"""Contributions that a version is the sum of, with multiplicities.
 
-A version that was copied is the one it was copied from. Any other is the sum of two versions, and so on down to what
-ranks have from the start: expanded to the end, these are its contributions. A right sum of n contributions expands into
-exactly n parts, so that an expansion is given up, as counting something twice, as soon as it has more.
+A copied version is identified with its origin. Any other is the sum of two versions, and so on down to the initial
+data of ranks: fully expanded, these are its contributions. A valid sum of n contributions expands into exactly n
+parts, so an expansion is stopped, as counting something twice, as soon as it has more.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ class Sums:
 
     Parameters
     ----------
-    block : Block
-        Its chunks and writes.
     origin : array of int, shape (writes,)
         The version that each write is a copy of; itself if it is a sum.
     left, right : array of int, shape (writes,)
@@ -41,7 +39,7 @@ class Sums:
 
     @classmethod
     def of(cls, block: Block) -> Sums:
-        """Resolve copies of copies by jumping twice as far every time."""
+        """Resolve copies of copies by pointer doubling."""
         writes = block.writes
         brought, beneath = block.payload, block.beneath
         is_sum = (brought != NOTHING) & (beneath != NOTHING)
@@ -57,21 +55,19 @@ class Sums:
         return cls(block, origin, sums.resolve(brought), sums.resolve(beneath))
 
     def resolve(self, version: Ints) -> Ints:
-        """Versions that these are copies of."""
+        """Return the versions that these are copies of."""
         inside = (version >= 0) & (version < self.block.writes)
         if not len(self.origin):
             return version
         return np.where(inside, self.origin[np.where(inside, version, 0)], version)
 
     def whole(self, roots: Ints, contributors: Ints) -> Bools:
-        """Whether each root holds the contribution of every holder of its chunk exactly once.
+        """Return whether each root has the contribution of every holder of its chunk exactly once.
 
         Parameters
         ----------
         roots : array of int
-            Resolved versions.
-        contributors : array of int, shape (roots,)
-            Number of contributions that each should have.
+            Versions with all copies resolved.
         """
         size = max(AT_ONCE // self.block.nodes, 1)
         parts = [self._whole(roots[i : i + size], contributors[i : i + size]) for i in range(0, len(roots), size)]
@@ -97,7 +93,7 @@ class Sums:
         return np.asarray(enough & (counts.max(axis=1, initial=0) <= 1) & (parts <= contributors), dtype=np.bool_)
 
     def contributions(self, version: int) -> Counter[int]:
-        """Count the contributions in one version by node, whatever their number; slow."""
+        """Count the contributions in one version by node, without a limit on their number; slow."""
         found: Counter[int] = Counter()
         if version < 0:
             return found
@@ -121,9 +117,9 @@ class Sums:
         return found
 
     def _late(self, version: int) -> tuple[int, int]:
-        """Key by which versions come after everything that is made of them.
+        """Return a sort key that puts versions after everything made of them.
 
-        Of one instant by their place in the sort.
+        Those of one instant are in the order of the block's sort.
         """
         if version >= self.block.writes:
             return (1, version)

@@ -1,4 +1,4 @@
-"""What switches may not do: send one chunk on twice, or hold more than they can."""
+"""Checks of switches: copies without multicast, and buffer limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .network import Network
 
 
 def copied_by_switches(block: Block, network: Network) -> Ints:
-    """Find writes by which a switch without multicast sends on what it has sent before.
+    """Find writes by which a switch without multicast sends a chunk again.
 
-    Of data that is copied, a switch can send as often as it has received before; of a sum, every state of it once, and
-    after that it may not add to it.
+    A switch can send copied data as often as it has received it before; of a sum, every state once, and after that
+    it must not add to it.
 
     Returns
     -------
@@ -45,14 +45,14 @@ def copied_by_switches(block: Block, network: Network) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Stays:
-    """When switches with a limited buffer hold chunks.
+    """Intervals in which switches with a limited buffer hold chunks.
 
     Parameters
     ----------
     node, units, send : array of int
         The switch, the chunk's size in units, and the send that brings it.
     first, until : array of int
-        Orders of the arrival and of the first instant at which it is not held any more.
+        Orders of the arrival and of the first instant after the interval.
     """
 
     node: Ints
@@ -65,10 +65,10 @@ class Stays:
 def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = None) -> Stays:
     """Find when the switches with a limited buffer hold the chunks of a block.
 
-    A chunk is held from its arrival until it is last sent on before it arrives again, and a sum until the next part of
-    it arrives; what only passes through a switch on its way is not held. Without multicast, every arrival of data that
-    is copied is a copy of its own, held until it is sent on. At the order of a send in ``gone`` it makes room for what
-    arrives, by default after it.
+    A chunk is held from its arrival until its last forwarding before it arrives again, and a sum until its next
+    part arrives; data that passes through a switch within a path is not held. Without multicast, every arrival of
+    copied data is a separate copy, held until it is sent on. At the order of a send in ``gone`` it makes room for
+    arrivals, by default after it.
     """
     limited = np.zeros(network.nodes, dtype=np.bool_)
     limited[list(network.buffer_bytes)] = True
@@ -92,9 +92,9 @@ def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = No
 
 
 def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
-    """Match every send out of switches with the latest arrival before it that no earlier send has taken; -1 without one.
+    """Match every send out of switches with its latest previous unmatched arrival; -1 without one.
 
-    This holds the fewest copies at every instant: each is sent as soon after its arrival as can be, and arrivals
+    This minimizes the copies held at every instant: each is sent as soon after its arrival as can be, and arrivals
     without a match are not held.
 
     Parameters
@@ -117,8 +117,8 @@ def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
     return found
 
 
-def overfull(parts: list[Stays], network: Network, chunks: Chunks) -> dict[int, int]:
-    """Switches that hold more than they can, each with the first send that does not fit."""
+def overfull_switches(parts: list[Stays], network: Network, chunks: Chunks) -> dict[int, int]:
+    """Return the switches over their limits, each with the first send that does not fit."""
     if not parts:
         return {}
     node, units, send, first, until = (

@@ -1,4 +1,4 @@
-"""Verification of tree packings, tree by tree and without expanding them into sends."""
+"""Verification of tree packings, tree by tree and without expansion into sends."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind, TreePacking
 from ..tree_levels import blocks, first_reached
+from .answers import check_answer, heaviest_link
 from .network import Network, network_of
 from .paths import broken_paths
 from .report import Findings, Violation
-from .sizes import demanded, exact_sums
+from .sizes import demanded_bytes, exact_sums
 
 #: By root, or None for any: the ranks that its trees span, and the bytes that they carry.
 Wanted = dict[int | None, tuple[tuple[int, ...], Fraction]]
 
 
-def verify_trees(instance: Instance, network: Network, packing: TreePacking, findings: Findings) -> None:
-    """Check that every tree spans its group in order along existing paths, and that together they carry the demand.
+@check_answer.register
+def verify_trees(packing: TreePacking, instance: Instance, network: Network, findings: Findings) -> None:
+    """Check that every tree spans its group along existing paths, and all carry the demand.
 
     An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each. A
     switch copies, or adds, only where it is a node of the tree, and only if it can.
@@ -35,7 +37,7 @@ def verify_trees(instance: Instance, network: Network, packing: TreePacking, fin
 
 
 def check_trees(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
-    """Check trees that are in range and of which it is known what those of every root have to carry, and to whom."""
+    """Check trees in range against the ranks and data required of each root."""
     _check_paths(network, packing, findings)
     _check_switches(network, packing, findings)
     _check_shapes(network, packing, wanted, findings)
@@ -50,24 +52,18 @@ def check_tree_sizes(instance: Instance, packing: TreePacking, findings: Finding
 
 
 def heaviest_load(instance: Instance, packing: TreePacking) -> Fraction:
-    """Seconds that the most loaded link needs for the bytes of all trees, exactly.
+    """Return the exact seconds of the most loaded link for the bytes of all trees.
 
     Raises
     ------
     InputError
         If the network has no links, or a path names one that does not exist.
     """
-    return heaviest_link(instance, packing)[1]
+    return heaviest_link(packing, instance)[1]
 
 
-def heaviest_link(instance: Instance, packing: TreePacking) -> tuple[int, Fraction]:
-    """First of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly.
-
-    Raises
-    ------
-    InputError
-        As :func:`heaviest_load`.
-    """
+@heaviest_link.register
+def _(packing: TreePacking, instance: Instance) -> tuple[int, Fraction]:
     network = network_of(instance)
     load = link_units(network, packing)
     heaviest: dict[Fraction, tuple[int, int]] = {}  # by bandwidth: units, and the link's number from the end
@@ -82,7 +78,7 @@ def heaviest_link(instance: Instance, packing: TreePacking) -> tuple[int, Fracti
 
 
 def link_units(network: Network, packing: TreePacking) -> list[int]:
-    """Units that cross every link, both ways of a reduce-then-broadcast tree counted."""
+    """Return the units on every link, counting both directions of reduce-then-broadcast trees."""
     total = [0] * network.links
     for part in packing.passes:
         links = part.path_links
@@ -94,7 +90,7 @@ def link_units(network: Network, packing: TreePacking) -> list[int]:
 
 
 def in_range(network: Network, packing: TreePacking, findings: Findings) -> bool:
-    """Whether every rank and link exists and the offsets are offsets."""
+    """Return whether all ranks and links exist and the offsets are valid."""
     ranks = len(network.rank_node)
     for part in packing.passes:
         columns = {
@@ -114,17 +110,17 @@ def in_range(network: Network, packing: TreePacking, findings: Findings) -> bool
 
 
 def _of(part: TreePacking, packing: TreePacking) -> str:
-    """Return which half of in-out trees is meant."""
+    """Name the half of in-out trees for a message."""
     return " of the reduction" if part is packing.reduction else ""
 
 
 def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> Wanted | None:
-    """For each root, the ranks that its trees must span and the bytes that they carry.
+    """Return, for each root, the ranks that its trees must span and the bytes that they carry.
 
-    One entry None where the root is free.
+    The single key is None if the root is free.
     """
     found: Wanted = {}
-    for condition, size in demanded(instance).items():
+    for condition, size in demanded_bytes(instance).items():
         root, span = _root_and_span(condition, packing.kind)
         if span is None or root in found:
             text = f"{packing.kind.value}-trees do not carry the data of ranks {condition[0][:3]} to {condition[1][:3]}"
@@ -135,7 +131,7 @@ def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings
 
 
 def _root_and_span(condition: Condition, kind: TreeKind) -> tuple[int | None, tuple[int, ...] | None]:
-    """Root and the ranks of the trees that carry data of this kind; no ranks if none do."""
+    """Return root and ranks of the trees that carry data of this kind; no ranks if none do."""
     held, needed, reduced = condition
     if kind is TreeKind.OUT and not reduced and len(held) == 1:
         return held[0], needed
@@ -147,7 +143,7 @@ def _root_and_span(condition: Condition, kind: TreeKind) -> tuple[int | None, tu
 
 
 def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> None:
-    """Every edge's path leads along links, in the direction of the data."""
+    """Check that every edge's path follows links in the direction of the data."""
     for part in packing.passes:
         source, target = network.tree_node[part.parent], network.tree_node[part.child]
         if part.kind is TreeKind.IN:
@@ -166,12 +162,11 @@ def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> 
 
 
 def _rank(network: Network, node: int) -> int | None:
-    """The rank that a number of trees means; None for a switch."""
     return int(node) if node < len(network.rank_node) else None
 
 
 def _check_switches(network: Network, packing: TreePacking, findings: Findings) -> None:
-    """Switches that are nodes of trees copy what goes out from them, and add up what comes in to them."""
+    """Check that switches that are nodes of trees can copy what they send and add what they receive."""
     nodes = network.topology.nodes
     for part in packing.passes:
         inward = part.kind is TreeKind.IN
@@ -195,9 +190,9 @@ def _check_switches(network: Network, packing: TreePacking, findings: Findings) 
 
 
 def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
-    """Every rank is reached once, by an edge whose parent was reached before.
+    """Check that every rank is reached once, by an edge whose parent was reached before.
 
-    Together that makes each a tree that spans its group.
+    Together these make each a tree that spans its group.
     """
     nodes = network.nodes
     members: dict[int | None, Bools] = {}
@@ -214,7 +209,7 @@ def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findin
 def _check_order(
     network: Network, packing: TreePacking, begin: int, end: int, reached: Ints, findings: Findings, of: str
 ) -> None:
-    """No edge reaches a rank again, or leaves one that no edge before it has reached."""
+    """Check that no edge reaches a rank again, or leaves one that no previous edge reached."""
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     edges = np.arange(first, last)
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
@@ -238,7 +233,7 @@ def _check_span(
     findings: Findings,
     of: str,
 ) -> None:
-    """Every tree of a block has a root that it may have, and reaches its ranks."""
+    """Check that every tree of a block has an allowed root and reaches its ranks."""
     for index, root in enumerate(packing.root[begin : begin + len(reached)].tolist()):
         member = members.get(root, members.get(None))
         if member is None:
@@ -253,7 +248,7 @@ def _check_span(
 
 
 def _check_sizes(packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
-    """The trees of a root carry its data exactly."""
+    """Check that the trees of a root carry its data exactly."""
     roots, where = np.unique(packing.root, return_inverse=True)
     sums = exact_sums(where, packing.units, len(roots))
     given: dict[int | None, Fraction] = {

@@ -20,7 +20,7 @@ def digraph(capacity, nodes):
     """Arrays of a dict of capacities."""
     keys = list(capacity)
     tail, head = (np.array([key[end] for key in keys], dtype=np.int64) for end in (0, 1))
-    return Network.merged(nodes, tail, head, exact_array(capacity[key] for key in keys))
+    return Network.from_parallel_edges(nodes, tail, head, exact_array(capacity[key] for key in keys))
 
 
 def as_dict(graph: Network) -> dict[tuple[int, int], int]:

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.topology import Link
@@ -75,7 +75,7 @@ def test_a_graph_in_a_schedule_out_and_back():
         "delay_ns": 1000}, (2, 3): {"weight": "25e9 B/s", "latency_us": 1.0}, (0, 3): {"bw": "25GB/s", "delay": "1us"}})  # fmt: skip
     run = cwb.solve(ring, "ring", collective="all_reduce", size="1 GiB", chunks=4)
     assert run.verified
-    assert run.problem.demand == Demand(CollectiveKind.ALL_REDUCE, Fraction(2**30), 4)
+    assert run.problem.demand == Demand(Collective.ALL_REDUCE, Fraction(2**30), 4)
     said = {(link.bandwidth_Bps, link.latency_s) for link in run.problem.network.links}
     assert said == {(25 * 10**9, Fraction(1, 10**6))}
     back = cwb.to_networkx(run)
@@ -131,7 +131,7 @@ def test_instances_and_networks_are_loaded_too():
     assert cwb.load(torus.network).network is torus.network
     assert cwb.load(parse_fabric("RI(4)_SW(8)"), name="mine").name == "mine"
     asked = cwb.load("torus(2,2)", name="mine", collective="all_gather", size="1 MiB", chunks=2)
-    assert (asked.name, asked.demand) == ("mine", Demand(CollectiveKind.ALL_GATHER, Fraction(2**20), 2))
+    assert (asked.name, asked.demand) == ("mine", Demand(Collective.ALL_GATHER, Fraction(2**20), 2))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_instances_and_networks_are_loaded_too():
     [
         (graph(bandwidth=25), {}, "a graph: link a-b.bandwidth: 25 has no unit"),
         (graph(weight=25), {}, "a graph: link a-b.weight: 25 may be anything"),
-        (graph(), {}, "a graph: link a-b: the link has no rate; expected bandwidth= for those without"),
+        (graph(), {}, "a graph: link a-b: the link has no rate; expected bandwidth= as a default"),
         (graph(), {"bandwidth": "25"}, "'25' has no unit"),
         (graph(bandwidth=25), {"bandwidth_unit": "GBps"}, "'25 GBps' has an unknown unit 'GBps'"),
         (graph(bandwidth="1 GB/s", dist=3), {}, "expected latency=, such as 'length' or '1 us'"),

@@ -59,7 +59,7 @@ def test_a_run_without_answer_says_why():
     ("call", "message"),
     [
         (lambda run: cwb.simulate(run, mode="alphabeta"), "mode: 'alphabeta' is unknown; .* did you mean 'alpha-beta'"),
-        (lambda run: cwb.verify("torus(2,2)"), "answer: expected what cwb.solve gives, or an answer beside str"),
+        (lambda run: cwb.verify("torus(2,2)"), "answer: expected the result of cwb.solve, or an answer with str"),
         (lambda run: cwb.solve("torus(2,2)", "rng"), "model: unknown model 'rng'"),
         (lambda run: cwb.solve("torus(2,2)", "ring", way=1), "options: way: unknown field"),
         (lambda run: cwb.solve("torus(2,2)", "ring", seed="x"), "^seed: 'x'; expected a whole number from 0"),
@@ -71,7 +71,7 @@ def test_a_run_without_answer_says_why():
         (lambda run: cwb.solve("4d", "libra", solver="higs"), "solver: unknown solver 'higs'"),
         (lambda run: run.plot("gant"), "kind: there is no 'gant' of it; .* did you mean 'gantt'"),
         (lambda run: run.plot("trees").save("a.svg"), "it has no trees; expected a tree-packing, or another kind="),
-        (lambda run: run.plot().save("a.txt"), "a.txt: no plot has this suffix"),
+        (lambda run: run.plot().save("a.txt"), "a.txt: unknown suffix"),
         (lambda run: run.plot("gantt", mode="x"), "mode: 'x' is unknown"),
     ],
 )
@@ -103,3 +103,16 @@ def test_a_plan_of_bandwidths_is_drawn_too():
     run = cwb.solve("4d", "libra")
     assert isinstance(run.schedule, BandwidthPlan)
     assert "<svg" in run.plot()._repr_svg_()
+
+
+def test_a_study_that_fails_warns(monkeypatch):
+    """The run is returned although its study raised, and a warning has the error."""
+
+    def fails(*_):
+        raise KeyError("inside")
+
+    monkeypatch.setattr("cwb.studies.sensitivity.sensitivity", fails)
+    with pytest.warns(UserWarning, match="a study failed: KeyError"):
+        run = cwb.solve("ring(4)", "ring", collective="all_gather", size="1 MiB", sensitivity=True)
+    assert run.schedule is not None
+    assert run.sensitivity is None

@@ -102,7 +102,7 @@ def test_advice_in_words(cwb, tmp_path):
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_ring_that_costs_what_that_of_nccl_does(cwb, monkeypatch, stopped):
     """A schedule that costs the same as another keeps its column; after Ctrl-C the rows are those of three sizes."""
-    from cwb.harness import advice
+    from cwb.studies import advice
 
     def candidates(*arguments):
         found = made(*arguments)
@@ -122,7 +122,7 @@ def test_a_ring_that_costs_what_that_of_nccl_does(cwb, monkeypatch, stopped):
 
 def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
     """Stopped after all runs, the command says so with its exit status, and gives what it has."""
-    from cwb.harness import advice
+    from cwb.studies import advice
 
     def widened(instance, request, progress, stop):
         stop.set()
@@ -144,7 +144,7 @@ def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
         (("advise", "dgx_a100()", "--collective", "all_gather", "--measured", "RESULTS"), "not of all_gather"),
         (("advise", "dgx_a100()", "--collective", "all_reduce", "-O", "version=9"), "-O: version"),
         (("calibrate", "RESULTS", "--machine", "dgx_a100()"), "16 ranks were measured"),
-        (("calibrate", "NONE", "--machine", "dgx_a100()"), "--collective says what was measured"),
+        (("calibrate", "NONE", "--machine", "dgx_a100()"), "expected --collective"),
     ],
 )
 def test_what_is_refused(cwb, results, tmp_path, words, told):

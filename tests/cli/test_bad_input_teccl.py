@@ -48,7 +48,7 @@ CASES = {
     "two lengths of an epoch": (ALL, {}, ["epoch_duration=1 us", "epoch_multiplier=2"], "give one of the two"),
     "weights of a makespan": (MILP, {}, ["priorities=[1]"], "priorities are weights of objective=paper"),
     "too many weights": (MILP, {}, ["priorities=[1,2]", "objective=paper"], "2 weights for 1 collectives"),
-    "stages of what has none": (MILP, {}, ["all_reduce=stages"], "stages says nothing where there is no all_reduce"),
+    "stages of what has none": (MILP, {}, ["all_reduce=stages"], "stages applies only to an all_reduce"),
     "stages by one model": (MILP, {}, ["all_reduce=stages", "objective=late"], "needs objective=makespan"),
     "sums that do not wait": (MILP, {"kind": "all_reduce"}, ["relays=pass"], "a sum waits for its parts"),
 }
@@ -77,7 +77,7 @@ def test_a_switch_with_limited_room_is_for_one_model(model, status, tmp_path, ca
     with pytest.raises(SystemExit) as ended:
         run(["solve", "--model", model, instance(tmp_path, nodes=nodes)])
     assert (ended.value.code or 0) == status
-    assert status == 0 or "a switch that can store a limited amount is in teccl-milp alone" in capsys.readouterr().err
+    assert status == 0 or "only teccl-milp supports switches with limited storage" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", [*MODELS, "teccl-all-to-all"])

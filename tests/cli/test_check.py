@@ -136,11 +136,11 @@ def test_another_instance_is_bad_input(right):
 
 def test_the_same_network_without_a_collective(tmp_path):
     """An expression names a network only: its schedules are accepted whatever they do."""
-    from cwb.core.collective import CollectiveKind, Demand
+    from cwb.core.collective import Collective, Demand
     from cwb.core.schedule import StepSchedule
     from cwb.instances import load
 
-    instance = load("torus(2,2)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, FAMILIES_SIZE))
+    instance = load("torus(2,2)").with_changes(demand=Demand(Collective.ALL_GATHER, FAMILIES_SIZE))
     _, answer = FAMILIES["ring_all_gather"](4)
     ends = instance.network.link_ends
     links = np.array([ends.index(pair) for pair in zip(RING, [*RING[1:], RING[0]], strict=True)])

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from cwb.cli.find_topology import find_topology
-from cwb.cli.find_topology_table import _job
+from cwb.cli.find_topology import _job, find_topology
 from cwb.core.errors import InputError
 from cwb.instances import load
 from cwb.schedules.files import read_schedule
@@ -144,7 +143,7 @@ def test_bad_input(arguments, message):
 
 def test_networks_are_shown_without_a_schedule_where_time_is_up(monkeypatch, tmp_path):
     """What is found is printed and written; the schedule that would take too long is not made, and that is said."""
-    monkeypatch.setattr("cwb.core.effort.SEND_S", 1e9)
+    monkeypatch.setattr("cwb.core.limits.SEND_S", 1e9)
     words = ["--nodes", "16", "--degree", "4", "--time-limit", "1 h", "-o", str(tmp_path / "n.json")]
     result = CliRunner().invoke(find_topology, words, catch_exceptions=False, standalone_mode=False)
     assert result.return_value == 4

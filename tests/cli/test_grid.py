@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from command_line import cwb
-from cwb.cli.grid import Asked, sizes, split, suite_of
 from cwb.harness.plan import cells
+from cwb.studies.grid import Asked, sizes, split, suite_of
 
 
 def test_names_between_commas() -> None:
@@ -23,10 +23,11 @@ def test_sizes_are_listed_or_ranges() -> None:
     assert sizes("1 KiB .. 1 GiB * 32") == {"from": "1 KiB", "to": "1 GiB", "factor": 32}
 
 
-def test_the_plan_is_that_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_is_that_of_a_file() -> None:
     """Every combination is a run; instances that ask for nothing are asked for an all-reduce, which is told."""
-    asked = Asked("ring,bfb", "torus(3,3),a100x2", None, "1KiB..1MiB*1024", None, ("x=1",))
-    plan = cells(suite_of(None, asked))
+    asked = Asked("ring,bfb", "torus(3,3),a100x2", None, "1KiB..1MiB*1024", None, {"x": "1"})
+    told: list[str] = []
+    plan = cells(suite_of(None, asked, told.append))
     assert [(c.request.model, c.instance, c.collective, c.size) for c in plan[:4]] == [
         ("ring", "torus(3,3)", "all_reduce", "1 KiB"),
         ("ring", "torus(3,3)", "all_reduce", "1 MiB"),
@@ -35,7 +36,7 @@ def test_the_plan_is_that_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert [c.collective for c in plan[4:]] == [None] * 4
     assert all(c.request.options == {"x": "1"} for c in plan)
-    assert capsys.readouterr().err == "cwb: --collectives: all_reduce on torus(3,3), by default\n"
+    assert told == ["--collectives: all_reduce on torus(3,3), by default"]
 
 
 def test_a_dry_run_says_what_would_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +46,7 @@ def test_a_dry_run_says_what_would_fail(tmp_path: Path, capsys: pytest.CaptureFi
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         "rhd highs ring(4) all_gather",
-        "rhd highs ring(5) all_gather  [unsupported: rhd: 5 ranks are no power of two]",
+        "rhd highs ring(5) all_gather  [unsupported: rhd: 5 ranks are not a power of two]",
     ]
     assert err == "2 runs planned, 1 of them unsupported\n"
     assert cwb(*grid, "--instances", "nothing.json") == 2
@@ -62,11 +63,11 @@ def test_a_dry_run_says_what_would_fail(tmp_path: Path, capsys: pytest.CaptureFi
         (("--models", "rng", "--instances", "ring(4)"), "did you mean 'ring'?"),
         (("--models", "ring"), "--instances: missing or empty; expected names between commas"),
         (("--models", "ring", "--instances", ","), "--instances: "),
-        (("smoke", "--sizes", "1KiB"), "--sizes: not beside a suite, 'smoke'; expected one of the two"),
+        (("smoke", "--sizes", "1KiB"), "--sizes: not allowed with a suite, 'smoke'; expected one of the two"),
         ((), "expected SUITE, or --models and --instances"),
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "5"), "--sizes: '5' has no unit"),
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "1KiB..2"), "--sizes: '2' has no unit"),
-        (("--models", "ring", "--instances", "ring(4)", "--sizes", "1KiB..1GiB*x"), "'x' is no factor"),
+        (("--models", "ring", "--instances", "ring(4)", "--sizes", "1KiB..1GiB*x"), "'x' is not a factor"),
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "1GiB..1KiB"), "a range that goes up"),
         (
             ("--models", "ring", "--instances", "ring(4)", "--collectives", "allreduce"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cwb.cli.importing_machines import _AMD, _NVIDIA
+from cwb.cli.importing import _AMD, _NVIDIA
 from cwb.cli.main import run
 from cwb.exchange.link_rates import AMD_GENERATIONS, GENERATIONS
 from cwb.instances import load

@@ -13,13 +13,13 @@ import pytest
 from cwb import solvers
 from cwb.cli import listing
 from cwb.cli.main import run
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import collectives
 from cwb.core.errors import SolverUnavailable
 from cwb.core.solver import Availability, SolverResult, Termination
 from cwb.harness import registry
 from cwb.harness.suite_file import shipped_suites
 from cwb.instances import generators
-from cwb.instances.loader import shipped, shipped_workloads
+from cwb.instances.loader import shipped_instances, shipped_workloads
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES
 
@@ -49,12 +49,12 @@ def by_family() -> tuple[str, ...]:
 NAMES: dict[str, Callable[[], tuple[str, ...]]] = {
     "models": by_family,
     "formulations": registry.formulation_names,
-    "instances": shipped,
+    "instances": shipped_instances,
     "solvers": lambda: (*solvers.names(), "pyomo:NAME"),
     "topologies": generators.names,
     "workloads": shipped_workloads,
     "suites": shipped_suites,
-    "collectives": lambda: tuple(kind.value for kind in CollectiveKind),
+    "collectives": lambda: tuple(kind.name for kind in collectives()),
     "tables": lambda: tuple(TABLES),
     "plots": lambda: tuple(PLOTS),
 }
@@ -127,7 +127,7 @@ def test_models_for_an_instance(cwb: Cwb) -> None:
     found = {row["name"]: row for row in rows}
     assert set(found) == set(registry.names())
     assert found["ring"]["takes it"] == "yes"
-    assert found["rhd"]["why not"] == "9 ranks are no power of two"
+    assert found["rhd"]["why not"] == "9 ranks are not a power of two"
     _, out, _ = cwb("list", "models", "--for", "torus(3,3)", "--collective", "all_reduce")
     assert out.splitlines()[0].split(maxsplit=4) == ["name", "family", "kind", "takes", "it  summary / why not"]
 
@@ -143,7 +143,7 @@ def test_a_network_alone_is_told(cwb: Cwb) -> None:
     ("words", "problem"),
     [
         (("solvers", "--for", "4d"), "--for: only for models, not for solvers"),
-        (("models", "--collective", "all_reduce"), "--collective: expected --for INSTANCE beside it"),
+        (("models", "--collective", "all_reduce"), "--collective: expected together with --for INSTANCE"),
         (("models", "--for", "torus(3,3)", "--collective", "allreduce"), "did you mean 'all_reduce'?"),
         (("models", "--for", "torsu(3,3)"), "did you mean 'torus'?"),
     ],
@@ -207,7 +207,7 @@ def test_an_instance_is_shown_with_everything_that_defines_it(cwb: Cwb) -> None:
         assert line in lines
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_instances())
 def test_every_shipped_instance_can_be_shown(cwb: Cwb, name: str) -> None:
     """No shipped instance breaks the tables."""
     status, out, err = cwb("show", name)

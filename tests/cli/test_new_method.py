@@ -93,7 +93,7 @@ def test_names_that_cannot_be_used_are_refused(name, reason, tmp_path, monkeypat
 def test_what_exists_is_left_alone(tmp_path, capsys):
     """A folder or file that exists, and one without a folder around it, are refused in one line."""
     assert cwb("new-method", "mine", tmp_path) == 2
-    assert "it exists already" in capsys.readouterr().err
+    assert "it already exists" in capsys.readouterr().err
     assert cwb("new-method", "mine", tmp_path / "no" / "mine") == 2
     assert "its folder does not exist" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

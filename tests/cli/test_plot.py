@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.plot import KINDS, MODES, OF_TREES, plot
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.api.plots import KINDS, OF_TREES
+from cwb.cli.plot import plot
+from cwb.core.choices import SIMULATION_MODES as MODES
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import ExitStatus, InputError
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
@@ -32,7 +34,7 @@ def schedule(tmp_path_factory):
     from cwb.harness.registry import get
 
     method = get("direct")
-    instance = load("star(4)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**20)))
+    instance = load("star(4)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
     answer = method.run(instance, None, Budget(), method.options()).answer
     path = tmp_path_factory.mktemp("schedule") / "s.json"
     write_schedule(path, instance, answer, None, {"model": "direct"})
@@ -42,7 +44,7 @@ def schedule(tmp_path_factory):
 @pytest.fixture
 def trees(tmp_path):
     """A broadcast down line(3), compressed."""
-    instance = load("line(3)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
+    instance = load("line(3)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(2**20)))
     link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
     columns = (np.array(column) for column in ([0], [1], [0, 2], [0, 1], [1, 2], [0, 1, 2], [link[0, 1], link[1, 2]]))
     root, units, offset, parent, child, path_offset, links = columns
@@ -129,7 +131,7 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no plot has this suffix; expected .svg, .pdf, .png, .html"),
+        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: unknown suffix; expected .svg, .pdf, .png, .html"),
         (("{s}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "network", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
@@ -214,7 +216,7 @@ def test_a_network(tmp_path):
     [
         (["torus(4,4)"], "-o: give the file to write: a .svg, .pdf or .png"),
         (["torus(4,4)", "--kind", "gantt", "-o", "t.svg"], "--kind: only for the plot of a schedule"),
-        (["torus(4,4)", "-o", "t.txt"], "t.txt: no plot has this suffix"),
+        (["torus(4,4)", "-o", "t.txt"], "t.txt: unknown suffix"),
         (["trus(4,4)", "-o", "t.svg"], "unknown topology 'trus'; did you mean 'torus'?"),
         (["FC(100)_FC(1000)", "-o", "t.svg"], "100,000 nodes with 54,900,000 linked pairs; expected at most 640"),
         (["gap-time", "--ranks", "0-3"], "--ranks: only for the plot of a network"),

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.polish import polish
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, OutOfTime
 from cwb.core.schedule import StepSchedule
 from cwb.instances import load
@@ -30,7 +30,7 @@ def run(*arguments):
 @pytest.fixture(scope="module")
 def made():
     """An all-gather on a mesh, as the first schedule has it, and its instance and certificate."""
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(9 * 10**5))
+    demand = Demand(Collective.ALL_GATHER, Fraction(9 * 10**5))
     options = METHOD.options()
     instance = METHOD.pose(load("mesh(3,3)").with_changes(demand=demand), options)
     budget = Budget()
@@ -79,7 +79,7 @@ def test_without_time_the_schedule_stays(made, tmp_path, monkeypatch):
     write_schedule(tmp_path / "s.json", *made)
     with pytest.raises(OutOfTime):
         run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 ns")
-    monkeypatch.setattr("cwb.core.effort.SEND_S", 1e9)
+    monkeypatch.setattr("cwb.core.limits.SEND_S", 1e9)
     status, out, err = run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 h")
     assert status == 0
     assert out.endswith("s, as before\n")

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.slow  # a suite is run, and plots are drawn
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the records of a small suite, one of which fails."""
     from cwb.core.record import append_record
-    from cwb.harness.demand import with_demand
     from cwb.harness.run import Request, run_one
     from cwb.instances import load
+    from cwb.instances.demand import with_demand
 
     folder = tmp_path_factory.mktemp("results")
     for name, collective in (("torus(2,2)", "all_gather"), ("torus(2,3)", "all_gather")):
@@ -36,7 +36,7 @@ def test_report(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr() == (f"{target}\n", "")
     content = target.read_text()
     assert "<title>Tori &amp; trees</title>" in content
-    assert "6 ranks are no power of two" in content
+    assert "6 ranks are not a power of two" in content
     assert 'id="plot-performance-profile"' in content
     assert 'id="table-forestcoll"' in content
     assert cwb("report", ledger / "records.jsonl", "-o", target, "--title", "Tori & trees") == 0
@@ -57,7 +57,10 @@ def test_tables_of_the_ledger(name: str, ledger: Path, tmp_path: Path) -> None:
     [
         (("report", "{tmp}/none"), "none: no such file or folder of records"),
         (("report", "{tmp}"), "no *.jsonl file in this folder"),
-        (("report", "{ledger}", "-o", "{tmp}/x.pdf"), "x.pdf: a report is a page; expected a name that ends in .html"),
+        (
+            ("report", "{ledger}", "-o", "{tmp}/x.pdf"),
+            "x.pdf: a report is an HTML page; expected a name that ends in .html",
+        ),
         (("report", "{ledger}", "-o", "{tmp}/no/x.html"), "x.html: its folder does not exist"),
     ],
 )

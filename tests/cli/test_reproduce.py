@@ -6,8 +6,8 @@ import json
 
 import pytest
 from cwb.cli.main import run
-from cwb.core.published import PublishedFile
-from cwb.harness import reproduce as module
+from cwb.core.paper_results import PublishedFile
+from cwb.studies import reproduction as module
 
 TIMED = {"run": "ring", "value": "seconds.total"}
 

@@ -34,12 +34,21 @@ def test_json_has_every_failure(capsys):
     assert all(f["certificate"]["certificate"] for f in data["failures"] if "certificate" in f)
 
 
+@pytest.mark.parametrize("slow", ["1e-12", "12345678901234567890/98765432101234567890"])
+def test_a_factor_of_many_digits_loses_no_answer(capsys, slow):
+    """The part of a bandwidth that is kept is exact, whatever its digits."""
+    status, out, _ = told(capsys, "ring(4)", "--collective", "all_gather", "--kind", "link", "--slow", slow, "--json")
+    assert status == 0
+    assert all(failure["flow_time_s"] > 0 for failure in json.loads(out)["failures"])
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         (["ring(4)", "--collective", "all_gather", "--slow", "2"], "--slow: '2'; expected a part"),
         (["ring(4)", "--collective", "all_gather", "--slow", "1/0"], "--slow: '1/0'; expected a part"),
         (["ring(4)", "--collective", "all_gather", "--slow", "1e-999999999"], "'1e-999999999'; expected a part"),
+        (["ring(4)", "--collective", "all_gather", "--slow", "1e-300"], "--slow: '1e-300' is too small; expected 0"),
         (["nowhere"], "nowhere"),
     ],
 )

@@ -13,16 +13,16 @@ from xml.etree import ElementTree
 
 import pytest
 from cwb.cli.main import run as program
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.instance import Instance
 from cwb.exchange.msccl.read import read_algorithm
-from cwb.harness import select as runs
 from cwb.harness.request import Request
 from cwb.harness.run import FinishedRun, run
 from cwb.instances import load
 from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
+from cwb.studies import schedule_candidates as runs
 
 Cwb = Callable[..., tuple[int, str, str]]
 
@@ -68,7 +68,7 @@ def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
         read = read_schedule(folder / "schedules" / one["file"].replace(".xml", ".json"))
         assert verify(read.instance, read.answer).ok
         seconds = one["seconds"][1]
-        again = completion_of(*runs.at_size(read.instance, read.answer, Fraction(one["max_bytes"]))).seconds
+        again = completion_of(*runs.resize_schedule(read.instance, read.answer, Fraction(one["max_bytes"]))).seconds
         assert again == pytest.approx(seconds, rel=0.01)  # trees: pieces within a hundredth of the least
     assert b"<svg" in (folder / "select.svg").read_bytes()
     rows = list(csv.DictReader((folder / "select.csv").open()))
@@ -119,7 +119,10 @@ def test_sizes_of_a_gather_are_those_of_a_part(cwb: Cwb, tmp_path: Path) -> None
     found = json.loads((folder / "select.json").read_text())
     last = found["ranges"][-1]
     read = read_schedule(folder / "schedules" / last["file"].replace(".xml", ".json"))
-    assert completion_of(*runs.at_size(read.instance, read.answer, Fraction(4 * 2**20))).seconds == last["seconds"][1]
+    assert (
+        completion_of(*runs.resize_schedule(read.instance, read.answer, Fraction(4 * 2**20))).seconds
+        == last["seconds"][1]
+    )
 
 
 def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +135,7 @@ def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(runs, "run", stopped)
     items = runs.items_of("ring, direct")
-    choice = runs.Choice(load("ring(4)"), CollectiveKind.ALL_GATHER, 1024, 2**20, items, (1,))
+    choice = runs.Choice(load("ring(4)"), Collective.ALL_GATHER, 1024, 2**20, items, (1,))
     found = runs.candidates(choice)
     assert found.interrupted
     assert [one.label for one in found.found] == ["ring"]
@@ -200,6 +203,6 @@ def test_a_method_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(runs, "run", failing)
     items = runs.items_of("direct, ring")
-    found = runs.candidates(runs.Choice(load("ring(4)"), CollectiveKind.ALL_GATHER, 1024, 2**20, items, (1,)))
+    found = runs.candidates(runs.Choice(load("ring(4)"), Collective.ALL_GATHER, 1024, 2**20, items, (1,)))
     assert {one.label for one in found.found} == {"ring"}
     assert found.left_out == {"direct": "internal error: ZeroDivisionError: nought"}

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from cwb.cli import main
-from cwb.cli.signals import stopped_by_signals
+from cwb.cli.signals import stop_on_signals
 from cwb.harness.interrupt import stop_on_interrupt
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -30,7 +30,7 @@ def as_in_a_terminal():
 def test_a_run_is_asked_to_stop_first(number):
     """The first signal asks a run to finish with what it has, the second raises KeyboardInterrupt."""
     stop = threading.Event()
-    with stopped_by_signals() as received:
+    with stop_on_signals() as received:
         with stop_on_interrupt(stop), pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
             assert stop.is_set()
@@ -60,6 +60,6 @@ def test_the_exit_status_names_the_signal(number, monkeypatch, capsys):
 def test_what_is_ignored_stays_ignored():
     """A program that was started by nohup does not end when its terminal does."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with stopped_by_signals() as received:
+    with stop_on_signals() as received:
         os.kill(os.getpid(), signal.SIGHUP)
     assert received == []

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.main import cwb, run
 from cwb.cli.options import libraries_on_stderr
-from cwb.cli.solve import solve, tell_end
-from cwb.harness import registry
+from cwb.cli.solve import print_end, solve
+from cwb.core.errors import InputError
 from cwb.harness.cell import run_cell
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
@@ -144,10 +144,9 @@ def test_the_last_model_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "pyomo:glpk"])
-def test_the_log_of_the_solver_can_be_watched(solver, capfd):
+def test_the_log_of_the_solver_can_be_watched(solver, capfd, require_solver):
     """``--log-file -`` writes the solver's log on stderr, and stdout has the record alone."""
-    if not registry.solver(solver).installed().ok:
-        pytest.skip("not installed")
+    require_solver(solver)
     asked = ["solve", "--formulation", "mtree/selection", "ring(4)", "--collective", "all_reduce", "--json"]
     assert cwb.main([*asked, "--solver", solver, "--log-file", "-"], standalone_mode=False) == 0
     out, err = capfd.readouterr()
@@ -168,7 +167,7 @@ def test_what_is_kept_at_an_interrupt(changes: dict[str, Any], kept: str, capsys
     """After Ctrl-C one line says what the record has."""
     record = run_cell(Cell("ring(4)", Request("ring"), "all_reduce"))
     record = replace(record, bound=None, objective=None, answer=None)
-    tell_end(replace(record, **changes), interrupted=True)
+    print_end(replace(record, **changes), interrupted=True)
     assert capsys.readouterr().err == f"cwb: interrupted: {kept}\n"
 
 
@@ -184,13 +183,13 @@ def test_numbers_on_a_card_have_the_units_of_people(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         run(["solve", "ring(5)", "--model", "rhd", "--collective", "all_gather", "-q"])
     out, err = capsys.readouterr()
-    assert (out + err).count("no power of two") == 1
+    assert (out + err).count("not a power of two") == 1
     assert "all_gather of 1 GiB" in out
 
 
 def test_ctrl_c_while_the_file_is_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first Ctrl-C after the run lets the file and the record be written."""
-    module = import_module("cwb.cli.solve")
+    module = import_module("cwb.studies.answer_files")
     real = module.write_answer
 
     def slow(*arguments: Any) -> Any:
@@ -202,3 +201,48 @@ def test_ctrl_c_while_the_file_is_written_loses_nothing(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(solve, words, standalone_mode=False).return_value == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.jsonl", "s.json"]
+
+
+SENSITIVE = ("solve", "--model", "forestcoll", "--collective", "all_gather", "--size", "1 GB", "--sensitivity", "-q")
+
+
+def test_directions_that_differ_have_a_sensitivity(reference):
+    """Both directions of a link change in proportion: 2/3 s of a link of 10 and 1 GB/s lose 1/15 s for each GB/s."""
+    file = str(reference / "defects3" / "sens_asym.json")
+    record = json.loads(solved(*SENSITIVE[1:], file, "--json"))
+    (first,) = (entry for entry in record["sensitivity"]["entries"] if entry["name"] == "a - b")
+    assert first["up"]["slope_s_per_GBps"] == pytest.approx(-1 / 15)
+    assert first["down"]["slope_s_per_GBps"] == pytest.approx(-1 / 15)
+
+
+INTERNAL = "error: --sensitivity: internal error: KeyError: 'inside' (--debug shows where)"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (InputError("no such thing"), 2, "error: no such thing"),
+        (KeyError("inside"), 1, INTERNAL),
+        (KeyboardInterrupt(), 130, "interrupted; what the run has found is kept"),
+    ],
+)
+@pytest.mark.parametrize("place", ["cwb.studies.sensitivity.sensitivity", "cwb.studies.solve.draw"])
+def test_a_study_that_fails_never_costs_the_answer(monkeypatch, tmp_path, error, status, line, place):
+    """The answer is written, recorded and printed, whatever a study or its picture raises; one line names the error."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(place, fails)
+    schedule, records = tmp_path / "s.json", tmp_path / "r.jsonl"
+    words = [*SENSITIVE, "ring(4)", "-o", str(schedule), "--append", str(records), "--picture", str(tmp_path / "p.svg")]
+    done = CliRunner().invoke(cwb, words, standalone_mode=False)
+    record = json.loads(records.read_text())
+    assert record["status"] == "optimal"
+    assert (record["sensitivity"] is None) == place.endswith("sensitivity")
+    assert schedule.stat().st_size > 0
+    assert (done.return_value, done.stderr) == (status, f"cwb: {line}\n")
+    assert "optimal" in done.stdout
+    debugged = CliRunner().invoke(cwb, ["--debug", *words], standalone_mode=False)
+    assert debugged.exception is (error if isinstance(error, Exception) else None)
+    assert "optimal" in debugged.stdout

@@ -51,7 +51,7 @@ def test_timeline(tmp_path, suffix):
     first, second = (file.read_bytes() for file in files)
     assert first == second
     assert len(first) > 1000
-    with pytest.raises(InputError, match="no plot has this suffix"):
+    with pytest.raises(InputError, match="unknown suffix"):
         run(*LINES, "--timeline", str(tmp_path / "a.txt"))
 
 

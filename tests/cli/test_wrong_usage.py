@@ -37,7 +37,7 @@ WRONG = [
     ("check", "FILE", "missing", "expected a file"),
     # solve: names
     ("solve --model ring", "INSTANCE", "missing", "expected a file, the name of a shipped instance"),
-    ("solve 4d", "--model", "expected --model or --formulation", "one of the two"),
+    ("solve 4d", "--model", "expected either", "--model or --formulation"),
     ("solve 4d --model rng", "--model", "'rng'", "did you mean 'ring'?"),
     ("solve 4d --formulation bfb/lpp", "--formulation", "'bfb/lpp'", "did you mean 'bfb/lp'?"),
     ("solve 4d --model libra --solver hihgs", "--solver", "'hihgs'", "did you mean 'highs'?"),
@@ -78,7 +78,8 @@ WRONG = [
     (f"{RING} --seed -1", "--seed", "-1", "expected a whole number of at least 0"),
     (f"{RING} --threads 0", "--threads", "0", "expected a whole number of at least 1 and at most 1,024"),
     (f"{RING} --pool 3", "--pool", "ring", "expected one of 'cwb list formulations'"),
-    (f"{RING} --picture x.svg", "--picture", "--sensitivity", "expected that beside it"),
+    (f"{RING} --picture x.svg", "--picture", "--sensitivity", "expected together with"),
+    (f"{RING} -o {'a' * 300}", "'aaaaaaaa", "...", "file name too long"),
     (f"{RING} -o no/where.json", "no/where.json", "folder", "expected a file in one that does"),
     # networks and files
     ("solve 'rong(4)' --model ring", "rong(4)", "'rong'", "did you mean 'ring'?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import ExitStatus, InputError
 from cwb.core.instance import Instance
 from cwb.core.record import RunRecord
@@ -69,7 +69,7 @@ def extreme_of(ranks: int, links: Links, size: int | Fraction, kind: str) -> Ins
     """An instance of these ranks, links and bytes."""
     nodes = tuple(Node(str(rank)) for rank in range(ranks))
     made = (Link(str(a), str(b), Fraction(rate), Fraction(late)) for a, b, rate, late in links)
-    return Instance("extreme", Topology(nodes, tuple(made)), Demand(CollectiveKind(kind), Fraction(size)))
+    return Instance("extreme", Topology(nodes, tuple(made)), Demand(collective_named(kind), Fraction(size)))
 
 
 def right_or_none(record: RunRecord, where: str) -> None:

@@ -12,9 +12,9 @@ from zlib import crc32
 
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.effort import spending
 from cwb.core.errors import OutOfTime
 from cwb.core.instance import Instance
+from cwb.core.limits import limited_by
 from cwb.core.record import RunRecord
 from cwb.harness import Request, interrupt, registry, run
 from cwb.harness.request import Listener
@@ -51,7 +51,7 @@ class CountedWatch(interrupt._Watch):
         if self.done == self.stop_at:
             self._budget.stop.set()
         late = self.done - self.stop_at - GRACE
-        if late >= 0 and late % 20 == 0 and not self.has_ended() and interrupt._may_end(frame):
+        if late >= 0 and late % 20 == 0 and not self.has_ended() and interrupt._is_interruptible(frame):
             type(self).interrupts += 1
             self._due = True
             _thread.interrupt_main()
@@ -103,7 +103,7 @@ def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
     exam = INSTANCES[name][0]
     formulation = registry.formulation(name)
     with (
-        spending(Budget(keep=lambda _: 0.0)),
+        limited_by(Budget(reserve_seconds=lambda _: 0.0)),
         pytest.raises(OutOfTime, match=r"columns, which take some .* to build"),
     ):
         formulation.build(formulation.index(*formulation.posed(exam.posed(), exam.options)))

@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.timing import BandwidthChange, Semantics, Timing
-from cwb.core.translated import TranslatedTrees
+from cwb.core.translated_trees import TranslatedTrees
 from cwb.harness import Request, registry, run
 from cwb.instances import load
 from cwb.reports.bounds import Bounds
@@ -23,17 +23,17 @@ from cwb.schedules import verdict_of
 from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.simulate import simulate
-from cwb.schedules.verify.translated import expand
+from cwb.schedules.verify.answers import write_out
 
 PLACES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "one_clock.py"))
-K = CollectiveKind
+K = Collective
 
 
-def posed(spec: str, kind: CollectiveKind, size: int = 2**20, chunks: int = 1):
+def posed(spec: str, kind: Collective, size: int = 2**20, chunks: int = 1):
     return load(spec).with_changes(demand=Demand(kind, Fraction(size), chunks))
 
 
-def solved(model: str, spec: str, kind: CollectiveKind = K.ALL_GATHER, size: int = 2**20, **options: object):
+def solved(model: str, spec: str, kind: Collective = K.ALL_GATHER, size: int = 2**20, **options: object):
     done = run(posed(spec, kind, size), Request(model, options=options))
     assert done.record.verified is True, (done.record.status, done.record.message, done.record.violations)
     return done
@@ -97,7 +97,7 @@ def test_one_tree_takes_what_all_sends_take(spec, kind):
     sends, links busy alike."""
     done = solved("tacos", spec, kind, answer="trees")
     assert isinstance(done.answer, TranslatedTrees)
-    whole = expand(done.instance, done.answer)
+    whole = write_out(done.answer, done.instance)
     trace = simulate(done.instance, whole)
     found = completion_of(done.instance, done.answer)
     assert found.seconds == pytest.approx(trace.completion_s, rel=1e-12)

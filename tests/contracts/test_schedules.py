@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.algorithms.bounds import schedule_bounds
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
@@ -16,14 +16,14 @@ from cwb.schedules.verify import verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-K = CollectiveKind
+K = Collective
 SIZE = Fraction(2**20)
 
 ALGORITHMS = ["ring", "direct", "rhd", "bruck", "bine", "dbt", "knomial", "torus-rings", "shifted-ring", "swing"]
 NETWORKS = ["ring({n})", "complete({n})", "star({n})", "torus({n},2)", "circulant(n={n}, offsets=[1])", "mesh({n},2)"]
 
 
-def instance(spec: str, kind: CollectiveKind, size_bytes: Fraction = SIZE, chunks: int = 1):
+def instance(spec: str, kind: Collective, size_bytes: Fraction = SIZE, chunks: int = 1):
     return load(spec).with_changes(demand=Demand(kind, size_bytes, chunks))
 
 
@@ -38,7 +38,7 @@ def test_no_bound_is_beaten(data):
     link = f"bandwidth='{data.draw(st.integers(1, 400))} GB/s', latency='{data.draw(st.integers(0, 5000))} ns'"
     spec = data.draw(st.sampled_from(NETWORKS)).format(n=n)[:-1] + f", {link})"
     size = Fraction(data.draw(st.integers(1, 2**34)))
-    posed = instance(spec, data.draw(st.sampled_from(K)), size, data.draw(st.integers(1, 3)))
+    posed = instance(spec, data.draw(st.sampled_from(collectives())), size, data.draw(st.integers(1, 3)))
     done = run(posed, Request(name))
     if done.record.status == "unsupported":
         assert done.record.message
@@ -51,7 +51,7 @@ def test_no_bound_is_beaten(data):
     assert done.record.objective >= unaware * (1 - 1e-12)
 
 
-def completion(spec: str, kind: CollectiveKind, name: str, size: Fraction, **options: object) -> float:
+def completion(spec: str, kind: Collective, name: str, size: Fraction, **options: object) -> float:
     done = run(instance(spec, kind, size), Request(name, options=options))
     assert done.record.verified is True, (done.record.status, done.record.message, done.record.violations)
     return done.record.metrics["completion_time_s"]
@@ -132,7 +132,7 @@ def test_several_collectives_at_once(tmp_path):
     done = run(several, Request("ring"))
     assert done.record.verified is True, done.record.violations
     assert done.record.bound <= done.record.objective
-    alone = [run(several.of_one(demand), Request("ring")).record.objective for demand in several.demands]
+    alone = [run(several.with_single_demand(demand), Request("ring")).record.objective for demand in several.demands]
     assert done.record.objective >= max(alone) * (1 - 1e-12)
     write_schedule(tmp_path / "s.json", several, done.answer)
     read = read_schedule(tmp_path / "s.json")

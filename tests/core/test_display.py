@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cwb import load
 from cwb.core.bounds import CutCertificate
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.record import RunRecord
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
@@ -22,7 +22,7 @@ RECORD = RunRecord("0", "ring", "heuristic", "x", "0" * 64, "all_reduce", None, 
 def values() -> list[tuple[object, str]]:
     """Large values, and how they begin."""
     many = np.arange(10_000)
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
+    demand = Demand(Collective.ALL_GATHER, Fraction(2**30))
     sends = sends_from_lists([0] * 3, [0] * 3, [1] * 3, False, [[0], [0, 1], [2]])
     chunks = Chunks(np.array([2, 3]), Fraction(1, 2), ((0,), (1,)), np.array([0, 0]), np.array([1, 1]), np.zeros(2) > 1)
     packing = TreePacking(

@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import pytest
-from cwb.core.errors import InputError, located, shown
-from cwb.core.fields import Rate, Strict, json_path, validated
+from cwb.core.errors import InputError, locate_errors, show_value
+from cwb.core.fields import Rate, Strict, json_path, run_validation
 from pydantic import Discriminator, Field, Tag
 
 
 def test_places_are_joined_from_the_outside_in() -> None:
     """A place inside another one is appended to it, list entries without a dot."""
-    with pytest.raises(InputError) as caught, located("network", source="a.json"), located("dimensions"):
+    with pytest.raises(InputError) as caught, locate_errors("network", source="a.json"), locate_errors("dimensions"):
         raise InputError("is wrong", place="[2]")
     assert str(caught.value) == "a.json: network.dimensions[2]: is wrong"
 
 
 def test_a_place_of_another_source_is_left_out() -> None:
     """An error in a workload file says the place in that file, not in the instance that uses it."""
-    with pytest.raises(InputError) as caught, located("workloads[0].use", source="a.json"), located(source="w.json"):
+    with (
+        pytest.raises(InputError) as caught,
+        locate_errors("workloads[0].use", source="a.json"),
+        locate_errors(source="w.json"),
+    ):
         raise InputError("is wrong", place="layers[3]")
     assert str(caught.value) == "w.json: layers[3]: is wrong"
 
@@ -30,7 +34,7 @@ def test_a_place_of_another_source_is_left_out() -> None:
 )
 def test_short_values_are_shown_as_they_are(value: object, text: str) -> None:
     """What fits in a line is shown in full."""
-    assert shown(value) == text
+    assert show_value(value) == text
 
 
 def test_large_and_deep_values_are_cut() -> None:
@@ -39,7 +43,7 @@ def test_large_and_deep_values_are_cut() -> None:
     for _ in range(100_000):
         deep = [deep]
     for value in ("x" * 10**7, list(range(10**6)), 10**4000, deep, {str(i): i for i in range(1000)}):
-        assert len(shown(value)) <= 60
+        assert len(show_value(value)) <= 60
 
 
 class Inner(Strict):
@@ -83,7 +87,7 @@ def test_what_pydantic_finds_becomes_one_line(data: object, line: str) -> None:
     """The first thing that is wrong is told with its JSON path, its value and what was expected, and no word of
     pydantic's machinery."""
     with pytest.raises(InputError) as caught:
-        validated(lambda: Outer.model_validate(data))
+        run_validation(lambda: Outer.model_validate(data))
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
     assert "function" not in str(caught.value)

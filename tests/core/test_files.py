@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.files import write_whole, written
+from cwb.core.files import open_atomic, write_whole
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_an_interrupted_writer_leaves_what_was_there(tmp_path: Path) -> None:
     """Whatever ends the writing, the old file stays, and nothing else is left."""
     path = tmp_path / "x"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), written(path) as stream:
+    with pytest.raises(KeyboardInterrupt), open_atomic(path) as stream:
         stream.write(b"new")
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"

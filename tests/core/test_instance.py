@@ -8,11 +8,11 @@ from dataclasses import fields
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collectives
 from cwb.core.instance import Instance, plain
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.instances import load
-from cwb.instances.loader import shipped
+from cwb.instances.loader import shipped_instances
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +49,7 @@ def _by_definition(instance: Instance) -> str:
 
 
 @pytest.mark.slow
-@given(topologies(), st.none() | st.builds(Demand, st.sampled_from(CollectiveKind), rates))
+@given(topologies(), st.none() | st.builds(Demand, st.sampled_from(collectives()), rates))
 def test_the_digest_is_that_of_canonical_json(topology: Topology, demand: Demand | None) -> None:
     """Written part by part, a network has the digest of its whole JSON text, whatever its names and numbers."""
     instance = Instance("x", topology, demand)
@@ -58,6 +58,6 @@ def test_the_digest_is_that_of_canonical_json(topology: Topology, demand: Demand
 
 def test_shipped_instances_keep_their_digests() -> None:
     """Fabrics, workloads, designs and graphs alike have the digest of their canonical JSON."""
-    for name in shipped():
+    for name in shipped_instances():
         instance = load(name)
         assert instance.sha256 == _by_definition(instance)

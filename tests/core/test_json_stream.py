@@ -1,9 +1,10 @@
-"""JSON that is read piece by piece is what it would be if it were read at once."""
+"""JSON with columns that are read apart is what it would be if it were read at once."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 from cwb.core import json_stream
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, OutOfTime
-from cwb.core.json_stream import COLUMN, read_stream
+from cwb.core.json_stream import COLUMN, LazyColumn, read_stream
+from cwb.core.limits import limited_by
 from cwb.core.strict_json import parse_json
-from cwb.core.watch import watched
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +41,9 @@ def texts(draw):
 
 
 def plain(value):
-    """Data with lists for arrays."""
+    """Data with lists for columns and arrays."""
+    if isinstance(value, LazyColumn):
+        return plain(value.read())
     if isinstance(value, dict):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
@@ -58,9 +61,9 @@ def told(read):
 
 @pytest.fixture
 def in_crumbs(monkeypatch):
-    """Every piece, window and column is a few characters long."""
-    for name, size in (("_PIECE", 3), ("LONGEST", 300), ("_SMALL", 7), ("COLUMN", 3)):
-        monkeypatch.setattr(json_stream, name, size)
+    """Every piece and column is a few bytes long."""
+    monkeypatch.setattr(json_stream, "_PIECE", 3)
+    monkeypatch.setattr(json_stream, "_TOKEN", re.compile(json_stream._TOKEN.pattern.replace(b"4096", b"3"), re.DOTALL))
 
 
 @pytest.mark.usefixtures("in_crumbs")
@@ -91,6 +94,8 @@ def test_columns_are_arrays(separators):
         "s": [1, 2],
     }
     found = read_stream(io.BytesIO(json.dumps(data, separators=separators).encode()), 10**7, 10)
+    assert {name: len(found[name]) for name in found} == {name: len(data[name]) for name in data}
+    found |= {name: column.read() for name, column in found.items() if isinstance(column, LazyColumn)}
     assert {name: getattr(column, "dtype", None) for name, column in found.items()} == {
         "i": np.int64,
         "f": np.float64,
@@ -106,23 +111,35 @@ def test_columns_are_arrays(separators):
     [
         (b"[" + b"1," * 10_000 + b"1]", "more than 1,000 numbers"),
         (b"[" + b"[]," * 1000 + b"1]", "more than 1,000 values"),
-        (b'["' + b"a" * 3_000_000 + b'"]', "a text of more than 65,536 characters"),
+        (b"[" + b'"",' * 1001 + b"1]", "more than 1,000 texts"),
+        (b"[" + rb'"\\",' * 1001 + b"1]", "more than 1,000 texts"),
+        (b'["' + b"a" * 3_000_000 + b'"]', "a text of more than 65,536 bytes"),
         (b"[" + b"1" * 70_000 + b"]", "an integer of 70,000 digits"),
         (b" " * 5_000_000 + b"1", "more than 4,000,000 bytes of text"),
         (b"[\xff]", "not UTF-8"),
+        (b'"' + b'\\"' * 30_000, "unterminated"),
+        (b'"' + b'\\"' * 30_000 + b"\\", "unterminated"),
     ],
 )
 def test_what_is_too_much_is_refused(raw, message, monkeypatch):
-    """Numbers, values, characters and bytes are counted as they come."""
+    """Numbers, values, texts and bytes are counted before they are parsed."""
     monkeypatch.setattr(json_stream, "MAX_NUMBERS", 1000)
     monkeypatch.setattr(json_stream, "MAX_VALUES", 1000)
     with pytest.raises(InputError, match=message):
         read_stream(io.BytesIO(raw), 4_000_000, 10)
 
 
+def test_numbers_of_inner_lists_are_few(monkeypatch):
+    """Lists in lists are parsed at once, and have fewer numbers than columns may have."""
+    monkeypatch.setattr(json_stream, "MAX_VALUES", 1000)
+    with pytest.raises(InputError, match="more than 1,000 numbers in lists of lists"):
+        read_stream(io.BytesIO(b'{"a": [[' + b"1," * 3000 + b"1]]}"), 10_000, 10)
+    assert len(read_stream(io.BytesIO(b'{"a": [' + b"1," * 3000 + b"1]}"), 10_000, 10)["a"]) == 3001
+
+
 def test_reading_can_be_stopped():
     """Between two pieces the budget is asked."""
     budget = Budget(stop=threading.Event())
     budget.stop.set()
-    with watched(budget), pytest.raises(OutOfTime, match="reading a schedule"):
+    with limited_by(budget, "reading a file"), pytest.raises(OutOfTime, match="reading a schedule"):
         read_stream(io.BytesIO(b"[1]"), 100, 10, "reading a schedule")

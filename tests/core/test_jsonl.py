@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from cwb.core import jsonl
 from cwb.core.errors import InputError
-from cwb.core.jsonl import heal, locked
+from cwb.core.jsonl import heal, lock_for_append
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
 def append(path: Path, *lines: bytes) -> None:
     for line in lines:
-        with locked(path) as file:
+        with lock_for_append(path) as file:
             file.append(line)
 
 
@@ -87,10 +87,10 @@ def _is_object(line: bytes) -> bool:
 WRITER = """
 import json, sys
 from pathlib import Path
-from cwb.core.jsonl import heal, locked
+from cwb.core.jsonl import heal, lock_for_append
 path, name = Path(sys.argv[1]), int(sys.argv[2])
 for number in range(30):
-    with locked(path) as file:
+    with lock_for_append(path) as file:
         file.append(json.dumps({"writer": name, "number": number, "text": "x" * 5000}).encode() + b"\\n")
     if number % 10 == 9:
         heal(path)
@@ -102,7 +102,7 @@ def test_processes_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(name)]) for name in range(4)]
     while any(writer.poll() is None for writer in writers):
-        with locked(path) as file:
+        with lock_for_append(path) as file:
             os.write(file.descriptor, b"nonsense\n")
         time.sleep(0.02)
     assert [writer.returncode for writer in writers] == [0] * 4
@@ -115,7 +115,7 @@ def test_what_is_replaced_while_it_is_waited_for(tmp_path: Path) -> None:
     """A file that was replaced before the lock was had is opened anew."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": 1}\nnonsense\n')
-    with locked(path) as file:
+    with lock_for_append(path) as file:
         path.rename(tmp_path / "old")
         assert not jsonl.is_open(file.descriptor, path)
     append(path, b'{"b": 2}\n')

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cwb.core import kernel as module
-from cwb.core.kernel import Allowance, cache_folder, compilation_observed, interpreted, interpreted_first, kernel
+from cwb.core.kernel import Allowance, cache_folder, compilation_observed, interpreted_form, kernel, prefer_interpreted
 
 SOURCE = """
 STEP = {step}
@@ -58,7 +58,7 @@ def test_both_ways_give_the_same_and_compiled_code_is_kept(folder: Path) -> None
     loaded, not compiled, by the next process's kernel."""
     items, entered = np.arange(5), list[int]()
     with compilation_observed(lambda: counted(entered)):
-        assert pair()["outer"](items) == interpreted(pair()["outer"])(items) == 14
+        assert pair()["outer"](items) == interpreted_form(pair()["outer"])(items) == 14
         assert len(entered) == 1
         assert pair()["outer"](items) == 14
     assert len(entered) == 1
@@ -77,12 +77,12 @@ def test_an_allowance_is_used_up_before_anything_is_compiled(folder: Path) -> No
     """Interpreted first, a kernel is compiled as soon as its seconds are used up, and loaded where it is on disk."""
     ticks = iter(range(100))
     outer, items, entered = pair()["outer"], np.arange(5), list[int]()
-    with compilation_observed(lambda: counted(entered)), interpreted_first(Allowance(2), lambda: float(next(ticks))):
+    with compilation_observed(lambda: counted(entered)), prefer_interpreted(Allowance(2), lambda: float(next(ticks))):
         assert [outer(items) for _ in range(2)] == [14, 14]
         assert entered == []
         assert outer(items) == 14
         assert entered == [1]
-    with interpreted_first(Allowance(1e9), lambda: 1 / 0):
+    with prefer_interpreted(Allowance(1e9), lambda: 1 / 0):
         assert pair()["outer"](items) == 14
 
 
@@ -93,7 +93,7 @@ def test_unsigned_sums_wrap_around_in_silence(folder: Path) -> None:
     def doubled(x: Any) -> Any:
         return x * np.uint64(2)
 
-    with interpreted_first(Allowance(1e9), lambda: 0.0):
+    with prefer_interpreted(Allowance(1e9), lambda: 0.0):
         assert doubled(np.uint64(2**63 + 1)) == 2
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cwb import instances
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.errors import InputError
+from cwb.core.collective import Collective, Demand
+from cwb.core.errors import InputError, Refusal, to_refusals
 from cwb.core.fabric import Fabric, WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.network_views import fabric_of, links_of, seen_otherwise, taken, wired
+from cwb.core.network_views import NetworkView, fabric_of, links_of, other_view, supported_view, to_wired_fabric
 from cwb.core.topology import Link, Topology
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +79,7 @@ def test_links_without_bandwidths_are_those_of_generators():
     }
     switched = links_of(parse_fabric("SW(4)"))
     assert {(e.bandwidth_Bps, e.latency_s) for e in switched.links} == {(50 * 10**9, Fraction(1, 2 * 10**6))}
-    assert wired(wired(parse_fabric("RI(4)"))) == wired(parse_fabric("RI(4)"))
+    assert to_wired_fabric(to_wired_fabric(parse_fabric("RI(4)"))) == to_wired_fabric(parse_fabric("RI(4)"))
 
 
 def test_large_fabrics_are_refused():
@@ -86,37 +89,39 @@ def test_large_fabrics_are_refused():
         InputError, match=r"has 1,000,000 nodes and 1,998,000,000 links; expected at most 20,000,000 links"
     ):
         links_of(fabric)
-    reason = taken(lambda _: "no fabrics", Instance("f", fabric))[1]
-    assert reason is not None
-    assert reason.startswith("no fabrics; FC(1000)_FC(1000) has")
+    refusal = supported_view(taking(NetworkView.LINKS, lambda _: "no fabrics"), Instance("f", fabric))[1]
+    assert refusal is not None
+    assert refusal.code == "size"
+    assert refusal.text.startswith("no fabrics; FC(1000)_FC(1000) has")
 
 
-def test_a_method_is_asked_for_either_view():
-    """The view that a method takes is handed to it; where it takes both, the instance stays as it is."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20), 1)
+def taking(networks: NetworkView, supports: Callable[[Instance], str | None]) -> Any:
+    """Return a method of these views."""
+    return SimpleNamespace(networks=networks, supports=to_refusals(supports))
+
+
+def test_a_method_gets_the_view_that_it_declares() -> None:
+    """An instance is converted where the method takes the other view alone, and where it has that view."""
+    demand = Demand(Collective.ALL_REDUCE, Fraction(2**20), 1)
     torus = instances.load("torus(4, 4)").with_changes(demand=demand)
-
-    def fabrics(instance: Instance) -> str | None:
-        return None if isinstance(instance.network, Fabric) else "no links"
-
-    assert taken(lambda _: None, torus) == (torus, None)
-    seen, reason = taken(fabrics, torus)
-    assert (str(seen.network), reason, seen.demand) == ("RI(4)_RI(4)", None, demand)
-    assert taken(fabrics, instances.load("mesh(3, 3)"))[1] == "no links"
+    fabrics = taking(NetworkView.FABRIC, lambda instance: None if isinstance(instance.network, Fabric) else "no fabric")
+    for networks in (NetworkView.LINKS, NetworkView.EITHER):
+        assert supported_view(taking(networks, lambda _: None), torus) == (torus, None)
+    seen, refusal = supported_view(fabrics, torus)
+    assert (str(seen.network), refusal, seen.demand) == ("RI(4)_RI(4)", None, demand)
+    assert str(supported_view(fabrics, instances.load("mesh(3, 3)"))[1]) == "no fabric"
 
 
-def test_the_better_reason_is_told():
-    """Where a method takes neither view, the reason is that of the view that it is for, else of the instance itself."""
-    torus = instances.load("torus(4, 4)")
-
-    def links(instance: Instance) -> str | None:
-        return "it has no links" if isinstance(instance.network, Fabric) else "too few"
-
-    assert taken(links, torus)[1] == "too few"
-    assert taken(links, instances.load("RI(4)_RI(4)"))[1] == "too few"
-    assert taken(lambda instance: type(instance.network).__name__, torus)[1] == "Topology"
+def test_the_reason_is_about_the_declared_view() -> None:
+    """A refused instance stays as it is, with the refusal of the view that the method is for."""
+    links = taking(NetworkView.LINKS, lambda instance: type(instance.network).__name__)
+    fabrics = taking(NetworkView.FABRIC, lambda instance: type(instance.network).__name__)
+    torus, grid = instances.load("torus(4, 4)"), instances.load("RI(4)_RI(4)")
+    for instance in (torus, grid):
+        assert supported_view(links, instance) == (instance, Refusal("other", "Topology"))
+    assert supported_view(fabrics, torus) == (torus, Refusal("other", "WiredFabric"))
 
 
 def test_a_design_has_one_view():
     """An instance with workloads and prices of dimensions stays a fabric."""
-    assert seen_otherwise(instances.load("4d")) is None
+    assert other_view(instances.load("4d")) is None

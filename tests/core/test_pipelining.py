@@ -153,7 +153,7 @@ def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
     """Of any size the rates that trees reserve fit and are used, and a split that ends at once gives every byte to some
     tree."""
     from cwb.core.pipelining import LatencyModel
-    from cwb.core.reserved import equal_finish, forest_of, reserve
+    from cwb.core.rate_reservation import equal_finish, forest_of, reserve_rates
     from cwb.core.topology import Link, Node, Topology
     from cwb.core.trees import TreeKind, TreePacking
 
@@ -164,7 +164,7 @@ def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
     packing = TreePacking("0" * 64, TreeKind.OUT, np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64), size / 2, *columns)  # fmt: skip
     with np.errstate(all="raise", under="ignore"):
         for model in LatencyModel:
-            plan = reserve(topology, packing, model)
+            plan = reserve_rates(topology, packing, model)
             assert 0.99e9 <= plan.rates_Bps.sum() <= 1e9 * (1 + 1e-9)
             forest = forest_of(topology, packing, model)
             data = equal_finish(forest, plan.rates_Bps, float(size))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.core.rows import Lists, Table, array_rows, one_by_one, present, rows
+from cwb.core.rows import Lists, Table, array_rows, force_row_by_row, present, row_by_row_reasons, rows
 from cwb.solvers.matrix import compile_matrix
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,7 +73,7 @@ def dense(m):
 def test_rows_by_arrays_are_the_rows_one_by_one():
     """Every kind of term that rules have gives the same rows by arrays as one by one."""
     fast = network(conservation)
-    with one_by_one():
+    with force_row_by_row():
         slow = network(conservation)
     for name in ("balance", "total", "most", "left"):
         assert array_rows(fast.component(name)) is not None, name
@@ -121,7 +121,7 @@ def test_changes_after_the_declaration_count(change):
         return m
 
     fast = changed()
-    with one_by_one():
+    with force_row_by_row():
         slow = changed()
     assert dense(fast) == dense(slow)
     assert dense(fast) != dense(network(conservation))
@@ -200,7 +200,7 @@ def test_rows_are_compared_for_every_length_of_a_loop(name):
         m.objective = pyo.Objective(expr=m.z)
         return dense(m)
 
-    with one_by_one():
+    with force_row_by_row():
         slow = declared()
     assert declared() == slow
 
@@ -242,7 +242,7 @@ def test_data_and_variables_that_come_later_change_no_row(is_seen):
         m.objective = pyo.Objective(expr=m.y[0])
         return dense(m)
 
-    with one_by_one():
+    with force_row_by_row():
         slow = declared()
     fast = declared()
     assert sorted(named(fast)) == sorted(named(slow))
@@ -267,7 +267,7 @@ def test_what_arrays_cannot_say_is_said_row_by_row(name):
         rows(m, m.V)(odd)
 
     fast = network(declare)
-    with one_by_one():
+    with force_row_by_row():
         slow = network(declare)
     assert [str(c.expr) for c in fast.odd.values()] == [str(c.expr) for c in slow.odd.values()]
 
@@ -332,7 +332,7 @@ def test_any_index_is_found(keys, data):
         return m
 
     fast = declare()
-    with one_by_one():
+    with force_row_by_row():
         slow = declare()
     assert (array_rows(fast.near) is not None) == (len(numbers) >= 3)
     fast_rows, slow_rows = compile_matrix(fast), compile_matrix(slow)
@@ -387,10 +387,36 @@ def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
         return {name: (row, low, up) for name, row, low, up in named(dense(m))}
 
     fast = declared()
-    with one_by_one():
+    with force_row_by_row():
         slow = declared()
     assert fast.keys() == slow.keys()
     for name, (row, low, up) in slow.items():
         turned = -1 if sign == "==" and dict(fast[name][0]) != pytest.approx(dict(row), abs=1e-12) else 1
         assert dict(fast[name][0]) == pytest.approx({key: turned * of for key, of in dict(row).items()}, abs=1e-12)
         assert fast[name][1:] == pytest.approx((turned * low, turned * up), abs=1e-12)
+
+
+def test_constraints_written_row_by_row_are_named_with_the_reason():
+    """The line of a rule that arrays cannot evaluate, the error of one that they break, and the index of a difference."""
+
+    def rules(m, leaving, cost):
+        @rows(m, m.E, m.T)
+        def conditional(m, e, t):
+            return m.x[e, t] <= (1 if t > 4 else 2)
+
+        @rows(m, m.V)
+        def counted(m, v):
+            return sum(1 for _ in leaving[v]) * m.z <= 3
+
+        @rows(m, m.V)
+        def fine(m, v):
+            return sum(cost[e] * m.x[e, 3] for e in leaving[v]) <= 3
+
+    reasons = row_by_row_reasons(network(rules))
+    assert reasons.keys() == {"conditional", "counted"}
+    assert reasons["conditional"].startswith("test_rows.py, line ")
+    assert "1 if t > 4 else 2" in reasons["conditional"]
+    assert "index" in reasons["counted"]
+    assert compile_matrix(network(rules)).row_by_row == reasons
+    with force_row_by_row():
+        assert not row_by_row_reasons(network(rules))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.transformer import Transformer
@@ -25,9 +25,9 @@ SMALL = Transformer("small", 5, 32, 8, 6, tensor_parallel=4, data_parallel=2, ze
 SMALL_FABRIC = parse_fabric("RI(4)_SW(2)")
 
 
-def moved(workload: Workload) -> dict[tuple[str, str, CollectiveKind], Fraction]:
+def moved(workload: Workload) -> dict[tuple[str, str, Collective], Fraction]:
     """Add up bytes by phase, group and collective over all layers."""
-    total: dict[tuple[str, str, CollectiveKind], Fraction] = defaultdict(Fraction)
+    total: dict[tuple[str, str, Collective], Fraction] = defaultdict(Fraction)
     for layer in workload.layers:
         for phase in ("forward", "input_gradient", "weight_gradient"):
             for c in getattr(layer, phase).communication:
@@ -46,12 +46,12 @@ def test_bytes_are_those_of_the_published_workloads(transformer: Transformer, ac
     workload = transformer.workload(FABRIC)
     sizes = {c.size_bytes for layer in workload.layers for c in layer.forward.communication}
     assert sizes == {activations}
-    assert moved(workload)["weight_gradient", "dp", CollectiveKind.ALL_REDUCE] == gradients
+    assert moved(workload)["weight_gradient", "dp", Collective.ALL_REDUCE] == gradients
 
 
 def test_gradients_of_turing_nlg_are_the_published_ones() -> None:
     """TP-1 communicates nothing but gradients: 869,449,728 bytes for two layers."""
-    assert moved(TURING_NLG.workload(FABRIC)) == {("weight_gradient", "dp", CollectiveKind.ALL_REDUCE): 869449728}
+    assert moved(TURING_NLG.workload(FABRIC)) == {("weight_gradient", "dp", Collective.ALL_REDUCE): 869449728}
 
 
 def test_computation_agrees_with_the_closed_forms() -> None:
@@ -85,33 +85,33 @@ def test_the_whole_model_does_six_operations_per_parameter_and_token() -> None:
 @pytest.mark.parametrize(
     ("stage", "expected"),
     [
-        (0, {("weight_gradient", "dp", CollectiveKind.ALL_REDUCE): 1}),
+        (0, {("weight_gradient", "dp", Collective.ALL_REDUCE): 1}),
         (
             1,
             {
-                ("weight_gradient", "dp", CollectiveKind.REDUCE_SCATTER): 1,
-                ("weight_gradient", "dp", CollectiveKind.ALL_GATHER): 1,
+                ("weight_gradient", "dp", Collective.REDUCE_SCATTER): 1,
+                ("weight_gradient", "dp", Collective.ALL_GATHER): 1,
             },
         ),
         (
             2,
             {
-                ("weight_gradient", "dp", CollectiveKind.REDUCE_SCATTER): 1,
-                ("weight_gradient", "dp", CollectiveKind.ALL_GATHER): 1,
+                ("weight_gradient", "dp", Collective.REDUCE_SCATTER): 1,
+                ("weight_gradient", "dp", Collective.ALL_GATHER): 1,
             },
         ),
         (
             3,
             {
-                ("forward", "dp", CollectiveKind.ALL_GATHER): 1,
-                ("input_gradient", "dp", CollectiveKind.ALL_GATHER): 1,
-                ("weight_gradient", "dp", CollectiveKind.REDUCE_SCATTER): 1,
+                ("forward", "dp", Collective.ALL_GATHER): 1,
+                ("input_gradient", "dp", Collective.ALL_GATHER): 1,
+                ("weight_gradient", "dp", Collective.REDUCE_SCATTER): 1,
             },
         ),
     ],
 )
 def test_zero_stages_move_the_parameters_as_documented(
-    stage: int, expected: dict[tuple[str, str, CollectiveKind], int]
+    stage: int, expected: dict[tuple[str, str, Collective], int]
 ) -> None:
     """Every DP collective of a stage moves all 12 h^2 p / t bytes of a layer once."""
     held = 5 * 12 * 32 * 32 * 2 // 4
@@ -124,7 +124,7 @@ def test_both_passes_reduce_activations_twice_a_layer() -> None:
     """The TP all-reduces of a pass are b s h p bytes for attention and for the MLP, in each of five layers."""
     found = moved(SMALL.workload(SMALL_FABRIC))
     for phase in ("forward", "input_gradient"):
-        assert found[phase, "tp", CollectiveKind.ALL_REDUCE] == 5 * 2 * (3 * 8 * 32 * 2)
+        assert found[phase, "tp", Collective.ALL_REDUCE] == 5 * 2 * (3 * 8 * 32 * 2)
 
 
 def test_a_vocabulary_adds_an_output_layer() -> None:

@@ -11,24 +11,25 @@ from pathlib import Path
 import click
 import cwb
 import pytest
-from cwb.cli.grid import Asked, suite_of
+from cwb.api.plots import is_network
 from cwb.cli.main import cwb as program
-from cwb.cli.options import parse_duration, parse_options
-from cwb.cli.plot import is_network
-from cwb.core.errors import ExitStatus, InputError, Unsupported, located
-from cwb.core.fields import validated
-from cwb.core.network_views import taken
+from cwb.cli.options import parse_options
+from cwb.core import collective
+from cwb.core.errors import ExitStatus, InputError, Unsupported, locate_errors
+from cwb.core.fields import run_validation
+from cwb.core.network_views import supported_view
 from cwb.harness import registry
-from cwb.harness.demand import with_demand
 from cwb.harness.plan import cells
 from cwb.harness.plugins import PLUGINS
 from cwb.harness.suite_file import load_suite
 from cwb.instances import generators, load
 from cwb.instances.build import build_instance
+from cwb.instances.demand import with_demand
 from cwb.instances.loader import find_workload, network_from_text
 from cwb.instances.schema import InstanceFile
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES
+from cwb.studies.grid import Asked, suite_of
 
 README_COMMANDS = (
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/cwb solve --model libra instances/4d.json",
@@ -44,6 +45,7 @@ def in_the_root(root, monkeypatch):
     """Pages name files as seen from the root of a checkout; what they plug in is forgotten afterwards."""
     monkeypatch.chdir(root)
     monkeypatch.setenv(PLUGINS, "")
+    monkeypatch.setattr(collective, "_known", dict(collective._known))
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +94,14 @@ def parsed(arguments: list[str], *, partial: bool = False) -> click.Context | No
 def check_solve(params: dict[str, object]) -> None:
     """The method and the instance exist, and the options are the method's and fit the instance."""
     method = registry.get(str(params["model"] or params["formulation"]))
-    with located(source="-O"):
-        options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
+    with locate_errors(source="-O"):
+        options = run_validation(lambda: method.options.model_validate(params["options"]))
     asked = (params["collective"], params["size"], params["chunks"])
     instance = with_demand(load(str(params["instance"])), *asked)
-    seen, reason = taken(method.supports, instance)
-    if reason is not None:
-        raise Unsupported(reason)
+    seen, refusal = supported_view(method, instance)
+    if refusal is not None:
+        raise Unsupported(refusal.text)
     method.pose(seen, options)
-    parse_duration(params["time_limit"], "--time-limit")
 
 
 def check_show(params: dict[str, object]) -> None:

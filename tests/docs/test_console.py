@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cwb import solvers
 from cwb.cli.main import run
+from cwb.core import collective
 from cwb.core.errors import ExitStatus
 from cwb.harness.plugins import PLUGINS
 from pages import ROOT, fenced, page_texts, same
@@ -51,6 +51,7 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv(PLUGINS, "")  # what pages plug in is forgotten afterwards
+    monkeypatch.setattr(collective, "_known", dict(collective._known))
     examples = str(ROOT / "examples")
     monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(examples)])
 
@@ -81,13 +82,12 @@ def expected_status(shown: list[str]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_print_what_their_page_shows(page, execute):
+def test_commands_print_what_their_page_shows(page, execute, require_solver):
     """Every command that a page shows with output runs, in order, with the exit status and the lines that are shown."""
     if page == "docs/own-models.md":
         pytest.importorskip("clarabel")
     for name in NEEDS.get(page, ()):
-        if not solvers.get(name).installed().ok:
-            pytest.skip(f"{name} is not installed")
+        require_solver(name)
     for block in PAGES[page]:
         for command, shown in steps(block):
             execute(command, shown)

@@ -19,10 +19,9 @@ import numpy as np
 import pytest
 import yaml
 from cwb import solvers
-from cwb.cli.simulate import measures
 from cwb.core import bounds
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.formulation import Formulation
 from cwb.core.record import RunRecord
 from cwb.core.schedule import Schedule
@@ -36,6 +35,7 @@ from cwb.instances.generators import GENERATORS
 from cwb.schedules import verify as verifier
 from cwb.schedules.files import write_schedule
 from cwb.schedules.simulate import simulate
+from cwb.studies.simulate import measures
 from pydantic import BaseModel
 
 #: An address without a user, a port or an end of a sentence.
@@ -149,6 +149,29 @@ def test_the_page_on_formulations_is_true(pages):
             assert cited in citations(code), f"{name}: {cited}"
 
 
+def resolves(name: str) -> bool:
+    """Tell whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_every_dotted_name_is_there(pages):
+    """Every ``cwb.name`` of a page, in prose or in code, is a module or something in one."""
+    dotted = re.compile(r"(?<![\w.@/-])cwb(?:\.[A-Za-z_]\w*)+")
+    wrong = [(page, name) for page, text in pages.items() for name in {*dotted.findall(text)} if not resolves(name)]
+    assert wrong == []
+
+
 def code_of(declared: Formulation) -> str:
     """Source of the family of a formulation, without the declarations."""
     module = import_module(declared.places["build"].partition(":")[0])
@@ -190,7 +213,7 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
     page = pages["docs/schedules/simulators.md"]
     for mode in SimulationMode:
         assert f"| `{mode.value}` |" in page
-    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
+    asked = cwb.load("line(2)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(2**20)))
     direct = registry.get("direct")
     trace = simulate(asked, direct.run(asked, None, Budget(), direct.options()).answer)
     documented = {
@@ -202,7 +225,7 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
 
 def test_every_field_of_a_schedule_file_is_documented(pages, tmp_path):
     """Every key that is written to a schedule file stands on the page on the representation."""
-    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
+    asked = cwb.load("line(2)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
     direct = registry.get("direct")
     steps = direct.run(asked, None, Budget(), direct.options()).answer
     times = np.arange(len(steps.sends), dtype=np.float64)

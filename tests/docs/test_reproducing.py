@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cwb.cli.main import run
-from cwb.harness.reproduce import load_paper
+from cwb.studies.reproduce import load_paper
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,7 +10,7 @@ from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
 from cwb.exchange.astra_files import dimensions_of, network_text
 from cwb.exchange.chakra.files import read_trace
-from cwb.exchange.chakra.schema import messages, unframed
+from cwb.exchange.chakra.schema import messages, split_messages
 from cwb.instances import load
 from cwb.instances.loader import network_from_text
 
@@ -72,7 +72,7 @@ def test_a_folder_that_astra_sim_runs(tmp_path):
     assert cwb("check", folder / "traces", "--topology", "torus(2,2)") == 0
     assert read_trace(folder / "traces").ngpus == 4
     for rank in range(4):
-        _, content = unframed((folder / "workload" / f"mine.{rank}.et").read_bytes())
+        _, content = split_messages((folder / "workload" / f"mine.{rank}.et").read_bytes())
         node = messages().node.FromString(content)
         values = {one.name: getattr(one, one.WhichOneof("value")) for one in node.attr}
         assert (node.type, values) == (7, {"is_cpu_op": False, "comm_type": 2, "comm_size": 2**20})

@@ -12,7 +12,7 @@ import cwb
 import pytest
 from cwb.cli.main import run
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.exchange.goal import goal_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import registry
@@ -83,7 +83,7 @@ CASES = [
 
 def flow_for(model, network, collective):
     """What a method's schedule sends."""
-    asked = cwb.load(network).with_changes(demand=Demand(CollectiveKind(collective), Fraction(2**20)))
+    asked = cwb.load(network).with_changes(demand=Demand(collective_named(collective), Fraction(2**20)))
     method = registry.get(model)
     answer = method.run(asked, None, Budget(), method.options()).answer
     return asked, answer, flow_of(asked, answer)

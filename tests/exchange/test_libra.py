@@ -303,7 +303,7 @@ def test_wrong_workload_lines_are_told_with_line_and_column(write: Write, line: 
         ("network", b"Topology: [Ring", "not YAML: "),
         ("network", b"Topology: [Ring]\n---\nTopology: [Ring]", "not YAML: but found another document"),
         ("network", b"Topology: [Ring]\nTopology: [Switch]", "line 2: key 'Topology' is given twice"),
-        ("network", b"? [a]\n: 1", "line 1: a key that is no text"),
+        ("network", b"? [a]\n: 1", "line 1: a key is not a text"),
         ("network", b"a: &x [1, 2]\nb: [*x, *x, *x]", "line 2: an alias; expected plain data"),
         ("network", b"a: \x00", "not YAML: "),
         ("network", b"\xff", "not UTF-8 text"),

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, wired
-from cwb.exchange.machine import imported, network_of
+from cwb.exchange.box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, wire_gpus
+from cwb.exchange.machine import machine_instance, network_of
 
 GB = 10**9
 
@@ -78,7 +78,7 @@ def test_latencies_are_those_of_whole_ways():
 
 def test_nics_that_are_in_no_file_are_shared_evenly():
     """Given with their number, NICs hang on the GPUs in order, several on one or one on several."""
-    parts, cables = wired([f"gpu{i}" for i in range(4)], Times(12, Fraction(25 * GB)), Wiring.SWITCH)
+    parts, cables = wire_gpus([f"gpu{i}" for i in range(4)], Times(12, Fraction(25 * GB)), Wiring.SWITCH)
     box = Box(tuple(f"gpu{i}" for i in range(4)), parts, tuple(cables))
     shared = ends(network_of(box, Layout(boxes=2, nic=Times.read("2 x 200 Gb/s"))))
     assert ("box0.gpu3", "box0.nic1") in shared
@@ -100,7 +100,7 @@ def test_nics_that_are_in_no_file_are_shared_evenly():
 def test_layouts_that_do_not_fit_are_told(layout, message):
     """What is asked of NICs, boxes and latencies is refused with what was expected."""
     with pytest.raises(InputError, match=message):
-        imported(tree(linked=True), layout, name="a", source="a test")
+        machine_instance(tree(linked=True), layout, name="a", source="a test")
 
 
 def test_links_of_a_gpu():
@@ -125,22 +125,22 @@ def test_wiring_is_asked_for_where_there_are_several():
 def test_meshes_have_the_links_that_a_gpu_has():
     """A mesh shares the links of a GPU evenly, a hybrid cube mesh has six for each of eight GPUs."""
     names = [f"gpu{i}" for i in range(8)]
-    _, mesh = wired(names[:4], Times(18, Fraction(25 * GB)), Wiring.MESH)
+    _, mesh = wire_gpus(names[:4], Times(18, Fraction(25 * GB)), Wiring.MESH)
     assert {c.rate_Bps for c in mesh} == {150 * GB}
-    _, cube = wired(names, Times(6, Fraction(25 * GB)), Wiring.HYBRID_CUBE_MESH)
+    _, cube = wire_gpus(names, Times(6, Fraction(25 * GB)), Wiring.HYBRID_CUBE_MESH)
     assert {sum(c.rate_Bps for c in cube if c.source == name) for name in names} == {150 * GB}
     with pytest.raises(InputError, match="are no mesh of 8 GPUs"):
-        wired(names, Times(12, Fraction(GB)), Wiring.MESH)
+        wire_gpus(names, Times(12, Fraction(GB)), Wiring.MESH)
     with pytest.raises(InputError, match="a hybrid cube mesh has 8 of 6"):
-        wired(names, Times(12, Fraction(GB)), Wiring.HYBRID_CUBE_MESH)
+        wire_gpus(names, Times(12, Fraction(GB)), Wiring.HYBRID_CUBE_MESH)
 
 
 def test_boxes_that_fall_apart_are_refused():
     """GPUs that nothing joins, names that stand twice and boxes without a GPU are no machine."""
     apart = Box(("gpu0", "gpu1"), {}, (Cable("gpu0", "gpu1", Fraction(GB)),))
-    with pytest.raises(InputError, match="its links do not join all GPUs"):
-        imported(apart, Layout(), name="a", source="a test")
+    with pytest.raises(InputError, match="its links do not connect all GPUs"):
+        machine_instance(apart, Layout(), name="a", source="a test")
     with pytest.raises(InputError, match="two nodes are named 'gpu0'"):
-        imported(Box(("gpu0",), {"gpu0": Role.NIC}, ()), Layout(), name="a", source="a test")
+        machine_instance(Box(("gpu0",), {"gpu0": Role.NIC}, ()), Layout(), name="a", source="a test")
     with pytest.raises(InputError, match="no GPU"):
-        imported(Box((), {}, ()), Layout(), name="a", source="a test")
+        machine_instance(Box((), {}, ()), Layout(), name="a", source="a test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.errors import InputError
 from cwb.exchange.nccl_tests import read_measured
 from nccl_tests_files import printed, reference, written
@@ -30,7 +30,7 @@ def test_text_and_json_have_the_same_times(tmp_path):
     """The table and the file of -J give the same samples, collective and number of ranks."""
     text, data = read(tmp_path, printed(ROWS, ranks=16)), read(tmp_path, written(ROWS, ranks=16))
     assert triples(text) == triples(data) == ROWS
-    assert text.collective is data.collective is CollectiveKind.ALL_REDUCE
+    assert text.collective is data.collective is Collective.ALL_REDUCE
     assert (text.ranks, data.ranks, data.version) == (16, 16, "2.29.7")
 
 

@@ -118,7 +118,7 @@ def test_links_to_the_cpu(tmp_path):
 def test_files_of_clouds_ask(tmp_path):
     """A PCIe tree alone asks for NVLinks; what is said makes a switch, a mesh, a cube or none, and NICs need a rate."""
     text = bare(nccl_system(8, lambda i: ""))
-    with pytest.raises(InputError, match=r"the PCIe tree alone.*expected --generation such as a100, --nvlink"):
+    with pytest.raises(InputError, match=r"only the PCIe tree.*expected --generation such as a100, --nvlink"):
         read(tmp_path, text)
     assert set(rates(read(tmp_path, text, missing=Missing(generation="a100"))).values()) == {"240 GB/s"}
     given = Missing(nvlink=Times.read("12 x 25 GB/s"))
@@ -167,7 +167,7 @@ def test_graphs(tmp_path):
         ("gpu10", "gpu0"): "12 GB/s",
         ("gpu2", "gpu0"): "12 GB/s",
     }
-    with pytest.raises(InputError, match="do not join all GPUs; NICs do, expected --boxes of 2 or more"):
+    with pytest.raises(InputError, match="do not connect all GPUs; NICs do, expected --boxes of 2 or more"):
         read(tmp_path, OPEN)
     boxes = rates(read(tmp_path, GRAPHS, layout=Layout(boxes=2)))
     assert boxes["box0.net0", "box0.gpu0"] == "10 GB/s"

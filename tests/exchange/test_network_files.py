@@ -49,11 +49,13 @@ def test_links_of_astra_keep_their_rates(tmp_path):
 def test_logical_dimensions_ask(tmp_path):
     """Files with sizes alone need blocks, rates and latencies, each for every dimension."""
     path = written(tmp_path, "l.json", {"logical-dims": ["8", "2"]})
-    with pytest.raises(InputError, match="sizes alone: 0 are given; expected --blocks for each of its 2 dimensions"):
+    with pytest.raises(
+        InputError, match="contain only sizes: 0 are given; expected --blocks for each of its 2 dimensions"
+    ):
         import_astra(path)
     given = {"blocks": ["Ring", "Switch"], "bandwidth": ["50 GB/s", "25 GB/s"], "latency": ["1 us", "2 us"]}
     assert import_astra(path, **given)["network"].startswith("fabric('RI(8)_SW(2)', bandwidth=['100 GB/s', '25 GB/s']")
-    with pytest.raises(InputError, match="--blocks: the file says it"):
+    with pytest.raises(InputError, match="--blocks: the file already sets it"):
         import_astra(written(tmp_path, "net.yml", THREE), blocks=["Ring"])
 
 
@@ -101,7 +103,7 @@ def test_topologies_of_taccl(tmp_path):
     one = import_taccl(written(tmp_path, "a.json", matrix), size="1 kB", time_unit="0.01 us")
     assert rates(one) == {("gpu1", "gpu0"): "1 GB/s"}
     assert one["network"]["links"][0]["latency"] == "0.3 us"
-    with pytest.raises(InputError, match="name: 'two' does not say which size of data has the costs; expected --size"):
+    with pytest.raises(InputError, match="name: 'two' does not name the data size of the costs; expected --size"):
         import_taccl(written(tmp_path, "a.json", matrix))
 
 

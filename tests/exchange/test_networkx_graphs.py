@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import networkx as nx
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.exchange.graph_network import Defaults
@@ -141,7 +141,7 @@ def test_sizes_are_limited(monkeypatch):
 @pytest.mark.parametrize(("model", "columns"), [("ring", {"chunk", "step"}), ("forestcoll", {"tree", "step"})])
 def test_an_edge_is_a_send(model, columns):
     """The graph of a schedule has every send with its links, between names, or numbers where the network is not known."""
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(2**20))
+    demand = Demand(Collective.ALL_GATHER, Fraction(2**20))
     instance = load("a100(boxes=2)").with_changes(demand=demand)
     done = run(instance, Request(model))
     graph, bare = schedule_graph(done.answer, instance), schedule_graph(done.answer)

@@ -189,9 +189,9 @@ def test_an_underlined_header(tmp_path):
         (" \n" * 200_000, "no matrix"),
         (SWITCH.replace("NV18\t0-31", "NV180-31", 1), "'NV180-31' from GPU0 to GPU7; expected X, NV#.*space or tab"),
         (SWITCH.replace("NV18", "NV17", 1), "'NV17' from gpu0 to gpu1, but 'NV18' back"),
-        (SWITCH.replace(" X ", "NV18", 1), "expected X on the diagonal alone"),
+        (SWITCH.replace(" X ", "NV18", 1), "expected X only on the diagonal"),
         ("\n".join(SWITCH.splitlines()[:5]), "the matrix has no row of 'GPU4'"),
-        (SWITCH.replace("\tGPU1\t", "\tGPU0\t", 1), "each with a name of its own"),
+        (SWITCH.replace("\tGPU1\t", "\tGPU0\t", 1), "each with its own name"),
         (SWITCH.replace("NV18", "YES"), "'YES' from GPU0 to GPU1; expected"),
         ("GPU0\tGPU1\tCPU Affinity\nGPU0\tX\n", "1 cells for 2 columns"),
     ],
@@ -208,3 +208,21 @@ def test_relations_that_are_no_tree_are_refused(tmp_path):
     text = smi_topo(lambda i, j: "PIX" if abs(i - j) == 1 else "SYS", 3)
     with pytest.raises(InputError, match="that is no tree of PCIe switches"):
         read(tmp_path, text, pcie_Bps=Fraction(GB), cpus_Bps=Fraction(GB))
+
+
+def switch_abilities(data):
+    """Return the abilities of the NVSwitch of an instance."""
+    (found,) = (node for node in data["network"]["nodes"] if node["name"] == "nvswitch")
+    return found.get("multicast", False), found.get("reduces", False)
+
+
+@pytest.mark.parametrize(("generation", "has_nvls"), [("a100", False), ("a800", False), ("h100", True), ("b200", True)])
+def test_nvswitches_copy_and_add_from_hopper_on(tmp_path, generation, has_nvls):
+    """NVLink SHARP follows from the generation, unless it is said otherwise."""
+    count = 8 if generation == "a800" else 12 if generation == "a100" else 18
+    text = smi_topo(lambda i, j: f"NV{count}", 8)
+    assert switch_abilities(read(tmp_path, text, generation=generation)) == (has_nvls, has_nvls)
+    for said in (True, False):
+        assert switch_abilities(read(tmp_path, text, generation=generation, layout=Layout(nvls=said))) == (said, said)
+    with pytest.raises(InputError, match="no NVSwitch; only NVSwitches"):
+        read(tmp_path, MESH, generation="h100", layout=Layout(nvls=True))

@@ -60,7 +60,7 @@ def test_pcie_meets_at_the_cpu(tmp_path):
         ("", "weight between two gpus: no such block; expected the text of rocm-smi"),
         (RING.replace("XGMI", "NVLINK"), "gpu0 to gpu1: link type 'NVLINK'; expected XGMI or PCIE"),
         (RING.replace("15 ", "x5 "), "weight 'x5'; expected an integer"),
-        (RING.replace("30", "15", 1), "but not the same back"),
+        (RING.replace("30", "15", 1), "but different in the other direction"),
         (RING.replace("GPU3   15", "GPU9   15"), "cells in the row of GPU3; expected 4"),
         ("=" * 1_000_000 + "-", "no such block"),
         (RING[: RING.index("Link Type") + 60], "link type between two gpus"),

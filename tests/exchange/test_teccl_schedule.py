@@ -134,10 +134,10 @@ def test_ways_through_switches_come_back(tmp_path):
 
 def load_demand(data):
     """The collective of an imported instance."""
-    from cwb.core.collective import CollectiveKind, Demand
+    from cwb.core.collective import Demand, collective_named
 
     size = Fraction(data["collective"]["size"].split()[0])
-    return Demand(CollectiveKind(data["collective"]["kind"]), size, data["collective"]["chunks"])
+    return Demand(collective_named(data["collective"]["kind"]), size, data["collective"]["chunks"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.xml import MAX_DEPTH, local, outermost, parse_xml, texts
+from cwb.exchange.xml import MAX_DEPTH, local_name, outermost_elements, parse_xml, texts
 
 NESTED = "<a><b i='1'><b i='2'/><c>x</c></b><d><b i='3'/></d></a>"
 
@@ -12,14 +12,14 @@ NESTED = "<a><b i='1'><b i='2'/><c>x</c></b><d><b i='3'/></d></a>"
 def test_elements_are_found_once():
     """What is inside an element that was found is not found again, and texts are found at any depth."""
     root = parse_xml(NESTED, "a")
-    assert [element.get("i") for element in outermost(root, "b")] == ["1", "3"]
-    assert texts(next(outermost(root, "b"))) == {"b": None, "c": "x"}
+    assert [element.get("i") for element in outermost_elements(root, "b")] == ["1", "3"]
+    assert texts(next(outermost_elements(root, "b"))) == {"b": None, "c": "x"}
 
 
 def test_names_have_their_namespace():
     """Names are written as ElementTree does, and are known without their namespace."""
     root = parse_xml('<n:a xmlns:n="urn:x" n:y="1" z="2"/>', "a")
-    assert (root.tag, root.attrib, local(root)) == ("{urn:x}a", {"{urn:x}y": "1", "z": "2"}, "a")
+    assert (root.tag, root.attrib, local_name(root)) == ("{urn:x}a", {"{urn:x}y": "1", "z": "2"}, "a")
 
 
 def test_a_document_type_that_only_names_a_file_is_read_over():
@@ -35,7 +35,7 @@ def test_a_document_type_that_only_names_a_file_is_read_over():
         ("<a>", "not XML: no element found"),
         ("", "not XML: no element found"),
         ("<a>&e;</a>", "not XML: undefined entity"),
-        ('<!DOCTYPE a SYSTEM "x.dtd"><a>&e;</a>', "names the entity 'e', which the file does not have"),
+        ('<!DOCTYPE a SYSTEM "x.dtd"><a>&e;</a>', "names the entity 'e', which the file does not define"),
         ('<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>', "declares entities or more in its document type 'a'"),
         ('<!DOCTYPE a [<!ATTLIST a b CDATA "x">]><a/>', "declares entities or more in its document type 'a'"),
         ("<a>\x00</a>", "not XML"),

@@ -61,15 +61,14 @@ def test_a_run_of_many_threads_takes_their_place(tmp_path: Path, monkeypatch: py
 
     now, most, lock = [0], [0], threading.Lock()
 
-    def counted(data: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        task = Task.from_json(data)
+    def counted(task: Task, stop: threading.Event) -> RunRecord:
         with lock:
             now[0] += task.cell.request.threads
             most.append(now[0])
         time.sleep(0.05)
         with lock:
             now[0] -= task.cell.request.threads
-        return run_task(task).to_json()
+        return run_task(task)
 
     monkeypatch.setattr(drive, "supervise", counted)
     cells = [Cell("ring(4)", Request("ring", seed=i, threads=1 + i % 3), "all_reduce", "1 MiB") for i in range(9)]
@@ -133,7 +132,7 @@ def test_submitit_ends_jobs(tmp_path: Path, workers: Callable[[int], None]) -> N
     """
     pytest.importorskip("submitit")
     executor = open_executor("slurm-local", tmp_path, 2)
-    executor.submit(supervise, deaf().to_json())
+    executor.submit(supervise, deaf())
     workers(1)
     executor.shutdown(cancel_futures=True)
     workers(0)
@@ -143,7 +142,7 @@ def test_a_job_that_dies(tmp_path: Path) -> None:
     """What a job dies of is an error of its future."""
     pytest.importorskip("submitit")
     executor = open_executor("slurm-local", tmp_path)
-    future = executor.submit(signal.raise_signal, deaf().to_json())
+    future = executor.submit(signal.raise_signal, deaf())
     assert future.exception(120) is not None
     executor.shutdown()
 
@@ -185,7 +184,7 @@ def test_dask_ends_runs(cluster: Any, tmp_path: Path, workers: Callable[[int], N
     """A run that is cancelled ends on its worker, which is free for the next one."""
     executor = open_executor(cluster.scheduler_address.replace("tcp://", "dask://"), tmp_path)
     assert executor.capacity() == 4
-    future = executor.submit(supervise, deaf().to_json())
+    future = executor.submit(supervise, deaf())
     workers(1)
     executor.shutdown(cancel_futures=True)
     workers(0)

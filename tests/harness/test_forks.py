@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -40,7 +39,7 @@ def task(model: str, memory_bytes: int | None = None, **request: Any) -> Task:
 
 
 def made(asked: Task) -> dict[str, Any]:
-    return supervise(json.loads(json.dumps(asked.to_json())))
+    return supervise(asked).to_json()
 
 
 def servers() -> list[int]:
@@ -77,7 +76,7 @@ def test_a_server_that_dies_is_replaced() -> None:
 
 def test_the_first_servers_are_started_at_once() -> None:
     """As many servers as are asked for begin before any run, those that are needed first, and runs use them."""
-    known = replace(task("ring", threads=3), record={})
+    known = replace(task("ring", threads=3), record=task("ring").failure("known", ""))
     forks.start_servers([known, task("ring"), task("direct"), task("ring", threads=2), task("ring", threads=4)], 2)
     first = servers()
     assert len(first) == 2

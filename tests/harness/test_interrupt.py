@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 from cwb.algorithms.bounds.schedule_bounds import best_bound
 from cwb.core.budget import Budget, Incumbent
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import OutOfTime
-from cwb.core.method import Kind, Method, Outcome
+from cwb.core.method import Kind, Method
+from cwb.core.outcome import Outcome
 from cwb.core.schedule import StepSchedule
 from cwb.harness import Request, interrupt, registry, run
 from cwb.harness.clock import WallClock
-from cwb.harness.interrupt import BrokenOff, broken_off, stop_on_interrupt, within
+from cwb.harness.interrupt import RunInterrupted, command_limits, stop_on_interrupt, time_limited
 from cwb.instances import load
 
-RING = load("ring(4)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**20)))
+RING = load("ring(4)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
 
 
 def exhausted() -> Budget:
@@ -54,7 +55,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_work_that_looks_at_no_budget_is_broken_off() -> None:
     """A loop without end is left when its budget is exhausted, and Ctrl-C is what it was before."""
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(BrokenOff), broken_off(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
         for_ever()
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -62,7 +63,7 @@ def test_work_that_looks_at_no_budget_is_broken_off() -> None:
 def test_work_that_takes_the_exception_is_broken_off_again() -> None:
     """Where something swallows the exception, it is raised again."""
     taken = 0
-    with pytest.raises(BrokenOff), broken_off(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
         while True:
             try:
                 for_ever()
@@ -76,7 +77,7 @@ def test_what_has_ended_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> No
     """An interrupt of the watch that comes when the block has ended is ignored."""
     watches: list[interrupt._Watch] = []
     monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108 (a list is no method)
-    with broken_off(exhausted(), 0.0):
+    with time_limited(exhausted(), 0.0):
         watches[0].end()
         watches[0]._due = True
         _thread.interrupt_main()
@@ -88,7 +89,7 @@ def test_an_import_is_whole(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
     """A module that is being imported is not broken off, but right behind it."""
     (tmp_path / "long_to_import.py").write_text("done = 0\nfor _ in range(10**6):\n    done += 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(BrokenOff), broken_off(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
         importlib.import_module("long_to_import")
         for_ever()
     assert sys.modules.pop("long_to_import").done == 10**6
@@ -96,7 +97,10 @@ def test_an_import_is_whole(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_second_ctrl_c_is_raised_at_once() -> None:
     """The first sets the event, the second raises KeyboardInterrupt, with and without a watch."""
-    for block, stop in ((broken_off(budget := Budget()), budget.stop), (stop_on_interrupt(s := threading.Event()), s)):
+    for block, stop in (
+        (time_limited(budget := Budget()), budget.stop),
+        (stop_on_interrupt(s := threading.Event()), s),
+    ):
         with block:
             signal.raise_signal(signal.SIGINT)
             assert stop.is_set()
@@ -106,12 +110,12 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
 
 def test_a_command_is_held_to_its_limit() -> None:
     """What a command does beside runs is broken off when its time is up; Ctrl-C ends it at once, or is asked for."""
-    with pytest.raises(OutOfTime, match=r"the time limit of 0\.01 s ran out"), within(WallClock(0.01)):
+    with pytest.raises(OutOfTime, match=r"the time limit of 0\.01 s ran out"), command_limits(WallClock(0.01)):
         for_ever()
-    with pytest.raises(KeyboardInterrupt), within(WallClock()):
+    with pytest.raises(KeyboardInterrupt), command_limits(WallClock()):
         _thread.interrupt_main()
         for_ever()
-    with within(WallClock(), asks=True) as budget:
+    with command_limits(WallClock(), asks=True) as budget:
         _thread.interrupt_main()
         while not budget.exhausted:
             pass
@@ -122,8 +126,8 @@ def test_what_takes_the_last_memory_is_broken_off(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(interrupt, "memory_bytes", lambda process: 21 * 2**30)
     monkeypatch.setattr(interrupt, "spare_bytes", lambda: 2**30)
     with (
-        pytest.raises(BrokenOff, match=r"^the run held 21.0 GiB of memory, and the machine had 1.0 GiB left$"),
-        broken_off(Budget()),
+        pytest.raises(RunInterrupted, match=r"^the run held 21.0 GiB of memory, and the machine had 1.0 GiB left$"),
+        time_limited(Budget()),
     ):
         for_ever()
 
@@ -133,7 +137,7 @@ def test_other_threads_run_as_they_are() -> None:
     ended: list[int] = []
 
     def work() -> None:
-        with broken_off(exhausted(), 0.0):
+        with time_limited(exhausted(), 0.0):
             ended.append(1)
 
     thread = threading.Thread(target=work)

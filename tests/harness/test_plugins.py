@@ -13,8 +13,8 @@ import cwb
 import pytest
 from cwb import solvers
 from cwb.core.errors import InputError
-from cwb.harness import registry
-from cwb.harness.plugins import PLUGINS, plug_in
+from cwb.harness import plugins, registry
+from cwb.harness.plugins import PLUGINS, load_plugin
 
 PLUGIN = dedent("""
     import cwb
@@ -54,7 +54,7 @@ def plugin(tmp_path, monkeypatch):
 
 def test_a_plugin_s_method_and_formulation_are_known_by_name(plugin):
     """What a plugin file declares is listed, found and solved by name; the bound is told as the solver's word."""
-    plug_in(plugin("outsider"))
+    load_plugin(plugin("outsider"))
     assert "outsider" in registry.names()
     assert "outsider/slowest-link" in registry.formulation_names()
     record = cwb.solve("ring(4)", "outsider", collective="all_gather", size="4 GB")
@@ -83,6 +83,32 @@ def test_plugins_are_known_in_suites_and_worker_processes(plugin, tmp_path):
     }
 
 
+#: Ask for models of the package while the file runs: in a list, at the top, and derived.
+ASKS = (
+    (Path(__file__).parents[1] / "reference" / "defects3" / "plugin_w.py").read_text(),
+    'import cwb\nMILP = cwb.formulation("teccl/milp")\n',
+    'import cwb\nMINE = cwb.Formulation("{name}/milp", build=cwb.formulation("teccl/milp").build)\n',
+    'import cwb\nOWN = cwb.solve("ring(3)", "ring", collective="all_gather").status\n',
+)
+
+
+@pytest.mark.parametrize("text", ASKS)
+def test_a_plugin_asks_for_a_model_of_the_package(plugin, tmp_path, monkeypatch, text):
+    """A plugin file may call ``cwb.formulation`` or ``cwb.solve`` while it is imported, also in worker processes."""
+    path = plugin("asks", text)
+    monkeypatch.setattr(plugins, "_modules", {})
+    monkeypatch.setenv(PLUGINS, str(path))
+    assert registry.formulation("teccl/milp") is cwb.formulation("teccl/milp")
+    assert ("asks/milp" in registry.formulation_names()) == ("MINE" in text)
+    suite = tmp_path / "suite.toml"
+    suite.write_text('[[grid]]\nmodels = ["ring"]\ninstances = ["ring(3)"]\ncollectives = ["all_gather"]\n')
+    command = [sys.executable, "-m", "cwb", "compare", str(suite), "-o", str(tmp_path / "out"), "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (record,) = map(json.loads, (tmp_path / "out" / "records.jsonl").read_text().splitlines())
+    assert record["status"] == "feasible", record["message"]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -107,10 +133,20 @@ def test_a_plugin_that_cannot_be_used_is_one_line(plugin, text, problem):
     assert "Traceback" not in done.stderr
 
 
+def test_a_plugin_that_fails_in_another_of_its_name_is_told(tmp_path):
+    """A plugin file that asks for another file of the same name, which does not run, is rejected with the reason."""
+    (tmp_path / "other").mkdir()
+    inner, outer = tmp_path / "other" / "same.py", tmp_path / "same.py"
+    inner.write_text("raise ValueError('not today')")
+    outer.write_text(f"from cwb.harness.plugins import module_of\nmodule_of({str(inner)!r})")
+    with pytest.raises(InputError, match="not today"):
+        load_plugin(outer)
+
+
 def test_a_missing_plugin_is_refused(tmp_path):
     """A plugin file that does not exist is an input error that names it."""
     with pytest.raises(InputError, match="no such file"):
-        plug_in(tmp_path / "nowhere.py")
+        load_plugin(tmp_path / "nowhere.py")
 
 
 def test_a_method_object_is_solved(monkeypatch):
@@ -141,11 +177,11 @@ def test_a_broken_entry_point_is_left_out_with_a_warning(monkeypatch):
     """An entry point that cannot be loaded is named in a warning, and the methods of the package stay usable."""
     broken = EntryPoint("broken", "no_such_module_of_a_plugin:METHOD", "cwb.models")
     monkeypatch.setattr(registry, "entry_points", lambda group: (broken,))
-    registry._installed.cache_clear()
+    registry._installed_entries.cache_clear()
     with pytest.warns(UserWarning, match="no_such_module_of_a_plugin"):
         assert "ring" in registry.names()
     assert registry.get("ring").name == "ring"
-    registry._installed.cache_clear()
+    registry._installed_entries.cache_clear()
 
 
 def test_an_installed_package_brings_a_solver(monkeypatch):
@@ -153,14 +189,14 @@ def test_an_installed_package_brings_a_solver(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     point = EntryPoint("own", "clarabel_solver:SOLVER", "cwb.solvers")
     monkeypatch.setattr(registry, "entry_points", lambda group: (point,) if group == "cwb.solvers" else ())
-    registry._installed.cache_clear()
+    registry._installed_entries.cache_clear()
     try:
         assert registry.solver_names() == (*solvers.names(), "clarabel")
         assert registry.solver("clarabel").title == "Clarabel"
         with pytest.raises(InputError, match=r"unknown solver 'clarabl'.*clarabel"):
             registry.solver("clarabl")
     finally:
-        registry._installed.cache_clear()
+        registry._installed_entries.cache_clear()
 
 
 def test_a_solver_of_one_s_own_takes_no_name_of_another():

@@ -11,21 +11,22 @@ import pytest
 from cwb.core.answers import BoundOnly
 from cwb.core.bounds import Certificate, CutCertificate, SolverBound
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
-from cwb.core.method import Method, Outcome, Status
+from cwb.core.method import Method
+from cwb.core.outcome import Outcome, Status
 from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
 from cwb.harness.clock import WallClock
-from cwb.harness.demand import with_demand
-from cwb.harness.run import _after_stop
+from cwb.harness.run import _limits_after_stop
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 
 
 def gathering() -> Instance:
     """Make an all-gather of three gigabytes on a ring of three ranks with 1 GB/s in either direction: it takes a
     second."""
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    demand = Demand(Collective.ALL_GATHER, Fraction(3 * 10**9))
     return load("ring(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand)
 
 
@@ -137,7 +138,7 @@ def test_a_refusal_names_the_solver_that_was_refused(monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_an_optimum_among_fewer_answers_says_so() -> None:
     """The record of an exact method tells what its options ask of the answers; nothing where they ask nothing."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9))
+    demand = Demand(Collective.ALL_REDUCE, Fraction(10**9))
     instance = load("gscale()").with_changes(demand=demand)
     for options, restriction in (
         ({"trees": "1"}, "at most 1 tree"),
@@ -170,6 +171,6 @@ def test_the_verifier_has_two_seconds_or_a_tenth_of_the_run(monkeypatch, elapsed
     clock = WallClock()
     monkeypatch.setattr(clock, "elapsed_s", lambda: elapsed_s)
     budget = Budget(limit_s)
-    assert _after_stop(budget, clock) is budget
+    assert _limits_after_stop(budget, clock) is budget
     budget.stop.set()
-    assert _after_stop(budget, clock).time_limit_s == seconds
+    assert _limits_after_stop(budget, clock).time_limit_s == seconds

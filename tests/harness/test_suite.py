@@ -16,14 +16,13 @@ from cwb.core.record import RunRecord, read_records
 from cwb.harness import cell as cell_module
 from cwb.harness import drive
 from cwb.harness.cell import run_cell, run_task
-from cwb.harness.demand import with_demand
 from cwb.harness.ledger import Claims, Ledger
 from cwb.harness.plan import Cell, cells
 from cwb.harness.run import Request
-from cwb.harness.suite import Settings, Tally, plan_of, run_cells, run_suite
+from cwb.harness.suite import ComparisonProgress, Settings, plan_of, run_cells, run_suite
 from cwb.harness.suite_file import load_suite, shipped_suites, with_seeds
-from cwb.harness.task import Task
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 
 Write = Callable[[str], Path]
 
@@ -45,7 +44,7 @@ def write(tmp_path: Path) -> Write:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make runs in threads of this process: quick, and open to what a test changes."""
-    monkeypatch.setattr(drive, "supervise", lambda data, stop: run_task(Task.from_json(data), stop).to_json())
+    monkeypatch.setattr(drive, "supervise", run_task)
 
 
 @pytest.mark.parametrize("name", shipped_suites())
@@ -230,7 +229,7 @@ def test_instances_beside_the_suite(write: Write, tmp_path: Path) -> None:
         (GRID + "gap = nan", r"grid\[0\].gap: nan is wrong"),
         (GRID + "solvers = []", r"grid\[0\].solvers: "),
         (GRID + "over = {n = [4]}", r"grid\[0\].over.n: no instance has \{n\} in it"),
-        (GRID.replace("gpt-3-3d", "ring({n})"), r"grid\[0\].instances\[0\]: \{n\} is not in 'over'"),
+        (GRID.replace("gpt-3-3d", "ring({n})"), r"grid\[0\].instances\[0\]: \{n\} is not defined in 'over'"),
         (GRID + "over = {n = {from = 2}}", r"grid\[0\].over.n: .* is no range"),
         (GRID + "over = {n = {from = 2, to = 4, step = 1, factor = 2}}", r"grid\[0\].over.n: .* is no range"),
         (GRID + "over = {n = {from = 2, to = 4, factor = 1}}", r"grid\[0\].over.n: .* is no range"),
@@ -241,7 +240,7 @@ def test_instances_beside_the_suite(write: Write, tmp_path: Path) -> None:
         (GRID + 'sizes = {from = "1 MiB", to = "1 KiB", factor = 2}', r"grid\[0\].sizes: .* is empty; expected"),
         (GRID + 'memory = "much"', r"grid\[0\].memory: "),
         (GRID.replace("libra-equal", "kind=slow"), r"grid\[0\].models\[0\]: .*expected one of kind=exact"),
-        (GRID.replace('"libra-equal"', '"ring", "!ri*"'), r"grid\[0\].models: every model is left out again"),
+        (GRID.replace('"libra-equal"', '"ring", "!ri*"'), r"grid\[0\].models: every model is excluded"),
         (GRID + 'solvers = ["cplex"]', r"grid\[0\].solvers\[0\]: unknown 'cplex'; expected one of highs"),
         (GRID.replace("libra-equal", "lira"), r"grid\[0\].models\[0\]: unknown 'lira'; expected one of libra"),
         (GRID.replace("gpt-3-3d", "gpt-9-*"), r"grid\[0\].instances\[0\]: 'gpt-9-\*' matches no shipped instance"),
@@ -323,7 +322,7 @@ def test_records_are_appended_once(tmp_path: Path) -> None:
     ledger = tmp_path / "new" / "folder" / "records.jsonl"
     plan = [cell(), cell("no-such-instance"), cell("gpt-3-4d"), cell()]
     said: list[str] = []
-    tallies: list[Tally] = []
+    tallies: list[ComparisonProgress] = []
     comparison = run_cells(plan, ledger, said.append, Settings(jobs=1), tallies.append)
     assert (comparison.planned, comparison.skipped, comparison.interrupted) == (3, 0, False)
     read = list(read_records(ledger))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from cwb.core.budget import Incumbent
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.harness.plan import Cell
 from cwb.harness.request import Listener, Request
@@ -26,7 +26,7 @@ from cwb.harness.task import Task, tasks
 from cwb.instances import load
 from cwb.schedules import verdict_of
 
-GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(200_000))
+GATHER = Demand(Collective.ALL_GATHER, Fraction(200_000))
 
 pytestmark = [pytest.mark.usefixtures("faults"), pytest.mark.slow]  # processes of their own
 
@@ -40,7 +40,7 @@ def task(model: str, time_limit_s: float | None = None, memory_bytes: int | None
 
 
 def made(asked: Task) -> dict[str, Any]:
-    return supervise(json.loads(json.dumps(asked.to_json())))
+    return supervise(asked).to_json()
 
 
 def test_a_run() -> None:
@@ -150,7 +150,7 @@ def test_stop_ends_a_run() -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):
-        supervise(task("fault-deaf").to_json(), stop)
+        supervise(task("fault-deaf"), stop)
 
 
 @pytest.mark.parametrize("model", ["fault-hang", "fault-deaf"])
@@ -159,7 +159,8 @@ def test_no_orphans(model: str, workers: Callable[[int], None]) -> None:
 
     ``workers`` waits for the number of processes or fails.
     """
-    code = "import json, sys; from cwb.harness.supervise import supervise; supervise(json.loads(sys.argv[1]))"
+    imports = "import json, sys; from cwb.harness.supervise import supervise; from cwb.harness.task import Task"
+    code = f"{imports}; supervise(Task.from_json(json.loads(sys.argv[1])))"
     with subprocess.Popen([sys.executable, "-c", code, json.dumps(task(model).to_json())]) as process:
         workers(1)
         os.kill(process.pid, signal.SIGKILL)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cwb.core.record import RunRecord
 from cwb.harness import registry
 from cwb.harness import task as module
 from cwb.harness.cell import run_task
@@ -122,12 +121,12 @@ def test_what_is_not_supported_or_wrong_needs_no_run(cell: Cell, status: str) ->
     """The plan has the record that a run would leave, but for its time and memory; other cells have none yet."""
     (task,) = tasks([cell])
     assert task.record is not None
-    planned = RunRecord.from_json(task.record, source="task", place="record")
+    planned = task.record
     made = run_task(task)
     assert planned.status == made.status == status
     same = {"seconds": {}, "started_at": "", "peak_rss_bytes": None}
     assert replace(planned, **same) == replace(made, **same)
-    assert supervise(task.to_json()) == task.record
+    assert supervise(task) == task.record
     assert tasks([CELL])[0].record is None
 
 

@@ -6,16 +6,18 @@ from fractions import Fraction
 
 import pytest
 from cwb import instances
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.instances.edits import Edit, edited
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, Topology
+from cwb.instances.edits import Edit, edit_instance
 
 GB = 10**9
 
 
 def changed(text, *edits):
     """An instance with changes."""
-    return edited(instances.load(text), [Edit(*edit) for edit in edits])
+    return edit_instance(instances.load(text), [Edit(*edit) for edit in edits])
 
 
 def rates(network):
@@ -40,6 +42,17 @@ def test_links_are_taken_away_in_both_directions():
     assert by_rank == changed("h100(2)", ("--without-link", "box0.gpu0:box0.nvswitch")).network
 
 
+def test_a_part_of_its_own_bandwidth_stays_on_every_link():
+    """Both directions and parallel links between two nodes keep the same part, exactly; latencies stay or change."""
+    nodes = tuple(map(Node, "abc"))
+    ends = [("a", "b", 10), ("b", "a", 1), ("a", "b", 4), ("b", "c", 5)]
+    network = Topology(nodes, tuple(Link(a, b, Fraction(rate), Fraction(1)) for a, b, rate in ends))
+    instance = Instance("parts", network)
+    third = edit_instance(instance, [Edit("--link", "a:b=100/3%")]).network
+    assert [link.bandwidth_Bps for link in third.links] == [Fraction(10, 3), Fraction(1, 3), Fraction(4, 3), 5]
+    assert {link.latency_s for link in edit_instance(instance, [Edit("--link", "b:a=50%,2 s")]).network.links} == {1, 2}
+
+
 def test_links_are_changed_or_added():
     """A link keeps its latency unless there is one; where there is none, one is added in each direction."""
     network = changed("ring(4)", ("--link", "0:1=25GB/s"), ("--link", "0:2=1 GB/s, 3 us")).network
@@ -62,23 +75,25 @@ def test_links_come_before_ranks():
 
 def test_a_lost_rank_leaves_its_part():
     """The others keep the sizes of their parts, and their numbers count up; a switch is lost with its links."""
-    whole = instances.load("a100(2)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(16)))
-    left = edited(whole, [Edit("--without-node", "3"), Edit("--without-node", "box1.gpu0"), Edit("--ranks", "0-4,9")])
+    whole = instances.load("a100(2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(16)))
+    left = edit_instance(
+        whole, [Edit("--without-node", "3"), Edit("--without-node", "box1.gpu0"), Edit("--ranks", "0-4,9")]
+    )
     assert left.demand.size_bytes == 14
     assert left.network.ranks == ("box0.gpu0", "box0.gpu1", "box0.gpu2", "box0.gpu4", "box1.gpu1")
-    network = edited(whole, [Edit("--without-node", "ib0")]).network
+    network = edit_instance(whole, [Edit("--without-node", "ib0")]).network
     assert "ib0" not in network.node_index
     assert len(network.ranks) == 16
-    reduce = whole.with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(16), 1, (2, 4, 6)))
-    demand = edited(reduce, [Edit("--without-node", "4")]).demand
+    reduce = whole.with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(16), 1, (2, 4, 6)))
+    demand = edit_instance(reduce, [Edit("--without-node", "4")]).demand
     assert (demand.size_bytes, demand.ranks) == (16, (2, 5))
 
 
 def test_data_that_are_nowhere_else_are_not_given_up():
     """Without the root of a broadcast nothing is left of it."""
-    root = instances.load("ring(4)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(16)))
-    with pytest.raises(InputError, match="rank 0 has data of the broadcast that are nowhere else"):
-        edited(root, [Edit("--without-node", "0")])
+    root = instances.load("ring(4)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(16)))
+    with pytest.raises(InputError, match="rank 0 has the only copy of data of the broadcast"):
+        edit_instance(root, [Edit("--without-node", "0")])
 
 
 def test_a_fabric_is_expanded_and_the_name_says_it():
@@ -88,16 +103,16 @@ def test_a_fabric_is_expanded_and_the_name_says_it():
     assert len(instance.network.links) == 22
     assert instance.sha256 != instances.load("RI(4)_FC(2)").sha256
     plain = instances.load("ring(4)")
-    assert edited(plain, []) is plain
+    assert edit_instance(plain, []) is plain
 
 
 def test_process_groups_are_numbered_anew():
     """The ranks of a collective are those that are kept, by their new numbers."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(8), 1, (3, 5))
+    demand = Demand(Collective.ALL_REDUCE, Fraction(8), 1, (3, 5))
     instance = instances.load("complete(6)").with_changes(demand=demand)
-    assert edited(instance, [Edit("--ranks", "3-5")]).demand.ranks == (0, 2)
+    assert edit_instance(instance, [Edit("--ranks", "3-5")]).demand.ranks == (0, 2)
     with pytest.raises(InputError, match="--ranks: leaves out rank 5 of the collective; expected all of its ranks"):
-        edited(instance, [Edit("--ranks", "0-4")])
+        edit_instance(instance, [Edit("--ranks", "0-4")])
 
 
 @pytest.mark.parametrize(
@@ -110,6 +125,10 @@ def test_process_groups_are_numbered_anew():
         (("--ranks", "a"), "--ranks: 'a' is no range of ranks"),
         (("--ranks", "-1"), "--ranks: '-1' is no range of ranks"),
         (("--without-link", "0:2"), "--without-link: '0:2': there is no link between them"),
+        (("--link", "0:2=50%"), "--link: '0:2': there is no link between them"),
+        (("--link", "0:1=0%"), "--link: '0%' is no part of a bandwidth; expected such as 50%"),
+        (("--link", "0:1=1e300%"), "--link: '1e300%' is no part of a bandwidth; expected such as 50%"),
+        (("--link", "0:1=1e-300%"), "--link: '1e-300%' is no part of a bandwidth; expected such as 50%"),
         (("--without-link", "0-1"), "--without-link: '0-1' does not name two nodes; expected such as '0:1'"),
         (("--without-link", "0:0"), "--without-link: '0:0' does not name two nodes"),
         (("--without-link", "0:nobody"), "does not name two nodes"),
@@ -119,6 +138,8 @@ def test_process_groups_are_numbered_anew():
         (("--link", "0:1=25"), "--link: '25' has no unit; expected a bandwidth with its unit"),
         (("--link", "0:1=0GB/s"), "--link: '0GB/s' must be greater than zero"),
         (("--link", "0:1=5GB/s,1"), "--link: '1' has no unit; expected a time with its unit"),
+        (("--link", "0:1=1e400%"), "--link: '1e400%' is no part of a bandwidth; expected such as 50%"),
+        (("--link", "0:1=1e-400%"), "--link: '1e-400%' is no part of a bandwidth; expected such as 50%"),
         (("--link", "0:7=5GB/s"), "--link: '0:7' does not name two nodes"),
     ],
 )

@@ -103,7 +103,7 @@ def test_space_between_tokens_does_not_matter(expression, space):
             "f(a=1, 2)",
             "unexpected '2' at column 8; expected another name=value, since arguments without a name come first",
         ),
-        ("f(a=1, A=2)", "argument 'a' at column 8 is given twice; expected it once"),
+        ("f(a=1, A=2)", "argument 'a' at column 8 is given twice; expected once"),
         ("f(a.b=1)", "unexpected 'a.b' at column 3; expected the name of an argument"),
         ("8(2)", "unexpected '8' at column 1; expected the name of a generator"),
         ("f(50GB)", "unexpected '50GB' at column 3; expected a value; text that begins with a digit needs quotes"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cwb import instances
 from cwb.instances import measures
-from cwb.instances.measures import measured
+from cwb.instances.measures import measure_network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ GB = 1e9
 
 def of(text):
     """Measures of an expression."""
-    return measured(instances.load(text).network)
+    return measure_network(instances.load(text).network)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_bounds_hold(nodes, seed, switched):
     half = len(ranks) // 2
     expected = min(_cut(network, set(part), set(ranks) - set(part)) for part in combinations(ranks, half))
     expected = min(expected, *(_cut(network, set(ranks) - set(p), set(p)) for p in combinations(ranks, half)))
-    assert measured(network).bisection.high_Bps == pytest.approx(expected)
+    assert measure_network(network).bisection.high_Bps == pytest.approx(expected)
     low = max(cuts.spectral(), cuts.by_loads()) * half * (len(ranks) - half)
     assert low <= expected * (1 + 1e-9)
     assert min(cuts.least(part) for part in cuts.likely()) >= expected * (1 - 1e-9)
@@ -92,9 +92,9 @@ def test_what_is_not_reached_and_what_is_large():
     """No diameter where a rank is not reached; of large networks a sample of distances and no bisection."""
     network = instances.load("line(4)").network
     apart = type(network)(network.nodes, network.links[:-1])
-    assert measured(apart).diameter is None
+    assert measure_network(apart).diameter is None
     alone = type(network)(instances.load("line(24)").network.nodes, network.links)
-    assert (measured(alone).diameter, measured(alone).bisection.high_Bps) == (None, 0)
+    assert (measure_network(alone).diameter, measure_network(alone).bisection.high_Bps) == (None, 0)
     large = of("torus(40,40)")
     assert (large.diameter, large.all_sources, large.bisection) == (40, False, None)
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cwb.cli.find_topology_table import instance_data
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Link, Node, Topology
@@ -19,6 +18,7 @@ from cwb.exchange.graphs import SiteLink
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
+from cwb.studies.find_topology import instance_data
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def _ring(rates_Bps: list[Fraction], latency_s: Fraction, size_bytes: Fraction) 
     count = len(rates_Bps)
     links = [Link(str(i), str((i + 1) % count), rate, latency_s) for i, rate in enumerate(rates_Bps)]
     network = Topology(tuple(Node(str(i)) for i in range(count)), tuple(links))
-    return Instance("ring", network, Demand(CollectiveKind.ALL_GATHER, size_bytes))
+    return Instance("ring", network, Demand(Collective.ALL_GATHER, size_bytes))
 
 
 @given(rates, times, rates)

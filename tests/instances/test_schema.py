@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 from cwb.cli.main import run
 from cwb.core.errors import InputError
-from cwb.core.fields import validated
+from cwb.core.fields import run_validation
 from cwb.core.units import UnitKind, parse
 from cwb.instances import schema as classes
-from cwb.instances.loader import shipped, shipped_workloads
+from cwb.instances.loader import shipped_instances, shipped_workloads
 from cwb.instances.schema_export import FORMATS, schema_text
 
 INSTANCES = files("cwb.instances")
@@ -56,7 +56,7 @@ def test_the_command_prints_and_writes_the_schema(
     assert (tmp_path / "s.json").read_text(encoding="utf-8") == schema_text(name)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_instances())
 def test_every_shipped_instance_is_valid(name: str) -> None:
     """An editor with the schema finds nothing wrong in what comes with cwb; ``validate`` raises otherwise."""
     validator("instance").validate(json.loads((INSTANCES / f"{name}.json").read_text(encoding="utf-8")))
@@ -70,7 +70,7 @@ def test_every_shipped_workload_is_valid(name: str) -> None:
 
 def test_schemas_are_no_instances() -> None:
     """The published schemas lie beside the instances and are not taken for one."""
-    assert "schema" not in (*shipped(), *shipped_workloads())
+    assert "schema" not in (*shipped_instances(), *shipped_workloads())
 
 
 GOOD: dict[str, Any] = {
@@ -146,7 +146,7 @@ WRONG = [
 def test_right_files_are_accepted_by_both(data: dict[str, Any]) -> None:
     """The files that the wrong ones are made of are right for the schema and for cwb; both raise otherwise."""
     validator("instance").validate(data)
-    validated(lambda: classes.InstanceFile.model_validate(data))
+    run_validation(lambda: classes.InstanceFile.model_validate(data))
 
 
 @pytest.mark.parametrize(("data", "path", "value"), WRONG, ids=[f"{path}={value!r}" for _, path, value in WRONG])
@@ -155,7 +155,7 @@ def test_wrong_files_are_rejected_by_both(data: dict[str, Any], path: str, value
     wrong = changed(data, path, value)
     assert not validator("instance").is_valid(wrong)
     with pytest.raises(InputError):
-        validated(lambda: classes.InstanceFile.model_validate(wrong))
+        run_validation(lambda: classes.InstanceFile.model_validate(wrong))
 
 
 def quantities_with_defaults(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cwb.harness.demand import with_demand
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 
 #: The page with the results of the first instance of each formulation; ``docs/formulation_matrix.py`` writes it.
 MATRIX = Path(__file__).parents[2] / "docs" / "formulation-matrix.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.core.rows import array_rows, one_by_one
+from cwb.core.rows import array_rows, force_row_by_row
 from cwb.harness import registry
 from cwb.solvers.matrix import compile_matrix
 from formulation_exams import INSTANCES
@@ -37,7 +37,7 @@ def test_a_model_by_arrays_is_the_model_row_by_row(name, tmp_path):
         posed, options = declared.posed(case.posed(), case.options)
         index = declared.index(posed, options)
         fast = declared.build(index)
-        with one_by_one():
+        with force_row_by_row():
             slow = declared.build(index)
         by_arrays |= any(array_rows(c) is not None for c in fast.component_objects(pyo.Constraint))
         assert not any(array_rows(c) for c in slow.component_objects(pyo.Constraint))

@@ -12,14 +12,14 @@ from cwb.core.errors import InputError
 from cwb.core.formulation import Formulation
 from cwb.exchange.models import FORMATS, write_model
 from cwb.harness import Request, registry, run_one
-from cwb.harness.demand import with_demand
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 from formulation_exams import AGREE, INSTANCES, stated
 
 CASES = [
     pytest.param(name, solver, case, id=f"{name}-{solver}-{number}")
     for name, cases in INSTANCES.items()
-    for solver in (*solvers.names(), *solvers.driven())
+    for solver in (*solvers.names(), *solvers.pyomo_solver_names())
     for number, case in enumerate(cases)
     if number == 0 or not solver.startswith("pyomo:")
 ]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from fractions import Fraction
@@ -100,15 +98,11 @@ document.title = JSON.stringify(said);
 
 
 @pytest.fixture(scope="module")
-def browse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[str, list[str]]]:
+def browse(
+    tmp_path_factory: pytest.TempPathFactory, require_program: Callable[..., str]
+) -> Callable[..., tuple[str, list[str]]]:
     """Open a file in Chromium and give what became of the page, and what the console said."""
-    program = next(
-        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-    )
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium is not installed, but CI has to open the report")
-        pytest.skip("Chromium is not installed")
+    program = require_program("chromium", "chromium-browser", "google-chrome")
     profile = tmp_path_factory.mktemp("profile")
 
     def opened(file: Path, *flags: str) -> tuple[str, list[str]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
+from cwb.core.text import markup
 from cwb.reports import cards as cards_module
-from cwb.reports.html_table import escape, fragment
+from cwb.reports.html_table import fragment
 from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
 from cwb.reports.svg import inline
@@ -250,5 +251,5 @@ def test_without_failures_that_is_said(make_run: Make, monkeypatch: pytest.Monke
 
 
 def test_escape() -> None:
-    """What HTML does not allow is replaced, what it minds is escaped."""
-    assert escape("<&\"'>\x00\ud800") == "&lt;&amp;&quot;&#x27;&gt;\ufffd\ufffd"
+    """Characters that HTML forbids are written as escapes, its markup characters as entities."""
+    assert markup("<&\"'>\x00\ud800\ufffe") == r"&lt;&amp;&quot;&#x27;&gt;\x00\ud800\ufffe"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +24,7 @@ from hypothesis import strategies as st
 pytestmark = pytest.mark.slow  # TeX is run
 
 Make = Callable[..., RunRecord]
+Compile = Callable[[str], str]
 
 HOSTILE = '50%_&#~^\\{}$ [*] <a|b> "q" `x\' ?`!` -- --- ,, \\\\ \\end{tabular} % \n\t é Ångström ñ ß Ω 模型 \u202e \x00 µ × \N{SNOWMAN} ı ȷ ĳ'
 
@@ -92,7 +91,7 @@ def test_random_records_are_sound(data: list[dict[str, Any]], make_record: Make)
     table = build(get("libra-perf"), [make_record(**fields) for fields in data])
     text = render(table)
     assert_sound(text)
-    width = len(table.headed)
+    width = len(table.header_columns)
     for line in unprotected(text).splitlines():
         # Cells with their spans; rules and the frame have none.
         if line.endswith(r"\\") or " & " in line:
@@ -124,39 +123,43 @@ def test_random_records_read_back(data: list[dict[str, Any]], make_record: Make)
     assert FORMATS["text"](table).endswith("\n")
 
 
-def compile_document(document: str, folder: Path) -> str:
-    """Compile a document and give what TeX says."""
-    if shutil.which("pdflatex") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("pdflatex is not installed, but CI has to compile every table")
-        pytest.skip("pdflatex is not installed")
-    (folder / "table.tex").write_text(document)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
-    said = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, said[-3000:]
-    assert (folder / "table.pdf").read_bytes().startswith(b"%PDF")
-    return said
+@pytest.fixture
+def compile_document(tmp_path: Path, require_program: Callable[..., str]) -> Compile:
+    """Compile a document, which fails on an error, and give what TeX prints."""
+    pdflatex = require_program("pdflatex")
+
+    def compiled(document: str) -> str:
+        (tmp_path / "table.tex").write_text(document)
+        command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+        printed = done.stdout.decode(errors="replace")
+        assert done.returncode == 0, printed[-3000:]
+        assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
+        return printed
+
+    return compiled
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_compiles(name: str, wide: list[RunRecord], tmp_path: Path) -> None:
-    """Every registered table compiles and fits its paper; without TeX that is a failure in CI and a skip elsewhere."""
-    assert "Overfull" not in compile_document(standalone(build(get(name), wide)), tmp_path)
+def test_compiles(name: str, wide: list[RunRecord], compile_document: Compile) -> None:
+    """Every registered table compiles and fits its paper."""
+    assert "Overfull" not in compile_document(standalone(build(get(name), wide)))
 
 
-def test_long_tables_go_over_pages(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:
+def test_long_tables_go_over_pages(
+    make_record: Make, make_metrics: Callable[..., Any], compile_document: Compile
+) -> None:
     """A table of more lines than a page has is a longtable on pages of A4's height, with its heading on each."""
     records = [make_record(f"n{i}-4d", total=100, metrics=make_metrics(i + 1.0, 2.0, 3.0)) for i in range(150)]
     document = standalone(build(get("summary"), records))
     assert "paperheight=297mm" in document
     assert document.count(r"\toprule") == 2
-    said = compile_document(document, tmp_path)
+    said = compile_document(document)
     assert "Overfull" not in said
     assert re.search(r"table\.pdf \([3-5] pages", said)
 
 
-def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:
+def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., Any], compile_document: Compile) -> None:
     """Names with every character that TeX minds, and numbers of every size, compile as well.
 
     ``compile_document`` fails otherwise.
@@ -166,4 +169,4 @@ def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., An
         for index, value in enumerate((0.0, -1.5, 1e-300, 1e300, 123456.789, -4e-12))
     ]
     records += [make_record(chr(code) + "x-4d") for code in range(32, 127)]
-    compile_document(standalone(build(get("libra-perf"), records)), tmp_path)
+    compile_document(standalone(build(get("libra-perf"), records)))

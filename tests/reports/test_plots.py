@@ -176,7 +176,7 @@ def test_names_and_suffixes() -> None:
         InputError, match=r"expected one of libra-allocation, libra-speedup.*; did you mean 'libra-speedup'"
     ):
         get("libra-speedups")
-    with pytest.raises(InputError, match=r"x.jpeg: no plot has this suffix; expected .svg, .pdf, .png"):
+    with pytest.raises(InputError, match=r"x.jpeg: unknown suffix; expected .svg, .pdf, .png"):
         plot_format(Path("x.jpeg"))
     assert plot_format(Path("a.b/X.PDF")) == "pdf"
 

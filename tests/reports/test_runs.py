@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.bounds import Bounds
-from cwb.reports.clocks import CLOCKS, RecordQuestion, all_asked, asked_of, explained
 from cwb.reports.numbers import size_text
+from cwb.reports.objective_types import CLOCKS, RecordQuestion, explanation_lines, question_of, questions_of
 from cwb.reports.runs import own_seconds, runs_of
 
 Make = Callable[..., RunRecord]
@@ -18,26 +18,26 @@ Make = Callable[..., RunRecord]
 @pytest.mark.parametrize("clock", sorted(CLOCKS.keys() - {"iteration", "load", "te-ccl-paid-switch"}))
 def test_asked(clock: str, make_run: Make) -> None:
     """Clock and question are the verifier's, also where the answer is in a file of its own."""
-    asked = asked_of(make_run(clock=clock))
+    asked = question_of(make_run(clock=clock))
     assert asked.clock == clock
     assert asked.question
-    assert asked_of(make_run(clock=clock, answer={"path": "x.json", "sha256": "0"})) == asked
+    assert question_of(make_run(clock=clock, answer={"path": "x.json", "sha256": "0"})) == asked
 
 
 @pytest.mark.slow
 def test_records_that_were_made_tell_their_question() -> None:
     """Methods of every kind of answer tell the question that they answer."""
     for model, clock in {"ring": "simulated", "forestcoll": "flow", "teccl": "te-ccl", "tacos": "circuit"}.items():
-        asked = asked_of(_solve(model))
+        asked = question_of(_solve(model))
         assert (asked.clock, bool(asked.question)) == (clock, True), model
-    assert asked_of(_solve("libra-equal", "gpt-3-3d", None)).clock == "iteration"
-    assert asked_of(_solve("all-to-all-mcf", collective="all_to_all")).clock == "bound"
+    assert question_of(_solve("libra-equal", "gpt-3-3d", None)).clock == "iteration"
+    assert question_of(_solve("all-to-all-mcf", collective="all_to_all")).clock == "bound"
 
 
 def _solve(model: str, instance: str = "ring(4)", collective: str | None = "all_gather") -> RunRecord:
     from cwb import load
-    from cwb.harness.demand import with_demand
     from cwb.harness.run import Request, run_one
+    from cwb.instances.demand import with_demand
 
     return run_one(with_demand(load(instance), collective, None, None), Request(model))
 
@@ -46,31 +46,31 @@ def test_a_failed_run_has_the_question_of_its_method(make_run: Make) -> None:
     """Without an answer the question is that of the method's other runs of the problem, else of all of them, where they
     agree."""
     records = [make_run("ring"), make_run("ring", None), make_run("x", None), make_run("forestcoll", clock="flow")]
-    assert [asked.clock for asked in all_asked(records)] == ["simulated", "simulated", None, "flow"]
+    assert [asked.clock for asked in questions_of(records)] == ["simulated", "simulated", None, "flow"]
     mixed = [
         make_run("a"),
         make_run("a", clock="te-ccl", bytes_=1e9),
         make_run("a", None),
         make_run("a", None, bytes_=7),
     ]
-    assert [asked.clock for asked in all_asked(mixed)] == ["simulated", "te-ccl", "simulated", None]
+    assert [asked.clock for asked in questions_of(mixed)] == ["simulated", "te-ccl", "simulated", None]
 
 
 def test_foreign_clocks_are_not_believed(make_run: Make) -> None:
     """A clock that nobody knows is none, and a question that is no text neither."""
-    assert asked_of(make_run(metrics={"clock": "<b>"})) == RecordQuestion()
-    assert asked_of(make_run(metrics={"clock": 3})) == RecordQuestion()
-    assert asked_of(make_run(metrics={"question": 3})) == RecordQuestion("simulated")
+    assert question_of(make_run(metrics={"clock": "<b>"})) == RecordQuestion()
+    assert question_of(make_run(metrics={"clock": 3})) == RecordQuestion()
+    assert question_of(make_run(metrics={"question": 3})) == RecordQuestion("simulated")
 
 
 def test_clocks_are_explained() -> None:
     """Every clock that occurs is told, and that objectives are not compared if there are several questions."""
-    assert explained([None]) == []
-    (text,) = explained(["flow", "te-ccl", None])
+    assert explanation_lines([None]) == []
+    (text,) = explanation_lines(["flow", "te-ccl", None])
     assert CLOCKS["flow"].meaning in text
     assert "not ranked against one another" in text
-    assert "not ranked against" not in explained(["flow"], ["flow"])[0]
-    assert "not ranked against" in explained(["te-ccl"], ["epochs of 1 us", "epochs of 2 us"])[0]
+    assert "not ranked against" not in explanation_lines(["flow"], ["flow"])[0]
+    assert "not ranked against" in explanation_lines(["te-ccl"], ["epochs of 1 us", "epochs of 2 us"])[0]
 
 
 def test_size_and_ranks(make_run: Make) -> None:

@@ -15,6 +15,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.core.ragged import offsets
 from cwb.core.schedule import sends_from_lists
+from cwb.core.text import printable
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
@@ -208,7 +209,7 @@ def test_the_gantt_has_a_bar_for_every_hop():
 def test_bars_that_overlap_are_side_by_side():
     """Bars of a row that overlap get lanes, those that only touch share one, and rows do not mind each other."""
     row, start, end = np.array([0, 0, 0, 1]), np.array([0.0, 1.0, 2.0, 0.0]), np.array([2.0, 3.0, 4.0, 9.0])
-    lane, lanes = schedule_gantt.abreast(row, start, end, 3)
+    lane, lanes = schedule_gantt.assign_lanes(row, start, end, 3)
     assert lane.tolist() == [0, 1, 0, 0]
     assert lanes.tolist() == [2, 1, 1]
 
@@ -224,7 +225,7 @@ def test_utilization_shows_mean_and_largest():
 
 def test_nothing_to_draw_is_an_error():
     """Without time or links there is no utilization to draw, and an empty packing has no tree."""
-    with pytest.raises(InputError, match="nothing takes any time"):
+    with pytest.raises(InputError, match="all sends have zero duration"):
         schedule_utilization.draw("x", np.zeros(3), np.zeros((2, 2)))
     with pytest.raises(InputError, match="no tree"):
         schedule_trees.draw("x", network(), packing(0))
@@ -365,7 +366,7 @@ def test_names_cannot_break_the_page(evil):
     plain, _ = opened(html.page(a_traffic(), a_trace()))
     reader, data = opened(html.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
     assert reader.tags == plain.tags
-    assert data["nodes"] == [evil + "2", evil, "1"]
+    assert data["nodes"] == [printable(evil + "2"), printable(evil), "1"]
 
 
 def test_the_page_needs_nothing_else():
@@ -417,9 +418,9 @@ def test_empty_schedules_can_be_drawn():
 def test_units_labels_and_colours():
     """Units fit the largest number, labels are never more than asked for, and colours tell chunks where there are no
     several steps."""
-    assert a_traffic().told_by == ("step", "chunk")
-    assert a_traffic(step=None).told_by == ("chunk",)
-    assert a_traffic(step=(0, 0, 0)).told_by[0] == "chunk"
+    assert a_traffic().colour_keys == ("step", "chunk")
+    assert a_traffic(step=None).colour_keys == ("chunk",)
+    assert a_traffic(step=(0, 0, 0)).colour_keys[0] == "chunk"
     assert bytes_unit(3 * 2**20) == ("MiB", 2**20)
     assert bytes_unit(0.0) == ("B", 1)
     assert seconds_unit(2e-3) == ("ms", 1e-3)

@@ -82,7 +82,7 @@ def test_every_failure_has_its_mark(spec: TableSpec, handful: list[RunRecord]) -
 
 def test_every_status_of_a_record_is_known() -> None:
     """The statuses that methods can end with are those that have a mark or none."""
-    from cwb.core.method import Status
+    from cwb.core.outcome import Status
 
     assert set(MARKS) == {status.value for status in Status}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.core.answers import BoundOnly, to_json
+from cwb.core.answers import BoundOnly
 from cwb.core.bounds import CutCertificate, SolverBound
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.schedules import verdict_of
 
 
 def gathering():
     """An all-gather of three gigabytes on a ring of three ranks with 1 GB/s in either direction."""
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    demand = Demand(Collective.ALL_GATHER, Fraction(3 * 10**9))
     return load("ring(3, bandwidth='1 GB/s')").with_changes(demand=demand)
 
 
@@ -42,4 +42,4 @@ def test_a_bound_without_proof_is_refused(certificate):
 
 def test_a_record_says_that_there_is_no_schedule():
     """There is nothing in the answer but its kind."""
-    assert to_json(BoundOnly()) == {"answer": "bound-only"}
+    assert BoundOnly().to_json() == {"answer": "bound-only"}

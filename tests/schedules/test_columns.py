@@ -11,6 +11,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.schedules import columns
 from cwb.schedules.files import read_schedule, write_schedule
+from cwb.schedules.strict import integers
 from families import FAMILIES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -49,10 +50,10 @@ WRONG = {
     "too few numbers": ({"sends/chunk.npy": npy("<i8", "(3,)", bytes(16))}, "16 bytes of numbers; expected 24"),
     "a column that is missing": ({"sends/chunk.npy": None}, "sends.chunk: missing, but required"),
     "a column of nobody": ({"sends/color.npy": npy("|u1", "(1,)", b"1")}, "sends.color: unknown field"),
-    "a column without a place": ({"color/red.npy": npy("|u1", "(1,)", b"1")}, "color.red: a column for which"),
+    "a column without a place": ({"color/red.npy": npy("|u1", "(1,)", b"1")}, "color.red: a column that the format"),
     "a path that leaves": ({"../../x.npy": npy("|u1", "(1,)", b"1")}, "is wrong; expected a column such as"),
     "no object": ({"file.json": None}, "expected file.json and at most 64 columns"),
-    "an object that is none": ({"file.json": b"[1]"}, "a column for which the file has no place"),
+    "an object that is none": ({"file.json": b"[1]"}, "a column that the format does not define"),
     "a number out of range": ({"sends/source.npy": npy("<i8", "(20,)", bytes([9]) + bytes(159))}, "sends.source[0]: 9"),
 }
 
@@ -82,6 +83,44 @@ def test_an_archive_that_grows_is_refused_before_it_is_read(archive, monkeypatch
         more.writestr("a.npy", bytes(2**15))
     with pytest.raises(InputError, match=r"bytes when decompressed; expected at most 32,768"):
         read_schedule(archive)
+
+
+def test_what_is_wrong_is_said_before_anything_is_expanded(archive, monkeypatch):
+    """A long column beside short ones is rejected by its length, a header with a wrong length by the member's size."""
+
+    def expanded(column):
+        assert len(column) < 2**20, "a large column was expanded"
+        return original(column)
+
+    original = columns.Column.read
+    monkeypatch.setattr(columns.Column, "read", expanded)
+    whole = archive.read_bytes()
+    changed(archive, {"sends/target.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    assert archive.stat().st_size < 2**22
+    with pytest.raises(InputError, match=r"sends.target: 536,870,912 entries; expected 20"):
+        read_schedule(archive)
+    archive.write_bytes(whole)
+    changed(archive, {"sends/path_links.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    with pytest.raises(InputError, match=r"sends.hops: adds up to 20, but there are 536,870,912"):
+        read_schedule(archive)
+    archive.write_bytes(whole)
+    changed(archive, {"sends/target.npy": npy("|u1", "(20,)", bytes(2**29))})
+    with pytest.raises(InputError, match=r"536,870,912 bytes of numbers; expected 20"):
+        read_schedule(archive)
+    archive.write_bytes(whole)
+    changed(archive, {"sends/more.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    with pytest.raises(InputError, match=r"sends.more: unknown field"):
+        read_schedule(archive)
+
+
+@pytest.mark.parametrize(("name", "last"), [("source", "9"), ("step", "-1")])
+def test_a_wrong_number_of_a_long_column_is_named(name, last):
+    """The first wrong number of an array is named without making a list of the array."""
+    values = np.concatenate([np.zeros(2**20, dtype=np.int64), [int(last)]])
+    with pytest.raises(InputError, match=rf"{name}\[1048576\]: {last} is wrong; expected an integer from 0 to 4"):
+        integers(values, 0, 5, name)
+    with pytest.raises(InputError, match=rf"{name}\[0\]: 0.0 is wrong"):
+        integers(values.astype(np.float64), 0, 5, name)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

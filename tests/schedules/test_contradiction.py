@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from cwb.cli.check import check
 from cwb.cli.simulate import simulate
 from cwb.core.bounds import CutCertificate, DistanceCertificate, EpochDistance, EpochFlow, SolverBound
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.schedule import Schedule, StepSchedule
@@ -25,7 +25,7 @@ from cwb.harness import Request
 from cwb.harness import run as run_method
 from cwb.instances import load
 from cwb.schedules import verdict_of
-from cwb.schedules.collective import exact_bound, held_against
+from cwb.schedules.collective import compare_with_certificate, exact_bound
 from cwb.schedules.contradiction import contradictions
 from cwb.schedules.epoch_flow import MAX_CHUNKS
 from cwb.schedules.files import read_schedule, write_schedule
@@ -103,7 +103,7 @@ def pair(bandwidth: int, chunks: int = 1, epoch_s: Fraction = Fraction(1)) -> In
     nodes = tuple(Node(name, NodeKind.COMPUTE) for name in "ab")
     rate, zero = Fraction(bandwidth), Fraction(0)
     links = (Link("a", "b", rate, zero), Link("b", "a", rate, zero))
-    demand = Demand(CollectiveKind.BROADCAST, Fraction(chunks), chunks)
+    demand = Demand(Collective.BROADCAST, Fraction(chunks), chunks)
     return Instance("x", Topology(nodes, links), demand, timing=Timing(Semantics.STORE_AND_FORWARD, epoch_s))
 
 
@@ -124,7 +124,7 @@ def test_flows_of_many_chunks(chunks: int) -> None:
 
 def test_flows_of_too_many_chunks_are_refused() -> None:
     """Beyond 32 bits nothing is proved, and it is said why."""
-    proved, wrong = held_against(
+    proved, wrong = compare_with_certificate(
         pair(1, MAX_CHUNKS + 1), read_schedule(FILES / "flow.json").answer, EpochFlow(1, 9), 1.0
     )
     assert proved is None
@@ -157,7 +157,7 @@ def test_a_distance_says_nothing_of_the_flow_of_trees() -> None:
     from cwb.harness import run as run_method
     from cwb.instances import load
 
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3))
+    demand = Demand(Collective.ALL_GATHER, Fraction(3))
     instance = load("ring(3, bandwidth='1 GB/s', latency='1 s')").with_changes(demand=demand)
     done = run_method(instance, Request("forestcoll"))
     assert isinstance(done.answer, TreePacking)
@@ -169,7 +169,7 @@ def test_a_distance_says_nothing_of_the_flow_of_trees() -> None:
 
 def on_grid(model: str, tmp_path: Path, timing: Timing, certificate: object, extra: dict[str, float]) -> Path:
     """Write what a method answers for a line of three, as if the instance had a grid."""
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    demand = Demand(Collective.ALL_GATHER, Fraction(3 * 10**9))
     done = run_method(load("line(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand), Request(model))
     assert done.instance is not None
     assert isinstance(done.answer, StepSchedule | TreePacking)
@@ -210,7 +210,7 @@ def test_a_flow_over_links_without_windows_proves_nothing() -> None:
     """On a grid of circuits, a link that takes less than a tick takes any number of chunks in it."""
     links = tuple(Link(str(a), str(b), Fraction(1), Fraction(0)) for a, b in ((0, 1), (1, 0), (1, 2), (2, 1)))
     network = Topology(tuple(Node(str(i)) for i in range(3)), links)
-    demand = Demand(CollectiveKind.BROADCAST, Fraction(1))
+    demand = Demand(Collective.BROADCAST, Fraction(1))
     instance = Instance("x", network, demand, timing=Timing(Semantics.CIRCUIT, Fraction(10)))
     assert exact_bound(instance, EpochFlow(2, 3)) == 0
 

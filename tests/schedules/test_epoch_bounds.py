@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.bounds import EpochCut, EpochPartition
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.core.timing import Semantics, Timing
 from cwb.instances import load
@@ -21,7 +21,7 @@ def asked(network: str, kind: str = "all_reduce", chunks: int = 1):
     n = len(base.network.ranks)
     link = base.network.links[0]
     size = Fraction(n * chunks) * link.bandwidth_Bps
-    demand = Demand(CollectiveKind(kind), size, chunks)
+    demand = Demand(collective_named(kind), size, chunks)
     return base.with_changes(demand=demand, timing=Timing(Semantics.CIRCUIT, 1 + link.latency_s))
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.bounds import EpochPrices, EpochWindowPrices
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.timing import Semantics, Timing
 from cwb.instances import load
@@ -23,7 +23,7 @@ def asked(*, fluid=True):
     """All to all on a ring of five without latency, one part an epoch over each link: 3 epochs, since 30 hops use 10
     links."""
     network = load("ring(5, latency='0 s', bandwidth='1 B/s')").network
-    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(5))
+    demand = Demand(Collective.ALL_TO_ALL, Fraction(5))
     return load("ring(5)").with_changes(
         network=network, demand=demand, timing=Timing(Semantics.TE_CCL, Fraction(1), fluid)
     )
@@ -79,7 +79,7 @@ def gathered():
     """All-gather on a ring of three, two chunks of a byte for each rank; a link takes one chunk in two epochs, without
     latency."""
     network = load("ring(3, latency='0 s', bandwidth='1 B/s')").network
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(6), 2)
+    demand = Demand(Collective.ALL_GATHER, Fraction(6), 2)
     timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1, 2), fluid=False)
     return load("ring(3)").with_changes(network=network, demand=demand, timing=timing)
 

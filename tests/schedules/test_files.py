@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from cwb.core import json_stream
 from cwb.core.bounds import CutCertificate, DistanceCertificate, SolverBound
 from cwb.core.errors import InputError
 from cwb.schedules import strict
@@ -70,7 +71,7 @@ CHANGES = [
     ("ring_all_gather", "instance.collective.size_bytes", "6000", "instance_sha256: "),
     ("ring_all_gather", "instance.collective.size_bytes", "NaN", "instance.collective.size_bytes: 'NaN' is wrong"),
     ("ring_all_gather", "instance.collective.ranks", [0, 9], "instance.collective.ranks[1]: 9 is wrong"),
-    ("ring_all_gather", "instance.collective.kind", "gossip", "instance.collective.kind: 'gossip' is wrong"),
+    ("ring_all_gather", "instance.collective.kind", "gossip", "instance.collective.kind: 'gossip' is unknown"),
     ("ring_all_gather", "instance.network.links.source.2", 5, "instance.network.links.source[2]: 5 is wrong"),
     ("ring_all_gather", "instance.network.links.bandwidth_Bps.2", "0", "instance.network.links[2]: bandwidth"),
     ("ring_all_gather", "instance.network.links.latency_s.1", "-1", "links.latency_s[1]: '-1' is wrong"),
@@ -194,6 +195,38 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
         strict.read_json(path, 2**20)
 
 
+@pytest.mark.parametrize(
+    ("family", "column", "told"),
+    [
+        ("ring_all_gather", "sends.step", "sends.step: "),
+        ("ring_all_gather", "sends.path_links", "sends.hops: adds up to "),
+        ("ring_all_gather", "sends.chunk", "sends.hops: "),
+        ("ring_all_gather", "chunks.units", "chunks.units: "),
+        ("chain_trees", "trees.root", "trees.root: "),
+        ("chain_trees", "trees.path_links", "trees.hops: adds up to "),
+        ("chain_trees", "trees.child", "trees.edges: adds up to "),
+        ("ring_all_gather", "sends.more", "sends.more: unknown field"),
+    ],
+)
+@pytest.mark.parametrize("entries", ["0,", "0.5, ", "0,0.5,"])
+def test_a_long_column_is_refused_before_it_is_parsed(family, column, told, entries, tmp_path, monkeypatch):
+    """A column of text that is longer than others allow is rejected by its length; its numbers are never parsed."""
+
+    def parsed(text):
+        raise AssertionError(f"{len(text):,} characters were parsed")
+
+    monkeypatch.setattr(json_stream, "_numbers", parsed)
+    instance, answer = FAMILIES[family]()
+    write_schedule(tmp_path / "s.json", instance, answer)
+    data = json.loads((tmp_path / "s.json").read_text())
+    part, name = column.split(".")
+    data[part][name] = "HERE"
+    path = tmp_path / "s.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(data).replace('"HERE"', f"[{entries * 10_000}0]").encode()))
+    with pytest.raises(InputError, match=told):
+        read_schedule(path)
+
+
 def test_nothing_half_written_is_left(tmp_path):
     """A schedule for another instance, and a folder that is not there, leave no file behind."""
     instance, answer = FAMILIES["ring_all_gather"]()
@@ -204,4 +237,14 @@ def test_nothing_half_written_is_left(tmp_path):
         write_schedule(tmp_path / "none" / "s.json", instance, answer)
     with pytest.raises(TypeError):
         write_schedule(tmp_path / "s.json", instance, answer, None, {"not": object()})
+    with pytest.raises(InputError, match=r"s.json: 'str'; expected a schedule or trees"):
+        write_schedule(tmp_path / "s.json", instance, "text")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_may_be_a_text(tmp_path, monkeypatch):
+    """A path that is a str is one."""
+    monkeypatch.chdir(tmp_path)
+    instance, answer = FAMILIES["ring_all_gather"]()
+    write_schedule("text", instance, answer)
+    assert same(read_schedule(tmp_path / "text").answer, answer)

@@ -17,7 +17,7 @@ from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
 from cwb.schedules import verdict_of
-from cwb.schedules.placement_bounds import priced_out, proved_loads
+from cwb.schedules.placement_bounds import is_refuted_by_prices, proved_loads
 from cwb.schedules.placement_file import is_placement, read_placement, write_placement
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,15 +87,15 @@ def test_prices_of_two_slots():
     """Two of three experts of 10 are beside one of 1 on four GPUs: prices prove 11 and no more, and wrong ones nothing."""
     experts = Experts((tuple(map(Fraction, (10, 10, 10, 1, 1, 1, 1))),), 4, 2)
     good = PairPrices(Fraction(1, 2), ((Fraction(1), Fraction(1)),))
-    assert priced_out(experts, Fraction(11), good)
-    assert not priced_out(experts, Fraction(12), good)
+    assert is_refuted_by_prices(experts, Fraction(11), good)
+    assert not is_refuted_by_prices(experts, Fraction(12), good)
     for wrong in (
         replace(good, light=((Fraction(6), Fraction(1)),)),
         replace(good, light=((Fraction(1), Fraction(2)),)),
         replace(good, light=()),
         replace(good, replica=Fraction(-1)),
     ):
-        assert not priced_out(experts, Fraction(11), wrong)
+        assert not is_refuted_by_prices(experts, Fraction(11), wrong)
 
 
 def written(path, certificate=PROOF, extra=None):
@@ -136,7 +136,7 @@ def test_check_tells_what_a_file_proves(tmp_path):
     ]
     status, out = checked(path, "--json")
     assert (status, json.loads(out)["exact"]) == (0, {"load": "3", "bound": "3"})
-    with pytest.raises(InputError, match="other experts"):
+    with pytest.raises(InputError, match="different experts"):
         checked(path, "--instance", "experts(gpus=4, slots=2, loads=[4, 2, 1, 1])")
 
 
@@ -169,7 +169,7 @@ def test_a_forged_certificate_of_many_gpus_proves_the_average(slots, nodes):
 def test_prices_of_a_tiny_replica_are_counted_at_once():
     """A light load of which an expert has more than any number of replicas takes no time; it proves nothing."""
     prices = PairPrices(Fraction(0), ((Fraction(1, 10**20), Fraction(1)),))
-    assert not priced_out(INSTANCE.experts.layer(0), Fraction(7, 3), prices)
+    assert not is_refuted_by_prices(INSTANCE.experts.layer(0), Fraction(7, 3), prices)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from cwb.cli.check import check
 from cwb.core.bounds import TreePrices
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
@@ -41,7 +41,7 @@ def network(source, nodes, *, even):
         links.append(Link(str(a), str(b), Fraction(rates[there] * 10**6), late[there]))
         links.append(Link(str(b), str(a), Fraction(rates[back] * 10**6), late[back]))
     topology = Topology(tuple(Node(str(v)) for v in range(nodes)), tuple(links))
-    return Instance("small", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+    return Instance("small", topology, Demand(Collective.ALL_REDUCE, Fraction(SIZE)))
 
 
 def arborescences(topology, root, *, back):
@@ -174,7 +174,7 @@ def solved(**options):
     """A run of mtree on four sites whose bound is one of prices."""
     links = [Link(str(u), str(v), Fraction(rate * 10**6, 8), Fraction(1, 1000)) for a, b, rate in K4 for u, v in ((a, b), (b, a))]  # fmt: skip
     topology = Topology(tuple(Node(str(v)) for v in range(4)), tuple(links))
-    instance = Instance("k4", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+    instance = Instance("k4", topology, Demand(Collective.ALL_REDUCE, Fraction(SIZE)))
     return run(instance, Request("mtree", options=options))
 
 
@@ -258,8 +258,8 @@ def test_other_collectives_are_refused():
     """Prices of trees bound an all-reduce among all nodes, and no other collective."""
     done = solved(height=1)
     for demand in (
-        Demand(CollectiveKind.BROADCAST, Fraction(SIZE)),
-        Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE), ranks=(0, 1)),
+        Demand(Collective.BROADCAST, Fraction(SIZE)),
+        Demand(Collective.ALL_REDUCE, Fraction(SIZE), ranks=(0, 1)),
     ):
         with pytest.raises(InputError, match="prices of trees"):
             recomputed_tree_bound(done.instance.with_changes(demand=demand), done.certificate)
@@ -288,7 +288,7 @@ def test_trees_without_a_common_link_have_whole_rates(trees, rate):
     it is 6."""
     links = tuple(Link(str(a), str(b), Fraction(3 * 10**9)) for a in range(5) for b in range(5) if a != b)
     topology = Topology(tuple(Node(str(v)) for v in range(5)), links)
-    instance = Instance("five", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+    instance = Instance("five", topology, Demand(Collective.ALL_REDUCE, Fraction(SIZE)))
     prices = TreePrices((1,) * 20, trees=trees)
     assert recomputed_tree_bound(instance, prices) == SIZE / (rate * Fraction(10**9))
 
@@ -299,7 +299,7 @@ def parallel(*rates):
     return Instance(
         "parallel",
         Topology((Node("0"), Node("1")), tuple(links)),
-        Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)),
+        Demand(Collective.ALL_REDUCE, Fraction(SIZE)),
     )
 
 
@@ -321,7 +321,7 @@ def test_too_many_rates_are_not_tried(rates, trees):
     """Sets of links with more trees and rates than can be tried are refused, also where a choice alone is too long."""
     instance = parallel(*rates)
     prices = TreePrices((0,) * 2 * len(rates), Fraction(1), trees=trees, link_sets=((0, 1),))
-    with pytest.raises(InputError, match="too many rates"):
+    with pytest.raises(InputError, match="too many combinations of rates"):
         recomputed_tree_bound(instance, prices)
 
 
@@ -329,7 +329,7 @@ def test_files_hold_sets_of_links(tmp_path):
     """The best trees of a network too large for all of its trees are proved by sets of links, which a file holds; one
     that lacks a set proves less than it claims."""
     done = run(
-        load("idn_size(0.5, 2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE))),
+        load("idn_size(0.5, 2)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(SIZE))),
         Request("mtree", options={"trees": 4, "height": 4}),
     )
     assert done.record.status == "optimal"

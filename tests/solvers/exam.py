@@ -169,7 +169,7 @@ def main() -> int:
     from rich.console import Console
     from rich.table import Table
 
-    names = (*solvers.names(), *solvers.driven())
+    names = (*solvers.names(), *solvers.pyomo_solver_names())
     table = Table("case", *names)
     reasons: dict[str, None] = {}
     columns = [run_exam(solvers.get(name)) for name in names]

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import exam_models as models
@@ -148,18 +149,11 @@ def two_alive(solver: Solver, folder: Path) -> None:
 
 
 def concurrent(solver: Solver, folder: Path) -> None:
-    results: list[object] = []
+    def objective(_: int) -> object:
+        return solver.solve(models.mip(), Budget(time_limit_s=LONG_S)).objective
 
-    def run() -> None:
-        for _ in range(5):
-            model = models.mip()
-            results.append(solver.solve(model, Budget(time_limit_s=LONG_S)).objective)
-
-    pool = [threading.Thread(target=run) for _ in range(3)]
-    for thread in pool:
-        thread.start()
-    for thread in pool:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:  # its results raise what a thread raised, such as SolverUnavailable
+        results = list(pool.map(objective, range(15)))
     assert results == [7.0] * 15, results
     _check_ctrl_c_is_python_s()
 

@@ -38,7 +38,7 @@ def lp_mixed_rows() -> Any:
     m.z = pe.Var(bounds=(0, 10))
     m.z.fix(2.0)
     m.range = pe.Constraint(expr=(1, m.x + m.z + 0.5, 8))
-    m.equal = pe.Constraint(expr=m.x + m.y == 4 * m.z - 6)
+    m.has_equal_arcs = pe.Constraint(expr=m.x + m.y == 4 * m.z - 6)
     m.o = pe.Objective(expr=m.x + 2 * m.z - 1)
     return m
 

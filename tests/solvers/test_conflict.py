@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from cwb import solvers
 from cwb.core.errors import Unsupported
 from cwb.harness.clock import WallClock
 from cwb.solvers.conditions import conditions_of, equation_of, false_conditions
-from cwb.solvers.conflict import LOWER, ROW, UPPER, find_conflict, thinned
+from cwb.solvers.conflict import LOWER, ROW, UPPER, find_conflict, minimal_parts
 from cwb.solvers.matrix import compile_matrix
 from irreducible import budget, feasible, require_irreducible
 
@@ -46,13 +46,12 @@ def odd() -> Any:
 
 
 @pytest.mark.parametrize("name", ["highs", "gurobi", "scip", "pyomo:cbc", "pyomo:glpk"])
-def test_every_solver_finds_an_irreducible_conflict(name: str) -> None:
+def test_every_solver_finds_an_irreducible_conflict(name: str, require_solver: Callable[[str], Any]) -> None:
     """Of a small linear program all solvers find its only conflict."""
-    if name.startswith("pyomo:") and not shutil.which({"cbc": "cbc", "glpk": "glpsol"}[name[6:]]):
-        pytest.skip(f"{name} is not installed")
+    solver = require_solver(name)
     m = small()
     matrix = compile_matrix(m)
-    conflict = find_conflict(solvers.get(name), matrix, budget())
+    conflict = find_conflict(solver, matrix, budget())
     assert conflict is not None
     require_irreducible(matrix, conflict)
     told = conditions_of(matrix, conflict.parts, {})
@@ -162,5 +161,5 @@ def test_constraints_are_told_in_their_own_words() -> None:
 def test_thinning_keeps_what_is_needed() -> None:
     """Of a hundred parts the two that are needed are left."""
     parts = [(ROW, i) for i in range(100)]
-    assert thinned(parts, lambda rest: {(ROW, 17), (ROW, 18)} <= set(rest)) == [(ROW, 17), (ROW, 18)]
-    assert thinned(parts, lambda rest: True) == []
+    assert minimal_parts(parts, lambda rest: {(ROW, 17), (ROW, 18)} <= set(rest)) == [(ROW, 17), (ROW, 18)]
+    assert minimal_parts(parts, lambda rest: True) == []

@@ -13,10 +13,10 @@ from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.solver import SolverOptions, Termination
 from cwb.solvers import first_order_session, pyomo_session
-from cwb.solvers.dual_bounds import corrected, implied_bounds, lower_bound
-from cwb.solvers.first_order_session import FirstOrderSession, repaired
+from cwb.solvers.dual_bounds import correct_multipliers, implied_bounds, lower_bound
+from cwb.solvers.first_order_session import FirstOrderSession, repair_point
 from cwb.solvers.matrix import compile_matrix
-from cwb.solvers.pyomo_known import Known
+from cwb.solvers.pyomo_options import KnownSolver
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +71,7 @@ def test_a_bound_is_never_more_than_the_multipliers_prove(model, multipliers):
         return
     y = np.array(multipliers[: len(matrix.rows)])
     bounds = implied_bounds(matrix)
-    for each in (y, corrected(matrix, y, *bounds)):
+    for each in (y, correct_multipliers(matrix, y, *bounds)):
         bound, proved = lower_bound(matrix, each, *bounds), exactly(matrix, each, *bounds)
         if bound is not None:
             assert proved is not None
@@ -173,7 +173,7 @@ def test_a_first_order_method_that_lies_is_not_believed(monkeypatch, x, y, says)
 def test_a_point_is_put_onto_its_rows_and_bounds():
     """A point that violates rows by a little is moved by about as much, and nearly active bounds become active."""
     matrix = compile_matrix(flow())
-    x, violation = repaired(matrix, np.array([2.6, 2.4999999, 2.5000002]), 1e-9)
+    x, violation = repair_point(matrix, np.array([2.6, 2.4999999, 2.5000002]), 1e-9)
     assert violation <= 1e-9
     assert x.tolist() == pytest.approx([2.6, 2.5, 2.5], abs=1e-6)
     assert x[1] == 2.5
@@ -190,12 +190,10 @@ def test_both_implementations_and_no_other():
         PDLP.solve(flow(), Budget(log_file="/dev/null"))
 
 
-def test_no_bound_is_taken_of_a_driven_first_order_method(monkeypatch):
+def test_no_bound_is_taken_of_a_driven_first_order_method(monkeypatch, require_solver):
     """A solver of Pyomo's that may use a first-order method is taken at its point, not at its word."""
-    glpk = solvers.get("pyomo:glpk")
-    if not glpk.installed().ok:
-        pytest.skip("no GLPK here")
-    monkeypatch.setattr(pyomo_session, "known", lambda name: Known(is_first_order=True))
+    glpk = require_solver("pyomo:glpk")
+    monkeypatch.setattr(pyomo_session, "known_solver", lambda name: KnownSolver(is_first_order=True))
     result = glpk.solve(flow(), Budget())
     assert result.termination is Termination.NUMERICAL
     assert result.objective == pytest.approx(2.5)

@@ -58,7 +58,7 @@ def test_arrays_equal_expressions(m: Any, point: list[float]) -> None:
     for v, value in zip(free, point, strict=False):
         v.set_value(value, skip_validation=True)
     x = np.array([column.value for column in matrix.columns], dtype=float)
-    assert matrix.sign * matrix.minimized(x) == pytest.approx(pe.value(m.o.expr), abs=1e-9)
+    assert matrix.sign * matrix.minimized_objective(x) == pytest.approx(pe.value(m.o.expr), abs=1e-9)
     activity = matrix.activity(x)
     kept = {id(row): i for i, row in enumerate(matrix.rows)}
     constants = matrix.body_constants()
@@ -115,7 +115,7 @@ def test_constraints_that_cancel_out() -> None:
     assert [row.name for row in matrix.rows] == ["q"]
     m.false = pe.Constraint(expr=m.x - m.x <= -1)
     assert "constraint false is false" in (compile_matrix(m).contradiction or "")
-    assert compile_matrix(m).settled() is Termination.INFEASIBLE
+    assert compile_matrix(m).trivial_termination() is Termination.INFEASIBLE
     assert m.false.active
 
 
@@ -167,7 +167,7 @@ def test_two_objectives() -> None:
     m.x = pe.Var(bounds=(0, 1))
     m.a = pe.Objective(expr=m.x)
     m.b = pe.Objective(expr=-m.x)
-    with pytest.raises(InputError, match="2 active objectives, a solver takes one: a, b"):
+    with pytest.raises(InputError, match="2 active objectives, but a solver supports one: a, b"):
         compile_matrix(m)
     m.a.deactivate()
     assert compile_matrix(m).c.tolist() == [-1.0]
@@ -231,7 +231,7 @@ def test_polishing() -> None:
     m.i = pe.Var([0, 1], domain=pe.Integers, bounds=(0, 9))
     m.x = pe.Var(bounds=(0, 1))
     m.o = pe.Objective(expr=m.i[0] + m.i[1] + m.x)
-    polished = compile_matrix(m).polished(np.array([2.000001, 3.4, -1e-9]))
+    polished = compile_matrix(m).polish_point(np.array([2.000001, 3.4, -1e-9]))
     assert polished.tolist() == [2.0, 3.4, 0.0]
     assert not np.signbit(polished).any()
 
@@ -259,11 +259,11 @@ def test_bounds_of_whole_objectives_are_rounded_up() -> None:
     m.c = pe.Constraint(expr=m.i[0] + m.x >= 1)
     m.o = pe.Objective(expr=6 * m.i[0] - 3 * m.i[1] + 1)
     matrix = compile_matrix(m)
-    assert matrix.tightened(1.5) == 4.0
-    assert matrix.tightened(4.0000001) == 4.0
-    assert matrix.tightened(inf) is None
+    assert matrix.tighten_bound(1.5) == 4.0
+    assert matrix.tighten_bound(4.0000001) == 4.0
+    assert matrix.tighten_bound(inf) is None
     m.o.set_value(6 * m.i[0] + m.x)
-    assert compile_matrix(m).tightened(1.5) == 1.5
+    assert compile_matrix(m).tighten_bound(1.5) == 1.5
 
 
 def test_cost_scale() -> None:

@@ -10,13 +10,12 @@ import exam_models
 import highspy
 import pyomo.environ as pe
 import pytest
-from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.solver import ResolvingSolver
 from cwb.harness.last_model import LastModel
 from cwb.solvers.matrix import compile_matrix
-from cwb.solvers.model_file import written
+from cwb.solvers.model_file import model_text
 
 SUFFIXES = (".mps", ".lp")
 
@@ -47,21 +46,21 @@ def test_a_file_has_the_optimum_of_the_model(
 ) -> None:
     """Sense, constants, ranges, integers, small costs and a quadratic objective are in the file as in the model."""
     path = tmp_path / f"model{suffix}"
-    path.write_bytes(written(compile_matrix(build()), suffix))
+    path.write_bytes(model_text(compile_matrix(build()), suffix))
     assert optimum(path) == pytest.approx(value, rel=1e-6)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", ["highs", "scip"])
-def test_a_model_that_was_changed_is_written_as_it_was_solved_last(tmp_path: Path, name: str, suffix: str) -> None:
+def test_a_model_that_was_changed_is_written_as_it_was_solved_last(
+    tmp_path: Path, name: str, suffix: str, require_solver: Callable[[str], Any]
+) -> None:
     """Rows, columns, bounds, sides and costs of re-solves are in the file, and changes after the last solve are not."""
-    solver = solvers.get(name)
-    if not solver.installed().ok:
-        pytest.skip("not installed")
+    solver = require_solver(name)
     assert isinstance(solver, ResolvingSolver)
     m = exam_models.lp_max()
     kept = LastModel(tmp_path / f"model{suffix}")
-    budget = Budget(handed=kept)
+    budget = Budget(on_model=kept)
     compiled = solver.compile(m, budget)
     assert compiled.solve(budget).objective == pytest.approx(43)
     m.extra = pe.Var(bounds=(0, 1))
@@ -83,7 +82,7 @@ def test_names_are_those_of_the_model_each_once() -> None:
     m.x = pe.Var(["a b", "a_b"], bounds=(0, 1))
     m.o = pe.Objective(expr=sum(m.x.values()), sense=pe.maximize)
     m.c = pe.Constraint(expr=sum(m.x.values()) <= 1.5)
-    text = written(compile_matrix(m), ".lp").decode()
+    text = model_text(compile_matrix(m), ".lp").decode()
     assert "x(a_b)" in text
     assert "x1_x(a_b)" in text
 

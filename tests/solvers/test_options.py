@@ -10,7 +10,7 @@ from cwb.core.budget import Budget
 from cwb.core.errors import InputError, SolverUnavailable
 from cwb.core.solver import SolverOptions, Termination
 from cwb.harness.clock import WallClock
-from cwb.solvers.options import Offered, read_options
+from cwb.solvers.options import NativeOption, read_options
 
 #: Of every solver: a good option as it is typed, one with a slip and what is meant, a value of another kind, a value
 #: out of range, and one that cwb sets by other means.
@@ -96,19 +96,19 @@ def test_the_solver_s_name_of_the_gap_is_the_gap(name: str, own: str) -> None:
 
 def test_values_are_read_in_the_option_s_type() -> None:
     """Text is read as what the option takes; what would be cut off or guessed is refused."""
-    assert Offered(float).read("1e-3") == 1e-3
-    assert Offered(int).read(2.0) == 2
-    assert Offered(bool).read("off") is False
-    assert Offered(str).read(3) == "3"
+    assert NativeOption(float).read("1e-3") == 1e-3
+    assert NativeOption(int).read(2.0) == 2
+    assert NativeOption(bool).read("off") is False
+    assert NativeOption(str).read(3) == "3"
     for kind, wrong in ((int, 0.5), (int, True), (bool, 2), (float, "nan"), (str, True), (float, [1]), (bool, 1.0)):
         with pytest.raises(ValueError):
-            Offered(kind).read(wrong)
+            NativeOption(kind).read(wrong)
 
 
 def test_options_are_read_as_a_solver_writes_them() -> None:
     """Type, range and description come from the solver's own file of options."""
     text = "# the gap\n# [type: real, advanced: FALSE, range: [0,1e20], default: 0]\nlimits/gap = 0\n"
-    assert read_options(text) == {"limits/gap": Offered(float, 0.0, 1e20, words="the gap")}
+    assert read_options(text) == {"limits/gap": NativeOption(float, 0.0, 1e20, words="the gap")}
 
 
 @pytest.mark.parametrize("method", ["mcf/flow", "all-to-all-mcf"])

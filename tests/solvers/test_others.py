@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import exam_models
@@ -32,11 +33,8 @@ def gurobi() -> Any:
 
 
 @pytest.fixture
-def scip() -> Any:
-    solver = get("scip")
-    if not solver.installed().ok:
-        pytest.skip(solver.installed().message)
-    return solver
+def scip(require_solver: Callable[[str], Any]) -> Any:
+    return require_solver("scip")
 
 
 def test_model_too_large_for_the_licence(gurobi: Any, capfd: pytest.CaptureFixture[str]) -> None:
@@ -74,16 +72,16 @@ def test_licence_says_when_it_expires(gurobi: Any) -> None:
     ("name", "extra", "words"),
     [
         ("gurobi", {"MIPFokus": 1}, "MIPFokus"),
-        ("gurobi", {"MIPFocus": 99}, "does not take 99 for its parameter MIPFocus"),
-        ("gurobi", {"MIPFocus": "much"}, "does not take 'much'"),
+        ("gurobi", {"MIPFocus": 99}, "does not accept 99 for its parameter MIPFocus"),
+        ("gurobi", {"MIPFocus": "much"}, "does not accept 'much'"),
         ("gurobi", {"timelimit": 3}, "set by the budget's time limit"),
         ("scip", {"limits/gapp": 1}, "SCIP has no parameter 'limits/gapp'; did you mean 'limits/gap'?"),
         (
             "scip",
             {"limits/memory": -5},
-            "does not take -5 for its parameter limits/memory; expected a number from 0 to",
+            "does not accept -5 for its parameter limits/memory; expected a number from 0 to",
         ),
-        ("scip", {"lp/threads": "many"}, "does not take 'many'"),
+        ("scip", {"lp/threads": "many"}, "does not accept 'many'"),
         ("scip", {"limits/time": 3}, "set by the budget's time limit"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import cwb
 import pytest
 from cwb.core.errors import InputError
-from cwb.harness.plugins import PLUGINS, plug_in
+from cwb.harness.plugins import PLUGINS, load_plugin
 from cwb.harness.registry import solver
 from exam import run_case
 from exam_cases import CASES
@@ -20,7 +20,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The example is known, and forgotten after the test."""
     pytest.importorskip("clarabel")
     monkeypatch.setenv(PLUGINS, "")
-    plug_in(EXAMPLE)
+    load_plugin(EXAMPLE)
 
 
 def test_it_takes_the_exam_of_the_adapters(tmp_path: Path) -> None:

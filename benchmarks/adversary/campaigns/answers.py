@@ -116,8 +116,8 @@ def answer(seed: int) -> list[Fault]:
     found = client.conduct(solved)
     if not solved.found:
         return found
-    for wrong in (*faults_of(data, solved), *_times(data, solved)):
-        found.append(Fault("wrong answer accepted", solved.question, solved.told, wrong, None))
+    for wrong in (*faults_of(data, solved), *times_of(data, solved)):
+        found.append(Fault("wrong answer accepted", solved.question, solved.outcome_text, wrong, None))
         break
     return found
 
@@ -180,7 +180,7 @@ def _trees(posed: Any, packing: Any, want: Mapping[Condition, Fraction]) -> list
     return found
 
 
-def _times(data: Data, solved: client.Answered) -> list[str]:
+def times_of(data: Data, solved: client.Answered) -> list[str]:
     """Compute the time of steps and the flow time of trees anew, and try every cut."""
     made, posed, told = solved.answer, solved.instance, solved.record.objective
     exact: Fraction | None = None
@@ -254,8 +254,8 @@ def small(seed: int) -> list[Fault]:
     ]
     data = instance([*"0123"], arcs, KINDS[seed // len(METHODS) % 4], "4 B")
     solved = client.solve(data, name, time_limit_s=10, **options)
-    wrong = [*faults_of(data, solved), *_times(data, solved)] if solved.found else []
-    told = [Fault("wrong answer accepted", solved.question, solved.told, text, None) for text in wrong[:1]]
+    wrong = [*faults_of(data, solved), *times_of(data, solved)] if solved.found else []
+    told = [Fault("wrong answer accepted", solved.question, solved.outcome_text, text, None) for text in wrong[:1]]
     return client.conduct(solved) + told
 
 

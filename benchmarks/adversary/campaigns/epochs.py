@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 from random import Random
@@ -99,7 +99,8 @@ def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -
             program.row(row, low=1.0)
     _share(program, net, x, len(wanted), epochs)
     for node, room in net.room.items():
-        _limit(program, node in net.unicast, node, room, (len(wanted), epochs), arriving, leaving)
+        others = [c for c, (source, targets) in enumerate(wanted) if node != source and node not in targets]
+        _limit(program, node in net.unicast, node, room, (others, epochs), arriving, leaving)
     return program.solve() is not None
 
 
@@ -108,13 +109,13 @@ def _limit(
     unicast: bool,
     node: int,
     room: int,
-    size: tuple[int, int],
+    size: tuple[Sequence[int], int],
     arriving: Mapping[tuple[int, int, int], list[int]],
     leaving: Mapping[tuple[int, int, int], list[int]],
 ) -> None:
-    """Let a switch hold no more chunks of 1 B than it can: what comes or leaves at an index, and what waits."""
+    """Limit the chunks of others, of 1 B, at a node: those arriving or leaving at an index, and those stored."""
     chunks, epochs = size
-    held = {(c, k): program.variable() for c in range(chunks) for k in range(epochs + 1)}
+    held = {(c, k): program.variable() for c in chunks for k in range(epochs + 1)}
     for (c, k), now in held.items():
         came, left = arriving.get((node, c, k), []), leaving.get((node, c, k), [])
         for together in [came, left] if unicast else [[v] for v in came + left]:
@@ -126,13 +127,13 @@ def _limit(
             row |= dict.fromkeys(leaving.get((node, c, k - 1), []) if unicast else [], 1.0)
         program.row(row, high=0.0)
     for k in range(epochs + 1):
-        program.row({held[c, k]: 1.0 for c in range(chunks)}, high=float(room))
+        program.row({held[c, k]: 1.0 for c in chunks}, high=float(room))
 
 
 def _share(program: Program, net: Net, x: Mapping[tuple[int, int, int], int], chunks: int, epochs: int) -> None:
     """Let no window of a link start more than its epochs allow."""
     for e, window in enumerate(net.window):
-        for begin in range(epochs):
+        for begin in range(epochs + 1):
             span = range(begin, begin + window)
             room = sum((net.rate[e] * net.factor.get((e, k), Fraction(1)) for k in span), Fraction(0))
             row = {x[e, c, k]: 1.0 for c in range(chunks) for k in span if (e, c, k) in x}
@@ -275,7 +276,7 @@ def replayed(solved: client.Answered, defect: int | None) -> list[Fault]:
         return []
     sends = sends_in_epochs(solved.answer, timing.epoch_s)
     wrong = ["off the grid"] if sends is None else faults_in_epochs(solved.instance, solved.answer.chunks, sends)
-    return [Fault("wrong schedule accepted", solved.question, solved.told, wrong[0], defect)] if wrong else []
+    return [Fault("wrong schedule accepted", solved.question, solved.outcome_text, wrong[0], defect)] if wrong else []
 
 
 def buffers(seed: int) -> list[Fault]:
@@ -354,7 +355,7 @@ def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
             and record.objective > best.record.objective
         ):
             # No limit was set: what is called exact has ended, and has not found it.
-            found.append(Fault("exact, and not the best", solved.question, solved.told, known, defect))
+            found.append(Fault("exact, and not the best", solved.question, solved.outcome_text, known, defect))
     return found
 
 

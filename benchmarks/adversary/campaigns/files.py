@@ -14,7 +14,7 @@ import cwb
 from cwb.benchmarks.adversary import certificates, client, makers
 from cwb.benchmarks.adversary.fault import Campaign, Fault
 from cwb.benchmarks.adversary.networks import rng
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.record import append_record
 from cwb.harness import Request, run
 from cwb.schedules.files import write_schedule
@@ -50,7 +50,7 @@ def mutated(seed: int) -> list[Fault]:
     network = made.instance.network
     certificate = certificates.in_epochs(random, len(network.nodes), len(network.links), made.ends, fluid=False)
     file = client.folder() / "mutated.json"
-    write_schedule(file, made.instance, made.timed(), certificate, {"bound_s": float(made.ends * made.unit_s)})
+    write_schedule(file, made.instance, made.to_schedule(), certificate, {"bound_s": float(made.ends * made.unit_s)})
     data = json.loads(file.read_text())
     told = [_change(random, data) for _ in range(random.randint(1, 2))]
     if random.random() < 0.1 and isinstance(data.get("extra"), dict):
@@ -101,7 +101,7 @@ def tables(seed: int) -> list[Fault]:
 
 def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
     """Make a table of two runs, the second with all numbers times a factor, and of the first alone; compare the ratios of the cells."""
-    loaded = cwb.load(f"ring({nodes})").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
+    loaded = cwb.load(f"ring({nodes})").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
     record = run(loaded, Request(method)).record
     times = {
         key: value * factor if isinstance(value, int | float) and not isinstance(value, bool) else value

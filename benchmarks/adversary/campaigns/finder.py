@@ -12,7 +12,7 @@ from cwb.benchmarks.adversary import client
 from cwb.benchmarks.adversary.fault import Campaign, Fault
 from cwb.benchmarks.adversary.networks import rng
 from cwb.benchmarks.adversary.replay import sends_in_steps
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run
@@ -66,15 +66,15 @@ def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
 
 
 def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
-    from cwb.finder.finder import Job, find
-    from cwb.harness.networks import generated, network_of
+    from cwb.studies.topology_finder.assessment import generate_network, network_of
+    from cwb.studies.topology_finder.finder import Job, find
 
     nodes, degree = found["nodes"], found["degree"]
     job = Job(
         nodes, degree, Fraction(found["alpha_s"]), Fraction(found["size_bytes"]), Fraction(found["bandwidth_Bps"])
     )
     faults = []
-    for choice in find(job, generated):
+    for choice in find(job, generate_network):
         row = next((row for row in found["frontier"] if row["topology"] == str(choice.candidate)), None)
         network = network_of(choice.candidate, RATE, LATENCY)
         value = measured(network)
@@ -89,10 +89,10 @@ def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
 
 def scheduled(candidate: Any, network: Topology) -> tuple[int, Fraction]:
     """T_L and T_B of the all-gather that the finder makes for a network: its steps, and the fullest links of all of them."""
-    from cwb.finder.build import schedule
-    from cwb.harness.networks import generated
+    from cwb.studies.topology_finder.assessment import generate_network
+    from cwb.studies.topology_finder.build import schedule
 
-    made = schedule(candidate, generated, Instance("row", network, Demand(CollectiveKind.ALL_GATHER, Fraction(1))))
+    made = schedule(candidate, generate_network, Instance("row", network, Demand(Collective.ALL_GATHER, Fraction(1))))
     load: dict[int, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for send in sends_in_steps(made):
         for link in send.links:
@@ -127,7 +127,7 @@ def circulant(nodes: int, offsets: tuple[int, ...]) -> Topology:
 
 def measured(network: Topology) -> tuple[int, Fraction] | None:
     """T_L and T_B of an all-gather by ``bfb``."""
-    instance = Instance("row", network, Demand(CollectiveKind.ALL_GATHER, Fraction(1)))
+    instance = Instance("row", network, Demand(Collective.ALL_GATHER, Fraction(1)))
     record = run(instance, Request("bfb", options={"schedule": False})).record
     if "T_L" not in record.metrics:
         record = run(instance, Request("bfb")).record

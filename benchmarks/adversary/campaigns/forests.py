@@ -59,7 +59,7 @@ def routed(seed: int) -> list[Fault]:
         return found
     time = best * SIZE / count
     if abs(solved.record.bound - time) > 1e-6 * time:
-        found.append(Fault("another bound", solved.question, solved.told, f"flow of our own: {time!r}", None))
+        found.append(Fault("another bound", solved.question, solved.outcome_text, f"flow of our own: {time!r}", None))
     return found
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from xml.etree import ElementTree
 
 import numpy as np
 from cwb.benchmarks.adversary import client, makers, trees
@@ -14,7 +22,11 @@ from cwb.benchmarks.adversary.campaigns import (
     extremes,
     files,
     finder,
+    relays,
+    repairs,
     simulate,
+    stragglers,
+    studies,
     synthesis,
     training,
     verifier,
@@ -24,7 +36,7 @@ from cwb.benchmarks.adversary.fault import Campaign, Fault
 from cwb.benchmarks.adversary.networks import Data, instance
 from cwb.benchmarks.adversary.replay import Send, faults_in_epochs
 from cwb.core import bounds
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks
 from cwb.core.timing import Semantics, Timing
@@ -55,6 +67,20 @@ DEFECTS: Mapping[int, str] = {
     21: "tables: means beside values of one seed",
     22: "`teccl-milp`: sums that it leaves out, told as optima",
     23: "verifier: two copies in a limited switch that does not copy counted as one",
+    24: "`teccl-milp`: a rank that only passes on gets a chunk once at most, reported as optimal or infeasible",
+    25: "`teccl-lp`, `teccl-astar`: late all-reduces taken, and not summed",
+    26: "`resilience`: all links of a pair get the rate of the last one, and so does the bound",
+    27: "`resilience`: unbalanced switches called cut off, and symmetries that move the root",
+    28: "`--sensitivity`: directions that differ cost the answer",
+    29: "methods of wide-area networks: parallel links paired by bandwidth alone",
+    30: "`expert-placement/slots`: a pool cut off in silence at the published rule's load",
+    31: "`repair`: schedules on switches that the verifier rejects",
+    32: "`straggler`: the round of one switch, the ways of another",
+    33: "`pccl`: sums that come to a switch with a limit again, added twice",
+    34: "a plug-in file that asks for a model of the package breaks every run",
+    35: "control characters of names in pictures, which are no XML then",
+    36: "`cwb reproduce` ignores SIGTERM in the topology finder",
+    37: "columns of an `.npz` file expanded although they cannot be right",
 }
 
 
@@ -148,7 +174,7 @@ def sums_in_a_switch() -> list[Fault]:
     seeds = range(1000)
     made = next(m for s in seeds if (m := makers.in_switch(Random(s))).instance.network.nodes[-1].buffer_bytes == 0)  # noqa: S311
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
-    verdict, crash = client.verdict(made.instance, made.timed(), bounds.PartitionCertificate(((0,), (1,))))
+    verdict, crash = client.verdict(made.instance, made.to_schedule(), bounds.PartitionCertificate(((0,), (1,))))
     if crash or (verdict is not None and verdict.ok and wrong):
         return [Fault("wrong schedule accepted", "sums in a switch", crash or "right", wrong[0], 8)]
     return []
@@ -159,7 +185,7 @@ def _line(count: int, rate: Fraction, chunks: int, *, fluid: bool) -> makers.Mad
     topology = Topology(
         tuple(Node(str(i)) for i in range(count)), tuple(Link(str(i), str(i + 1), rate) for i in range(count - 1))
     )
-    demand = Demand(CollectiveKind.BROADCAST, Fraction(chunks), chunks)
+    demand = Demand(Collective.BROADCAST, Fraction(chunks), chunks)
     timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1), fluid)
     ones, zeros = np.ones(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64)
     moved = Chunks(ones, Fraction(1), ((0,), tuple(range(count))), zeros, ones, zeros.astype(np.bool_))
@@ -171,14 +197,14 @@ def copies_of_split_chunks() -> list[Fault]:
     """Four chunks down a line of three end at 5 s."""
     made = _line(3, Fraction(1), 4, fluid=True)
     cut = bounds.EpochCut((1, 2), None, 0)
-    return verifier.proved_too_much(made, made.timed(), cut, Fraction(made.ends), 9)
+    return verifier.proved_too_much(made, made.to_schedule(), cut, Fraction(made.ends), 9)
 
 
 def flow_of_a_fast_link() -> list[Fault]:
     """A link that starts 2^32 chunks in an epoch."""
     made = _line(2, Fraction(2**32), 1, fluid=False)
     flow = bounds.EpochFlow(1, 200)
-    return verifier.proved_too_much(made, made.timed(), flow, Fraction(made.ends), 10)
+    return verifier.proved_too_much(made, made.to_schedule(), flow, Fraction(made.ends), 10)
 
 
 def scaled_multipliers() -> list[Fault]:
@@ -238,7 +264,7 @@ def bound_in_words() -> list[Fault]:
     file = client.folder() / "words.json"
     from cwb.schedules.files import write_schedule
 
-    write_schedule(file, made.instance, made.timed(), None, {"bound_s": "a lot"})
+    write_schedule(file, made.instance, made.to_schedule(), None, {"bound_s": "a lot"})
     status, out, err = client.command("check", str(file))
     if status == 0:
         return [Fault("claim not read", "cwb check of extra.bound_s = 'a lot'", out.strip(), "a bound is a number", 13)]
@@ -344,7 +370,6 @@ def sums_on_a_line() -> list[Fault]:
     return epochs.compared(data, "1 s", 22)
 
 
-#: The defect and the case, by seed.
 def two_copies_in_a_buffer_for_one() -> list[Fault]:
     """A chunk reaches a switch that does not copy at 1 and at 2, and leaves for two ranks at 3."""
     posed = client.load(_star(3, "1 B/s", "broadcast", "1 B", buffer="1 B", multicast=False))
@@ -355,12 +380,155 @@ def two_copies_in_a_buffer_for_one() -> list[Fault]:
     sends = [Send(0, source, target, False, (link,), at, at + 1) for source, target, link, at in hops]
     made = makers.MadeSchedule(posed, chunk, sends, Fraction(1))
     wrong = faults_in_epochs(posed, chunk, sends)
-    verdict, crash = client.verdict(posed, made.timed())
+    verdict, crash = client.verdict(posed, made.to_schedule())
     if crash or (verdict is not None and verdict.ok):
         return [Fault("wrong schedule accepted", "two copies in a buffer for one", crash or "right", wrong[0], 23)]
     return []
 
 
+def plugin_that_asks() -> list[Fault]:
+    """A plug-in file, known by the environment as in a worker process, calls ``cwb.formulation``."""
+    file = client.folder() / "plugin_that_asks.py"
+    file.write_text('import cwb\nb = [cwb.formulation("teccl/milp")]\n')
+    words = [
+        sys.executable,
+        "-m",
+        "cwb",
+        "solve",
+        "--model",
+        "ring",
+        "ring(3)",
+        "--collective",
+        "all_gather",
+        "--quiet",
+    ]
+    done = subprocess.run(
+        words, env={**os.environ, "CWB_PLUGINS": str(file)}, capture_output=True, text=True, check=False
+    )
+    return (
+        [Fault("exit status", "CWB_PLUGINS", f"{done.returncode} {done.stderr[-200:]}", "0")] if done.returncode else []
+    )
+
+
+def control_in_a_name() -> list[Fault]:
+    """Trees between nodes whose names begin with an escape, drawn."""
+    names = ["\x1b[31mRED", "b\u202e\x07", "c\r\n"]
+    arcs = [(a, b, "1 GB/s") for a in names for b in names if a != b]
+    place = client.folder() / "controls.json"
+    place.write_text(json.dumps(instance(names, arcs, "all_gather", "3 MB")))
+    plan, picture = client.folder() / "plan.json", client.folder() / "plan.svg"
+    client.command("solve", "--model", "forestcoll", str(place), "-o", str(plan), "--quiet")
+    client.command("plot", str(plan), "--kind", "network", "-o", str(picture))
+    try:
+        ElementTree.fromstring(picture.read_bytes())  # noqa: S314 (written here)
+    except (OSError, ElementTree.ParseError) as error:
+        return [Fault("no picture", "cwb plot --kind network", str(error), "XML")]
+    return []
+
+
+def finder_ignores_sigterm() -> list[Fault]:
+    """The rows of a paper that ask the topology finder, stopped after some seconds."""
+    words = [sys.executable, "-m", "cwb", "reproduce", "direct-connect", "Table 4", "--quiet"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(6)
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return [Fault("does not end", "SIGTERM to cwb reproduce direct-connect 'Table 4'", "10 s later", "an end")]
+    return []
+
+
+def columns_of_zeros() -> list[Fault]:
+    """An archive of a right schedule with half a gigabyte of zeros in a column that nobody knows."""
+    file = client.folder() / "zeros.npz"
+    client.command("solve", "--model", "ring", "ring(3)", "--collective", "all_gather", "-o", str(file), "--quiet")
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**26},), }}\n".encode()
+    with (
+        zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("sends/more.npy", "w", force_zip64=True) as stream,
+    ):
+        stream.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+        for _ in range(2**9):
+            stream.write(bytes(2**20))
+    tracemalloc.start()
+    status, _, err = client.command("check", str(file))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    if status != 2 or peak > 2**28:
+        return [Fault("expanded", "512 MiB of zeros in sends/more.npy", f"{peak:,} B, {err[-100:]}", "exit status 2")]
+    return []
+
+
+def one_link_there_two_back() -> list[Fault]:
+    """The slower one of two links back is near enough for a tree of 3 MB/s."""
+    arcs = [
+        ("0", "1", "8 MB/s", "32 ms"),
+        ("1", "0", "5 MB/s", "239 ms"),
+        ("1", "0", "3 MB/s", "111 ms"),
+    ]
+    solved = client.solve(instance(["0", "1"], arcs, "all_reduce", "1 GB"), "mtree", height="182 ms")
+    return client.claims(solved, Fraction(1000, 3), "the second link back", 31)
+
+
+def pool_of_placements() -> list[Fault]:
+    """Each of three experts can be the one that is held twice."""
+    words = (
+        "solve", "--formulation", "expert-placement/slots", "experts(gpus=2, slots=2, loads=[5,3,2])", "--pool", "6", "--json"
+    )  # fmt: skip
+    status, out, err = client.command(*words)
+    record = json.loads(out) if status == 0 else {}
+    told = record.get("message", "")
+    if len(record.get("pool", ())) >= 3 and "binary variables" in told:
+        return []
+    return [Fault("pool cut off", client.written(words), told or err, "three numbers of replicas", 32)]
+
+
+#: The defect and the case, by seed.
+def relays_of_a_star() -> list[Fault]:
+    """An all-gather round a rank that passes on takes three epochs."""
+    arcs = _both([("0", str(leaf), "1 B/s") for leaf in range(1, 4)])
+    return relays.check_forwarding(instance(["0", "1", "2", "3"], arcs, "all_gather", "4 B", chunks=1), 0)
+
+
+def _arcs(links: list[tuple[str, int]]) -> tuple[studies.Arc, ...]:
+    return tuple((a, b, Fraction(rate)) for (a, b), rate in links)
+
+
+def slow_directions() -> list[Fault]:
+    """10 and 1 B/s, broadcast on half of it."""
+    posed = studies.Small(("a", "b"), (), _arcs([("ab", 10), ("ba", 1)]), "broadcast")
+    return studies.check_failures(posed, Fraction(1, 2))
+
+
+def slow_parallel_links() -> list[Fault]:
+    """Links of 10 and 1 B/s beside each other, a third of both."""
+    links = [(way, rate) for pair, rate in (("ab", 1), ("bc", 10), ("bc", 1), ("ac", 5)) for way in (pair, pair[::-1])]
+    return studies.check_failures(studies.Small(("a", "b", "c"), (), _arcs(links), "all_gather"), Fraction(1, 3))
+
+
+def switch_out_of_balance() -> list[Fault]:
+    """A switch on the one way from a to b, of which one link is slow."""
+    links = _arcs([("as", 2), ("sb", 2), ("bs", 1), ("sa", 1), ("bc", 1), ("cb", 1)])
+    return studies.check_failures(studies.Small(("a", "b", "c"), ("s",), links, "all_gather"), Fraction(1, 2))
+
+
+def root_of_a_ring() -> list[Fault]:
+    """On a ring of one way the link back to the root is lost for nothing."""
+    return studies.check_failures(
+        studies.Small(("a", "b", "c"), (), _arcs([("ab", 1), ("bc", 1), ("ca", 1)]), "broadcast"), Fraction(0)
+    )
+
+
+def worth_of_directions() -> list[Fault]:
+    """10 and 1 B/s between two of three."""
+    links = _arcs([("ab", 10), ("ba", 1), ("bc", 5), ("cb", 5)])
+    return studies.check_sensitivity(studies.Small(("a", "b", "c"), (), links, "all_gather"))
+
+
+#: The defect and the case, by seed.
 CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
     (1, floor_of_a_ring),
     (1, floor_of_a_triangle),
@@ -394,6 +562,22 @@ CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
     (21, mean_of_seeds),
     (22, sums_on_a_line),
     (23, two_copies_in_a_buffer_for_one),
+    (24, relays_of_a_star),
+    (25, lambda: relays.late_sums(0)),
+    (26, slow_directions),
+    (26, slow_parallel_links),
+    (27, switch_out_of_balance),
+    (27, root_of_a_ring),
+    (28, worth_of_directions),
+    (29, one_link_there_two_back),
+    (30, pool_of_placements),
+    (31, lambda: repairs.case(0)),
+    (32, lambda: stragglers.case(11)),
+    (33, lambda: repairs.sums(12)),
+    (34, plugin_that_asks),
+    (35, control_in_a_name),
+    (36, finder_ignores_sigterm),
+    (37, columns_of_zeros),
 )
 
 

@@ -12,7 +12,7 @@ import cwb
 from cwb.benchmarks.adversary import client, clock
 from cwb.benchmarks.adversary.fault import Campaign, Fault
 from cwb.benchmarks.adversary.networks import rng
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.harness import Request, run
 
 TEXTBOOK = ("ring", "direct", "rhd", "bruck", "bruck", "dbt", "knomial", "torus-rings")
@@ -31,7 +31,9 @@ def _scaled(spec: str, kind: str, size: Fraction, scale: Fraction) -> Any:
         replace(link, bandwidth_Bps=link.bandwidth_Bps * scale, latency_s=link.latency_s / scale)
         for link in network.links
     ]
-    return loaded.with_changes(network=replace(network, links=tuple(links)), demand=Demand(CollectiveKind(kind), size))
+    return loaded.with_changes(
+        network=replace(network, links=tuple(links)), demand=Demand(collective_named(kind), size)
+    )
 
 
 def order(seed: int) -> list[Fault]:

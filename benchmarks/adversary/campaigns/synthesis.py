@@ -120,7 +120,9 @@ def whole_steps(solved: client.Answered, step_s: Fraction) -> list[Fault]:
         return []
     steps = -int(-Fraction(record.bound * (1 - client.ROUNDING)) / step_s // 1)
     if record.status != "optimal" and record.objective <= float(steps * step_s) * (1 + client.ROUNDING):
-        return [Fault("optimum not told", solved.question, solved.told, f"{steps} steps of {float(step_s)!r} s", 15)]
+        return [
+            Fault("optimum not told", solved.question, solved.outcome_text, f"{steps} steps of {float(step_s)!r} s", 15)
+        ]
     return []
 
 

@@ -59,7 +59,7 @@ def schedules(seed: int) -> list[Fault]:  # noqa: PLR0911 (one for each way to d
     if not made.sends or _undetermined(made):
         return []
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
-    verdict, crash = client.verdict(made.instance, made.timed())
+    verdict, crash = client.verdict(made.instance, made.to_schedule())
     defect = 8 if inside else None
     if crash:
         return [Fault("internal error", _told(made), crash, "a verdict", defect)]
@@ -84,7 +84,7 @@ def epoch_bounds(seed: int) -> list[Fault]:
     if random.random() < 0.15:
         certificate = certificates.in_seconds(random, len(topology.nodes), len(topology.ranks), len(topology.links))
     return proved_too_much(
-        made, made.timed(), certificate, made.ends * made.unit_s, 9 if fluid else 10 if fast else None
+        made, made.to_schedule(), certificate, made.ends * made.unit_s, 9 if fluid else 10 if fast else None
     )
 
 

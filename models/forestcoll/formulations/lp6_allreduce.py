@@ -14,6 +14,9 @@ They receive all rates and send all of them, and are in the place of a rank ever
 Where every link has one of the same bandwidth back, time can run backwards: broadcasts become reductions on the same
 pairs turned around. The mean of a solution and its mirror image is a solution too, so that the reductions need no
 variables and no flows of their own.
+
+Capacities and balances of flows, a row for each arc and sink, are declared with ``@rows``; the few of links and pairs,
+whose rules ask whether a pair has a direct link or a mirror image, with ``@m.Constraint``.
 """
 
 from __future__ import annotations
@@ -23,13 +26,13 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ....core.effort import require_buildable
+from ....core.limits import require_buildable
 from ....core.rows import Lists, present, rows
 from ..problem import Pair, PairNetwork
 
 
 def build(pairs: PairNetwork) -> Any:
-    """Build the model: what switches pass on, the two stages' shares of pairs, flows of either, rates of roots."""
+    """Build the model: relays, both stages' shares of pairs, flows of either stage, root rates."""
     ranks = len(pairs.network.rank_nodes)
     stages = 1 if pairs.mirrored else 2
     require_buildable(stages * ranks * len(pairs.pairs), f"flows from and to {ranks:,} ranks", 4e-6)
@@ -49,12 +52,12 @@ def build(pairs: PairNetwork) -> Any:
 
 
 def unit(pairs: PairNetwork) -> int:
-    """The capacity in which the model counts: the largest of a link."""
+    """Return the model's unit of capacity: the largest of a link."""
     return max(pairs.network.bandwidths)
 
 
 def sets(m: Any, pairs: PairNetwork) -> None:
-    """Roots, nodes of trees, their pairs, links of switches by the node whose data they carry, arcs of flows by node."""
+    """Declare roots, tree nodes, pairs, switch links by relayed node, arcs of flows by node."""
     net = pairs.network
     m.C = pyo.Set(initialize=net.rank_nodes)
     m.N = pyo.Set(initialize=pairs.ends)
@@ -67,7 +70,7 @@ def sets(m: Any, pairs: PairNetwork) -> None:
 
 
 def variables(m: Any, pairs: PairNetwork) -> None:
-    """Rates of roots, data of ranks on links of switches, capacity of pairs for either stage, flows of either stage."""
+    """Declare root rates, relayed data, pair capacities of either stage, flows of either stage."""
     m.root = pyo.Var(m.C, domain=pyo.NonNegativeReals)
     m.relay = pyo.Var(m.R, domain=pyo.NonNegativeReals)
     m.broadcast = pyo.Var(m.A, domain=pyo.NonNegativeReals)
@@ -90,7 +93,7 @@ def link_capacity(m: Any, pairs: PairNetwork) -> None:
 
 
 def switch_balance(m: Any, pairs: PairNetwork) -> None:
-    """``sum_w y_{a,(v,w)} <= sum_u y_{a,(u,v)}``: a switch passes on what it receives of rank a, without copying."""
+    """``sum_w y_{a,(v,w)} <= sum_u y_{a,(u,v)}``: a switch forwards what it receives of rank a, without copying."""
     leaving, entering = defaultdict[Pair, list[int]](list), defaultdict[Pair, list[int]](list)
     for a, e in m.R:
         leaving[a, pairs.network.tail[e]].append(e)
@@ -104,7 +107,11 @@ def switch_balance(m: Any, pairs: PairNetwork) -> None:
 
 
 def pair_capacity(m: Any, pairs: PairNetwork) -> None:
-    """``c^RE_{ab} + c^BC_{ab} <= b'_{ab}``, the direct links and what switches deliver of a at b; (6), third row."""
+    """``c^RE_{ab} + c^BC_{ab} - sum_{e into b} y_{a,e} <= b_{ab}``, the direct links of the pair; (6), third row.
+
+    b' in the paper is b with what switches deliver of a at b. Where reductions mirror broadcasts, ``c^RE_{ab}`` is
+    ``c^BC_{ba}``.
+    """
     arriving = defaultdict[Pair, list[int]](list)
     for a, e in m.R:
         arriving[a, pairs.network.head[e]].append(e)
@@ -165,7 +172,7 @@ def objective(m: Any) -> None:
 
 
 def neighbours(pairs: PairNetwork) -> tuple[Lists, Lists]:
-    """The ranks that each rank has a pair to, and from."""
+    """List the pairs' heads and tails of each rank."""
     leaving, entering = Lists(), Lists()
     for a, b in pairs.pairs:
         leaving[a].append(b)

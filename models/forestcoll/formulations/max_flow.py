@@ -1,9 +1,9 @@
-"""The auxiliary network of ForestColl, section 4.2, as linear programs: one maximum flow, and all of them at once.
+"""The auxiliary network of ForestColl, section 4.2, as linear programs: one maximum flow, or all at once.
 
-In both programs a source s feeds every rank v through an arc of capacity x, and what is fed has to arrive at a sink, a
-rank t. The first has one sink and counts in x, so that the arcs of the source have capacity 1; it is solved again for
-another sink or other capacities of the links, ``b_e / x`` or ``floor(b_e / y) / k``, by changing bounds only. The
-second has a flow for every sink and seeks the largest x itself; it counts in the largest bandwidth.
+In both programs a source s feeds every rank v through an arc of capacity x, and all of it has to arrive at a sink,
+a rank t. The first has one sink and counts in x, so that the arcs of the source have capacity 1; it is solved again
+for another sink or other capacities of the links, ``b_e / x`` or ``floor(b_e / y) / k``, by changing bounds only.
+The second has a flow for every sink and maximizes x itself, in units of the largest bandwidth.
 """
 
 from __future__ import annotations
@@ -16,23 +16,19 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ....core.effort import require_buildable
+from ....core.limits import require_buildable
 from ....core.rows import Lists, Table, rows
 from ..problem import ForestProblem
 
 
 @dataclass(frozen=True)
 class SinkFlow:
-    """What one flow is asked for.
+    """Input of one maximum flow.
 
     Parameters
     ----------
-    network : ForestProblem
-        The network.
-    sink : int
-        Node that the flow arrives at.
     rate : Fraction
-        x, what the source feeds to every rank, in units of the network.
+        Rate x at which the source feeds every rank, in units of the network.
     """
 
     network: ForestProblem
@@ -52,12 +48,12 @@ def build_max_flow(network: ForestProblem, sink: int | None = None, rate: Fracti
     flows(m, network, unit=rate)
     m.fed.setub(1)
     balance(m, network)
-    emitted(m)
+    total_emission(m)
     return m
 
 
 def build_concurrent(network: ForestProblem) -> Any:
-    """Build all maximum flows at one rate, which is to be as large as possible."""
+    """Build all maximum flows at one rate, which is maximized."""
     ranks = len(network.rank_nodes)
     require_buildable(ranks * (ranks + len(network.bandwidths)), f"flows to {ranks:,} ranks", 4e-6)
     m = pyo.ConcreteModel("forestcoll-concurrent")
@@ -72,7 +68,7 @@ def build_concurrent(network: ForestProblem) -> Any:
 
 
 def sets(m: Any, network: ForestProblem, sinks: Sequence[int]) -> None:
-    """Nodes, links, ranks, and the sinks t that have a flow."""
+    """Declare nodes, links, ranks, and the sinks t."""
     m.V = pyo.RangeSet(0, network.nodes - 1)
     m.E = pyo.RangeSet(0, len(network.bandwidths) - 1)
     m.C = pyo.Set(initialize=network.rank_nodes)
@@ -100,7 +96,7 @@ def balance(m: Any, network: ForestProblem) -> None:
         return 0, came - sum(m.flow[t, e] for e in leaving[v]), may_keep[t, v]
 
 
-def emitted(m: Any) -> None:
+def total_emission(m: Any) -> None:
     """Maximize ``sum_v f^t_{(s,v)}``: all that the source emits arrives at the sink."""
     m.objective = pyo.Objective(expr=pyo.quicksum(m.fed[t, v] for t in m.T for v in m.C), sense=pyo.maximize)
 

@@ -1,7 +1,7 @@
-"""Every Pyomo model of MTree, and where it is declared.
+"""Pyomo models of MTree and the functions that declare them.
 
 =========================  ==========================================================  ===========================
-model                      what it is                                                  where
+model                      meaning                                                     function
 =========================  ==========================================================  ===========================
 ``mtree-selection``        MILP (1): at most K trees of a pool                         ``selection.build``
 ``wan-rates``              the linear program of rates of given trees                  ``selection.build_rates``

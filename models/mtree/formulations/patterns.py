@@ -1,9 +1,10 @@
-"""The best K trees, exactly, by link patterns: a binary variable for every link and every set of trees that may use it.
+"""The best K trees, exactly, with a binary variable for every carrier and set of trees on it.
 
-MILP (1) over all spanning trees has a bound that stays at that of unlimited K. Here the capacity of a link is a row
-for each pattern S, the set of the trees on it: ``sum_{k in S} r_k <= b_e`` where S is the pattern, and nothing much
-where it is not. Beside old trees with rates rho_i it is ``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e``
-where S is the pattern of new trees on link e.
+MILP (1) over all spanning trees has a bound that stays at that of unlimited K. A carrier e is a link (a
+pair of directed links, forth and back), or a directed link that several pairs share. Here its capacity is a
+constraint for each pattern S, the set of the trees on it: ``sum_{k in S} r_k <= b_e`` where S is the pattern,
+nearly void elsewhere. Beside old trees with rates rho_i it is
+``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e`` where S is the pattern of new trees on carrier e.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.trees import bottlenecks
-from ....core.effort import require_buildable
+from ....core.limits import require_buildable
+from ....core.rows import Lists
 from ....core.schedule import Ints
 from ..index_sets import OldAndNew, TreeCount
 from .pricing import Uses, spanning
@@ -26,30 +28,26 @@ from .selection import model_unit
 def build(
     wan: Wan, limit: HeightLimit | None, most_trees: int, widest: int, ceiling: float, floor: Fraction | int = 0
 ) -> Any:
-    """Model ``mtree-patterns``: the best K trees.
+    """Build model ``mtree-patterns``: the best K trees.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     limit : HeightLimit or None
         Height of the trees; None is any.
-    most_trees : int
-        K.
     widest : int
-        A rate that no single tree exceeds, in units.
+        Upper bound on the rate of one tree, in units.
     ceiling : float
-        A rate that all trees together do not exceed, in units.
+        Upper bound on the sum of all rates, in units.
     floor : Fraction or int
         Smallest rate of a tree that is used, in units.
     """
     m = pyo.ConcreteModel("mtree-patterns")
     sets(m, wan, most_trees)
     m.rate = pyo.Var(m.K, bounds=(0, widest / model_unit(wan)))
-    m.pattern = pyo.Var(m.E, m.S, domain=pyo.Binary)
+    m.pattern = pyo.Var(m.C, m.S, domain=pyo.Binary)
     uses = spanning(m, wan, limit)
     one_pattern(m)
-    tree_on_link(m, uses)
+    tree_on_link(m, wan, uses)
     pattern_capacity(m, wan, widest)
     falling_rates(m, most_trees)
     site_reached(m, wan)
@@ -63,34 +61,32 @@ def build(
 def build_repair(
     wan: Wan, limit: HeightLimit | None, old: Ints, new_trees: int, most_trees: int | None, widest: int, ceiling: float
 ) -> Any:
-    """Model ``mtree-repair-patterns``: old trees and at most m new ones.
+    """Build model ``mtree-repair-patterns``: old trees and at most m new ones.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     limit : HeightLimit or None
         Height of new trees; None is any.
     old : array of int, shape (trees, sites - 1)
         Links of the old trees.
     new_trees : int
-        m.
+        m, the largest number of new trees.
     most_trees : int or None
         K; None is no limit.
     widest : int
-        A rate that no single new tree exceeds, in units.
+        Upper bound on the rate of one new tree, in units.
     ceiling : float
-        A rate that all trees together do not exceed, in units.
+        Upper bound on the sum of all rates, in units.
     """
     m = pyo.ConcreteModel("mtree-repair-patterns")
     sets(m, wan, new_trees)
     m.O = pyo.RangeSet(0, len(old) - 1)
     m.rate = pyo.Var(m.K, bounds=(0, widest / model_unit(wan)))
     m.old_rate = pyo.Var(m.O, domain=pyo.NonNegativeReals)
-    m.pattern = pyo.Var(m.E, m.S, domain=pyo.Binary)
+    m.pattern = pyo.Var(m.C, m.S, domain=pyo.Binary)
     uses = spanning(m, wan, limit)
     one_pattern(m)
-    tree_on_link(m, uses)
+    tree_on_link(m, wan, uses)
     shared_capacity(m, wan, old, widest)
     falling_rates(m, new_trees)
     site_reached(m, wan)
@@ -102,43 +98,48 @@ def build_repair(
 
 
 def build_of(index: TreeCount) -> Any:
-    """Model ``mtree-patterns`` of K trees (``Formulation.build``)."""
+    """Build model ``mtree-patterns`` of K trees (``Formulation.build``)."""
     problem = index.problem
     limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
     return build(problem.wan, limit, index.most_trees, index.widest, ceiling, problem.floor)
 
 
 def build_repair_of(index: OldAndNew) -> Any:
-    """Model ``mtree-repair-patterns`` of old trees and m new ones (``Formulation.build``)."""
+    """Build model ``mtree-repair-patterns`` of old trees and m new ones (``Formulation.build``)."""
     problem = index.problem
     limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
     return build_repair(problem.wan, limit, index.old, index.new_trees, index.most_trees, index.widest, ceiling)
 
 
 def sets(m: Any, wan: Wan, most_trees: int) -> None:
-    """Trees k, links e, sites v, and patterns S: bit k of S says whether tree k is on the link."""
-    columns = len(wan) * 2 ** min(most_trees, 60)
-    require_buildable(columns, f"patterns of {most_trees:,} trees on {len(wan):,} links", 8e-6)
+    """Declare trees k, links e, carriers c, sites v, and patterns S, with bit k for tree k."""
+    columns = len(wan.room) * 2 ** min(most_trees, 60)
+    require_buildable(columns, f"patterns of {most_trees:,} trees on {len(wan.room):,} links", 8e-6)
     m.K = pyo.RangeSet(0, most_trees - 1)
     m.E = pyo.RangeSet(0, len(wan) - 1)
+    m.C = pyo.RangeSet(0, len(wan.room) - 1)
     m.V = pyo.RangeSet(0, wan.nodes - 1)
     m.S = pyo.RangeSet(0, 2**most_trees - 1)
 
 
 def one_pattern(m: Any) -> None:
-    """``sum_S z_{e,S} = 1``."""
+    """``sum_S z_{c,S} = 1``."""
 
-    @m.Constraint(m.E)
-    def one_pattern(m: Any, e: int) -> Any:
-        return pyo.quicksum(m.pattern[e, s] for s in m.S) == 1
+    @m.Constraint(m.C)
+    def one_pattern(m: Any, c: int) -> Any:
+        return pyo.quicksum(m.pattern[c, s] for s in m.S) == 1
 
 
-def tree_on_link(m: Any, uses: Uses) -> None:
-    """``x_{k,e} = sum_{S with k} z_{e,S}``."""
+def tree_on_link(m: Any, wan: Wan, uses: Uses) -> None:
+    """``sum_{e of c} x_{k,e} = sum_{S with k} z_{c,S}``."""
+    links = Lists()
+    for e in m.E:
+        for c in wan.carriers([e]):
+            links[c].append(e)
 
-    @m.Constraint(m.K, m.E)
-    def tree_on_link(m: Any, k: int, e: int) -> Any:
-        return uses(k, e) == pyo.quicksum(m.pattern[e, s] for s in m.S if s >> k & 1)
+    @m.Constraint(m.K, m.C)
+    def tree_on_link(m: Any, k: int, c: int) -> Any:
+        return sum(uses(k, e) for e in links[c]) == pyo.quicksum(m.pattern[c, s] for s in m.S if s >> k & 1)
 
 
 def pattern_capacity(m: Any, wan: Wan, widest: int) -> None:
@@ -148,10 +149,10 @@ def pattern_capacity(m: Any, wan: Wan, widest: int) -> None:
     def members(s: int) -> list[int]:
         return [k for k in m.K if s >> k & 1]
 
-    @m.Constraint([(e, s) for e in m.E for s in m.S if len(members(s)) * widest > wan.capacity[e]])
-    def pattern_capacity(m: Any, e: int, s: int) -> Any:
-        capacity, most = int(wan.capacity[e]) / unit, len(members(s)) * widest / unit
-        return pyo.quicksum(m.rate[k] for k in members(s)) <= capacity + (most - capacity) * (1 - m.pattern[e, s])
+    @m.Constraint([(c, s) for c in m.C for s in m.S if len(members(s)) * widest > wan.room[c]])
+    def pattern_capacity(m: Any, c: int, s: int) -> Any:
+        capacity, most = int(wan.room[c]) / unit, len(members(s)) * widest / unit
+        return pyo.quicksum(m.rate[k] for k in members(s)) <= capacity + (most - capacity) * (1 - m.pattern[c, s])
 
 
 def falling_rates(m: Any, most_trees: int) -> None:
@@ -163,12 +164,12 @@ def falling_rates(m: Any, most_trees: int) -> None:
 
 
 def site_reached(m: Any, wan: Wan) -> None:
-    """``sum_{e at v} sum_{S with k} z_{e,S} >= 1``; implied, but not without integrality."""
+    """``sum_{c at v} sum_{S with k} z_{c,S} >= 1``; implied, but not without integrality."""
 
     @m.Constraint(m.K, m.V)
     def site_reached(m: Any, k: int, v: int) -> Any:
-        near = np.flatnonzero((wan.tail == v) | (wan.head == v)).tolist()
-        return pyo.quicksum(m.pattern[e, s] for e in near for s in m.S if s >> k & 1) >= 1
+        near = sorted(set(wan.carriers(np.flatnonzero((wan.tail == v) | (wan.head == v)).tolist())))
+        return pyo.quicksum(m.pattern[c, s] for c in near for s in m.S if s >> k & 1) >= 1
 
 
 def used_rate(m: Any, wan: Wan, widest: int, floor: Fraction | int) -> None:
@@ -187,17 +188,17 @@ def used_rate(m: Any, wan: Wan, widest: int, floor: Fraction | int) -> None:
 
 def shared_capacity(m: Any, wan: Wan, old: Ints, widest: int) -> None:
     """``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e + |S| c (1 - z_{e,S})``."""
-    unit, rows = model_unit(wan), old.tolist()
+    unit, rows = model_unit(wan), [wan.carriers(tree) for tree in old.tolist()]
 
-    @m.Constraint(m.E, m.S)
-    def shared_capacity(m: Any, e: int, s: int) -> Any:
+    @m.Constraint(m.C, m.S)
+    def shared_capacity(m: Any, c: int, s: int) -> Any:
         members = [k for k in m.K if s >> k & 1]
-        users = [i for i in m.O if e in rows[i]]
-        if not users and len(members) * widest <= wan.capacity[e]:
+        users = [i for i in m.O if c in rows[i]]
+        if not users and len(members) * widest <= wan.room[c]:
             return pyo.Constraint.Skip
         load = pyo.quicksum(m.rate[k] for k in members) + pyo.quicksum(m.old_rate[i] for i in users)
-        slack = len(members) * widest / unit * (1 - m.pattern[e, s])
-        return load <= int(wan.capacity[e]) / unit + slack
+        slack = len(members) * widest / unit * (1 - m.pattern[c, s])
+        return load <= int(wan.room[c]) / unit + slack
 
 
 def used_trees(m: Any, wan: Wan, old: Ints, most_trees: int, widest: int) -> None:
@@ -226,7 +227,7 @@ def total_rate(m: Any) -> Any:
 
 
 def ceiling_of_all(m: Any, wan: Wan, ceiling: float) -> None:
-    """The sum of all rates is at most what is proved for any number of trees."""
+    """Limit the sum of all rates by the bound for any number of trees."""
 
     @m.Constraint()
     def ceiling_of_all(m: Any) -> Any:

@@ -1,10 +1,10 @@
-"""The pricing problem of column generation, ``mtree-layers``: the cheapest spanning tree of a limited height.
+"""The pricing problem of column generation, ``mtree-layers``: the cheapest spanning tree of limited height.
 
-Here too are the three ways to say that links form spanning trees, one for each k in ``m.K``, which the models of
-patterns share. ``layered`` counts hops: an arc at depth h follows one at depth h - 1. ``labelled`` adds up latencies
-along arcs. ``flowing`` has no limit on the height: a unit of flow from the first site to every other one. Each gives
-a function of (tree, link) that is 1 where the tree has the link. An arc (e, 0) leads from the link's tail to its
-head, (e, 1) back.
+Here too are three formulations of spanning trees, one tree for each k in ``m.K``, which the models of patterns
+share. ``layered`` counts hops: an arc at depth h follows one at depth h - 1. ``labelled`` adds up latencies
+along arcs. ``flowing`` has no limit on the height: a unit of flow from the first site to every other one. Each
+returns a function of (tree, link) that is 1 where the tree has the link. An arc (e, 0) leads from the link's tail
+to its head, (e, 1) back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.one_tree import shortest_paths
-from ....core.effort import require_buildable
+from ....core.limits import require_buildable
 from ....core.schedule import Floats
 from ..index_sets import LinkPrices
 
@@ -25,7 +25,7 @@ Uses = Callable[[int, int], Any]
 
 
 def build(wan: Wan, limit: HeightLimit, price: Floats) -> Any:
-    """Model ``mtree-layers``: one tree, by layers (hops) or labels (latency)."""
+    """Build model ``mtree-layers``: one tree, by layers (hops) or labels (latency)."""
     m = pyo.ConcreteModel("mtree-layers")
     m.K = pyo.RangeSet(0, 0)
     m.E = pyo.RangeSet(0, len(wan) - 1)
@@ -36,7 +36,7 @@ def build(wan: Wan, limit: HeightLimit, price: Floats) -> Any:
 
 
 def build_of(index: LinkPrices) -> Any:
-    """Model ``mtree-layers`` of prices (``Formulation.build``)."""
+    """Build model ``mtree-layers`` of prices (``Formulation.build``)."""
     return build(index.problem.wan, index.problem.limit, index.price)
 
 
@@ -46,19 +46,19 @@ def objective(m: Any, uses: Uses, price: Floats) -> None:
 
 
 def uses_of(m: Any, e: int) -> Any:
-    """The sum of the arcs of a link, at all depths."""
+    """Sum the arcs of a link over all depths."""
     return pyo.quicksum(m.arc[0, e, :, ...])
 
 
 def ends(wan: Wan, arc: Arc) -> tuple[int, int]:
-    """The sites that an arc leads from and to."""
+    """Return the tail and head site of an arc."""
     e, back = arc
     one, other = int(wan.tail[e]), int(wan.head[e])
     return (other, one) if back else (one, other)
 
 
 def arcs_into(wan: Wan) -> list[list[Arc]]:
-    """The arcs into every site."""
+    """Return the arcs into every site."""
     into: list[list[Arc]] = [[] for _ in range(wan.nodes)]
     for e in range(len(wan)):
         for back in (0, 1):
@@ -67,14 +67,14 @@ def arcs_into(wan: Wan) -> list[list[Arc]]:
 
 
 def spanning(m: Any, wan: Wan, limit: HeightLimit | None) -> Uses:
-    """Spanning trees of at most a height; None is any."""
+    """Declare spanning trees of limited height; None is any height."""
     if limit is None:
         return flowing(m, wan)
-    return (layered if limit.unit == "hops" else labelled)(m, wan, limit)
+    return (layered_trees if limit.unit == "hops" else labelled_trees)(m, wan, limit)
 
 
-def layered(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
-    """Trees of at most H hops."""
+def layered_trees(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
+    """Declare trees of at most H hops."""
     columns = 2 * len(m.K) * len(wan) * limit.most
     require_buildable(columns, f"{len(wan):,} links in {limit.most:,} layers", 8e-6)
     m.H = pyo.RangeSet(1, limit.most)
@@ -124,20 +124,20 @@ def next_layer(m: Any, wan: Wan) -> None:
         return m.arc[k, e, back, h] <= pyo.quicksum(m.arc[k, arc, h - 1] for arc in before)
 
 
-def labelled(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
-    """Trees in which no site is farther from the root than H; distances in multiples of H."""
+def labelled_trees(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
+    """Declare trees with every site within distance H of the root; distances in multiples of H."""
     m.root = pyo.Var(m.K, m.V, domain=pyo.Binary)
     m.arc = pyo.Var(m.K, m.E, (0, 1), domain=pyo.Binary)
     m.far = pyo.Var(m.K, m.V, bounds=(0, 1))
     one_root(m)
-    entered(m, wan)
+    site_entry(m, wan)
     near_root(m, wan, limit)
     farther(m, wan, limit)
     later(m, wan)
     return lambda k, e: m.arc[k, e, 0] + m.arc[k, e, 1]
 
 
-def entered(m: Any, wan: Wan) -> None:
+def site_entry(m: Any, wan: Wan) -> None:
     """``z_v + sum_u y_{uv} = 1``: every site but the root is entered once."""
     into = arcs_into(wan)
 
@@ -158,7 +158,7 @@ def near_root(m: Any, wan: Wan, limit: HeightLimit) -> None:
 
 
 def farther(m: Any, wan: Wan, limit: HeightLimit) -> None:
-    """``d_v >= d_u + L_e - (1 + L_e) (1 - y_{uv})``, with ``d <= 1`` and L in multiples of H."""
+    """``d_v >= d_u + L_e - (1 + L_e) (1 - y_{uv})``, ``d <= 1``, L in multiples of H."""
 
     @m.Constraint(m.K, m.E, (0, 1))
     def farther(m: Any, k: int, e: int, back: int) -> Any:
@@ -168,7 +168,7 @@ def farther(m: Any, wan: Wan, limit: HeightLimit) -> None:
 
 
 def later(m: Any, wan: Wan) -> None:
-    """``t_v >= t_u + 1 - n (1 - y_{uv})``: an order of sites, without which links of no length could form a cycle."""
+    """``t_v >= t_u + 1 - n (1 - y_{uv})``: an order of sites against zero-length cycles."""
     m.turn = pyo.Var(m.K, m.V, bounds=(0, wan.nodes - 1))
 
     @m.Constraint(m.K, m.E, (0, 1))
@@ -178,16 +178,16 @@ def later(m: Any, wan: Wan) -> None:
 
 
 def flowing(m: Any, wan: Wan) -> Uses:
-    """Trees of any height."""
+    """Declare trees of any height."""
     m.link = pyo.Var(m.K, m.E, domain=pyo.Binary)
     m.flow = pyo.Var(m.K, m.E, bounds=(1 - wan.nodes, wan.nodes - 1))
-    carried(m, wan)
-    arrived(m, wan)
+    flow_capacity(m, wan)
+    flow_balance(m, wan)
     tree_size(m, wan)
     return lambda k, e: m.link[k, e]
 
 
-def carried(m: Any, wan: Wan) -> None:
+def flow_capacity(m: Any, wan: Wan) -> None:
     """``-(n - 1) x_e <= f_e <= (n - 1) x_e``."""
 
     @m.Constraint(m.K, m.E, (-1, 1))
@@ -195,7 +195,7 @@ def carried(m: Any, wan: Wan) -> None:
         return sign * m.flow[k, e] <= (wan.nodes - 1) * m.link[k, e]
 
 
-def arrived(m: Any, wan: Wan) -> None:
+def flow_balance(m: Any, wan: Wan) -> None:
     """``sum_{e into v} f_e - sum_{e out of v} f_e = 1`` for every site but the first."""
 
     @m.Constraint(m.K, range(1, wan.nodes))

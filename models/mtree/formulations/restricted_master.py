@@ -1,12 +1,13 @@
 """The restricted master problem of column generation, ``mtree-cover``, by its dual: trees are added as rows.
 
-Prices w_e of links and p of a tree; every tree T of bottleneck c_T must cost enough:
+Each link has a price w_e, the sum of the prices of its carriers, and each tree a price p. Every tree T of
+bottleneck c_T must cost enough:
 
     minimize ``sum_e b_e w_e + K p``  subject to  ``sum_{e in T} w_e + p / c_T >= 1`` for all trees T.
 
 The dual values of the rows are the rates. The row of p is the relaxation ``sum_T r_T / c_T <= K`` of "at most K
-trees"; without K there is no p. For any prices at least 0, ``(b.w + K p) / min_T (w(T) + p / c_T)`` bounds what any
-trees carry together.
+trees"; without K there is no p. For any nonnegative prices, ``(b.w + K p) / min_T (w(T) + p / c_T)`` bounds the
+total rate of any trees.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ from .selection import model_unit
 
 
 def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> Any:
-    """The model with some trees.
+    """Build the model with some trees.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : array of int, shape (trees, sites - 1)
-        Links of the trees.
+        Links of every initial tree.
     bottleneck : array of int, shape (trees,)
         ``c_T``, or a smaller threshold at which a tree is used.
     most_trees : int or None
@@ -47,14 +46,14 @@ def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> An
 
 
 def build_of_pool(pool: PosedPool) -> Any:
-    """Model ``mtree-cover`` of a pool (``Formulation.build``)."""
+    """Build model ``mtree-cover`` of a pool (``Formulation.build``)."""
     return build(pool.problem.wan, pool.trees, bottlenecks(pool.problem.wan, pool.trees), pool.most_trees)
 
 
 def variables(m: Any, wan: Wan, most_trees: int | None) -> None:
-    """``w_e``, the price of a link, times the capacity that the model calls 1, and p, that of a tree."""
-    m.E = pyo.RangeSet(0, len(wan) - 1)
-    m.price = pyo.Var(m.E, domain=pyo.NonNegativeReals)
+    """Declare prices of carriers, in the model's unit of capacity, and the price p of a tree."""
+    m.C = pyo.RangeSet(0, len(wan.room) - 1)
+    m.price = pyo.Var(m.C, domain=pyo.NonNegativeReals)
     if most_trees is not None:
         m.tree_price = pyo.Var(domain=pyo.NonNegativeReals)
 
@@ -65,8 +64,8 @@ def tree_cost(m: Any) -> None:
 
 
 def add_tree(m: Any, wan: Wan, tree: list[int], threshold: int) -> Any:
-    """Add the row of a tree, and give it."""
-    cost = pyo.quicksum(m.price[e] for e in tree)
+    """Add the constraint of a tree and return it."""
+    cost = pyo.quicksum(m.price[c] for c in wan.carriers(tree))
     if hasattr(m, "tree_price"):
         cost += model_unit(wan) / threshold * m.tree_price
     index = len(m.tree_cost)
@@ -77,13 +76,13 @@ def add_tree(m: Any, wan: Wan, tree: list[int], threshold: int) -> Any:
 def objective(m: Any, wan: Wan, most_trees: int | None) -> None:
     """Minimize ``sum_e b_e w_e + K p``."""
     unit = model_unit(wan)
-    cost = pyo.quicksum(int(wan.capacity[e]) / unit * m.price[e] for e in m.E)
+    cost = pyo.quicksum(int(wan.room[c]) / unit * m.price[c] for c in m.C)
     if most_trees is not None:
         cost += most_trees * m.tree_price
     m.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
 
 
 def prices(m: Any, wan: Wan) -> tuple[Floats, float]:
-    """Read the prices: of links per unit of capacity, and of a tree."""
-    link = np.array([max(0.0, m.price[e].value or 0.0) for e in m.E]) / model_unit(wan)
-    return link, max(0.0, m.tree_price.value or 0.0) if hasattr(m, "tree_price") else 0.0
+    """Read the prices of carriers per unit of capacity, and of a tree."""
+    carrier = np.array([max(0.0, m.price[c].value or 0.0) for c in m.C]) / model_unit(wan)
+    return carrier, max(0.0, m.tree_price.value or 0.0) if hasattr(m, "tree_price") else 0.0

@@ -1,4 +1,4 @@
-"""MILP (1) of MTree: at most K trees of a pool, and their rates; and two models made of its constraints.
+"""MILP (1) of MTree: at most K trees of a pool with rates; two models with its constraints.
 
 ===================  ==================  =========================================================
 model                function            what it chooses
@@ -9,7 +9,7 @@ model                function            what it chooses
 ===================  ==================  =========================================================
 
 M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest capacity of its links, since no rate can
-be larger.
+be larger. Constraints of one row are declared with ``@m.Constraint``, those of all trees or links with ``@rows``.
 """
 
 from __future__ import annotations
@@ -21,26 +21,24 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
-from ....core.effort import require_buildable
+from ....core.limits import require_buildable
 from ....core.rows import Lists, Table, rows
 from ....core.schedule import Ints
 from ..index_sets import OldAndNew, PosedPool
 
 
 def model_unit(wan: Wan) -> float:
-    """The capacity that the models call 1: a unit, or more where that would make large numbers."""
+    """Return the capacity that is 1 in the models: a unit, or more to avoid large numbers."""
     return max(1.0, float(wan.capacity.max(initial=1)) / 1000)
 
 
 def build(wan: Wan, trees: Ints, most_trees: int | None, floor: Fraction | float) -> Any:
-    """Model ``mtree-selection``: MILP (1).
+    """Build model ``mtree-selection``: MILP (1).
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : array of int, shape (trees, sites - 1)
-        The pool.
+        Links of every tree of the pool.
     most_trees : int or None
         K; None is no limit.
     floor : Fraction or float
@@ -58,30 +56,28 @@ def build(wan: Wan, trees: Ints, most_trees: int | None, floor: Fraction | float
 
 
 def build_of_pool(pool: PosedPool) -> Any:
-    """Model ``mtree-selection`` of a pool (``Formulation.build``)."""
+    """Build model ``mtree-selection`` of a pool (``Formulation.build``)."""
     return build(pool.problem.wan, pool.trees, pool.most_trees, pool.problem.floor)
 
 
 def build_rates_of_pool(pool: PosedPool) -> Any:
-    """Model ``wan-rates`` of a pool (``Formulation.build``)."""
+    """Build model ``wan-rates`` of a pool (``Formulation.build``)."""
     return build_rates(pool.problem.wan, pool.trees)
 
 
 def build_repair_of(index: OldAndNew) -> Any:
-    """Model ``mtree-repair`` of old trees and all others (``Formulation.build``)."""
+    """Build model ``mtree-repair`` of old trees and all others (``Formulation.build``)."""
     problem = index.problem
     return build_repair(problem.wan, index.trees, len(index.old), index.new_trees, index.most_trees, problem.floor)
 
 
 def build_rates(wan: Wan, trees: Ints) -> Any:
-    """Model ``wan-rates``, the linear program of the best rates of given trees: MILP (1) without its choice.
+    """Build model ``wan-rates``, the linear program of the best rates of given trees: MILP (1) without choice.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : array of int, shape (trees, sites - 1)
-        Links of the trees.
+        Links of every given tree.
     """
     m = pyo.ConcreteModel("wan-rates")
     sets(m, wan, trees)
@@ -94,18 +90,16 @@ def build_rates(wan: Wan, trees: Ints) -> Any:
 def build_repair(
     wan: Wan, trees: Ints, old: int, new_trees: int, most_trees: int | None, floor: Fraction | float
 ) -> Any:
-    """Model ``mtree-repair``: at most m new trees beside old ones, and all rates; MILP (1) with new trees counted.
+    """Build model ``mtree-repair``: MILP (1) with old trees and at most m new ones.
 
     Parameters
     ----------
-    wan : Wan
-        The network.
     trees : array of int, shape (trees, sites - 1)
         The old trees, then new ones.
     old : int
-        How many are old.
+        Number of old trees among them.
     new_trees : int
-        m.
+        m, the largest number of new trees.
     most_trees : int or None
         K; None is no limit.
     floor : Fraction or float
@@ -131,29 +125,29 @@ def sets(m: Any, wan: Wan, trees: Ints) -> None:
 
 
 def variables(m: Any) -> None:
-    """``r_i``, the rate of a tree, and ``y_i``, whether it is chosen; (1f)."""
+    """``r_i``, the rate of a tree, and ``y_i``, 1 if it is chosen; (1f)."""
     m.rate = pyo.Var(m.T, domain=pyo.NonNegativeReals)
     m.chosen = pyo.Var(m.T, domain=pyo.Binary)
 
 
-def link_users(trees: Ints) -> Lists:
-    """The trees on every link that a tree has."""
+def carrier_users(wan: Wan, trees: Ints) -> Lists:
+    """List the trees on every used carrier."""
     users = Lists()
     for i, tree in enumerate(trees.tolist()):
-        for e in tree:
-            users[e].append(i)
+        for c in wan.carriers(tree):
+            users[c].append(i)
     return users
 
 
 def link_capacity(m: Any, wan: Wan, trees: Ints) -> None:
-    """``sum_i a_ij r_i <= b_j`` for every link that a tree has; (1b)."""
-    users, unit = link_users(trees), model_unit(wan)
+    """``sum_i a_ij r_i <= b_j`` for every carrier of a link that a tree has; (1b)."""
+    users, unit = carrier_users(wan, trees), model_unit(wan)
 
-    capacity = Table((e, int(wan.capacity[e]) / unit) for e in users)
+    capacity = Table((c, int(wan.room[c]) / unit) for c in users)
 
     @rows(m, sorted(users))
-    def link_capacity(m: Any, e: int) -> Any:
-        return sum(m.rate[i] for i in users[e]) <= capacity[e]
+    def link_capacity(m: Any, c: int) -> Any:
+        return sum(m.rate[i] for i in users[c]) <= capacity[c]
 
 
 def least_rate(m: Any, wan: Wan, trees: Ints, floor: Fraction | float) -> None:
@@ -204,7 +198,7 @@ def new_tree_count(m: Any, old: int, new_trees: int) -> None:
 
 
 def set_start(model: Any, wan: Wan, trees: Ints, start: RatedTrees) -> None:
-    """The variables the values of known rates."""
+    """Set the variables to the values of known rates."""
     known = {tuple(tree): float(rate) for tree, rate in zip(start.trees.tolist(), start.rates, strict=True)}
     for i, tree in enumerate(trees.tolist()):
         rate = known.get(tuple(tree), 0.0)

@@ -1,1 +1,1 @@
-"""The two integer programs of TACCL: which edges carry which chunk, and which sends go together."""
+"""The two integer programs of TACCL: routes of chunks, and joined sends."""

@@ -1,4 +1,4 @@
-"""``taccl-contiguity``: when sends begin, and which go together (:mod:`cwb.models.taccl`)."""
+"""Model ``taccl-contiguity``: begins of sends, and which are joined (:mod:`cwb.models.taccl`)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pyomo.environ as pyo
 
 @dataclass(frozen=True)
 class QueueOrders:
-    """Sends in their order on every queue.
+    """Order of the sends on every queue.
 
     Parameters
     ----------
     queues : sequence of sequence of int
-        The sends that take turns, in order; a send is in one queue.
+        Sends of each queue, in order; a send is in one queue.
     alpha, beta : sequence of float
         Latency and time on the link of every send, in one unit.
     after : sequence of int or None
         The send that brings the chunk to where this one starts; None at the source.
     edge : sequence of int
-        What every send goes over; only sends over the same edge can go together.
+        Edge of every send; only sends over the same edge can be joined.
     end : float or None
-        When all sends have ended if none go together, in that unit, if it is known.
+        End of all sends without joining, in that unit, if known.
     """
 
     queues: Sequence[Sequence[int]]
@@ -37,19 +37,19 @@ class QueueOrders:
 
     @property
     def horizon(self) -> float:
-        """No shorter than the best: what is known, or all sends one after the other."""
+        """Upper bound on the optimum: the known end, or all sends one after the other."""
         if self.end is not None:
             return self.end
         return sum(self.alpha) + sum(self.beta)
 
     @property
     def neighbours(self) -> list[tuple[int, int]]:
-        """Pairs of sends that follow one another in a queue."""
+        """Pairs of consecutive sends of a queue."""
         return [(a, b) for queue in self.queues for a, b in itertools.pairwise(queue)]
 
 
 def build(orders: QueueOrders) -> Any:
-    """Build the model: data first, turns, joined sends, the end."""
+    """Build the model: precedence of data, turns, joined sends, the end."""
     m = pyo.ConcreteModel("taccl-contiguity")
     variables(m, orders)
     data(m, orders)
@@ -64,7 +64,7 @@ def build(orders: QueueOrders) -> Any:
 
 
 def variables(m: Any, orders: QueueOrders) -> None:
-    """``b``, ``f``, ``g`` (by the later of two neighbours), ``w`` (time of what goes together so far), ``T``."""
+    """``b``, ``f``, ``g`` (by the later of two neighbours), ``w`` (time joined so far), ``T``."""
     m.K = pyo.RangeSet(0, len(orders.after) - 1)
     m.pairs = pyo.Set(initialize=orders.neighbours, dimen=2)
     horizon = orders.horizon
@@ -87,7 +87,7 @@ def data(m: Any, orders: QueueOrders) -> None:
 
 
 def duration(m: Any, orders: QueueOrders) -> None:
-    """``f_k >= b_k + alpha + w_k``, with ``w_k >= beta_k``: latency once, and all that has gone together."""
+    """``f_k >= b_k + alpha + w_k``, with ``w_k >= beta_k``: latency once, and the joined time."""
 
     @m.Constraint(m.K, ["own", "all"])
     def duration(m: Any, k: int, part: str) -> Any:
@@ -95,7 +95,7 @@ def duration(m: Any, orders: QueueOrders) -> None:
 
 
 def turn(m: Any, orders: QueueOrders) -> None:
-    """``b_k >= f_{k-1} - M g_k``: if it does not go together with the one before, it waits for its end."""
+    """``b_k >= f_{k-1} - M g_k``: a send that is not joined waits for the end before."""
 
     @m.Constraint(m.pairs)
     def turn(m: Any, a: int, b: int) -> Any:
@@ -103,7 +103,7 @@ def turn(m: Any, orders: QueueOrders) -> None:
 
 
 def joined_begin(m: Any, orders: QueueOrders) -> None:
-    """``b_{k-1} >= b_k - M (1 - g_k)`` and ``b_k >= b_{k-1}``: together, both begin when the data of both is there."""
+    """``b_{k-1} >= b_k - M (1 - g_k)`` and ``b_k >= b_{k-1}``: joined sends begin together."""
 
     @m.Constraint(m.pairs, ["together", "order"])
     def joined_begin(m: Any, a: int, b: int, part: str) -> Any:
@@ -113,7 +113,7 @@ def joined_begin(m: Any, orders: QueueOrders) -> None:
 
 
 def joined_end(m: Any, orders: QueueOrders) -> None:
-    """``w_k >= w_{k-1} + beta_k - M (1 - g_k)`` and ``f_{k-1} >= f_k - M (1 - g_k)``: they arrive as a whole."""
+    """``w_k >= w_{k-1} + beta_k - M (1 - g_k)`` and ``f_{k-1} >= f_k - M (1 - g_k)``: jointly."""
 
     @m.Constraint(m.pairs, ["length", "end"])
     def joined_end(m: Any, a: int, b: int, part: str) -> Any:
@@ -124,9 +124,9 @@ def joined_end(m: Any, orders: QueueOrders) -> None:
 
 
 def busy(m: Any, orders: QueueOrders) -> None:
-    """``f_k >= b_1 + sum_{h <= k} (beta_h + alpha_h (1 - g_h))`` in every queue, where g of its first send is 0.
+    """``f_k >= b_1 + sum_{h <= k} (beta_h + alpha_h (1 - g_h))`` in every queue.
 
-    It follows from the others where g is whole; without it a relaxation knows no turns.
+    g of its first send is 0. It follows from the others where g is integral, and keeps turns in the relaxation.
     """
     place = {k: (queue, n) for queue in orders.queues for n, k in enumerate(queue)}
 

@@ -1,4 +1,4 @@
-"""``taccl-routing``: which edges carry which chunk (:mod:`cwb.models.taccl`)."""
+"""Model ``taccl-routing``: edges of every chunk (:mod:`cwb.models.taccl`)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,20 @@ LITTLE = 1e-4
 
 @dataclass(frozen=True)
 class RoutingProblem:
-    """What is to be routed.
+    """Input of the routing.
 
     Parameters
     ----------
-    chunks, edges : sequences
-        What is moved, and what it may take.
-    topology : Topology
-        The network.
     same : sequence of ((int, int), (int, int))
         Pairs of (chunk, edge) whose sends are alike by the sketch.
     connections : str
-        ``any``, ``min`` (uc-min) or ``max`` (uc-max): how many edges through switches are to be used.
+        ``any``, ``min`` (uc-min) or ``max`` (uc-max): use of edges through switches.
     unit_s : Fraction
-        Seconds of the unit of all times, so that solvers are given no tiny numbers.
+        Time unit in seconds, chosen to avoid tiny numbers in solvers.
     usable : sequence of sequence of int
         Edges that each chunk may take; all unless given.
     most : float or None
-        A time that some routing is known to keep, in that unit.
+        Known upper bound on the optimal time, in that unit.
     """
 
     chunks: Sequence[Commodity]
@@ -54,44 +50,44 @@ class RoutingProblem:
 
     @cached_property
     def sends(self) -> list[tuple[int, int]]:
-        """Chunks and edges that they may take."""
+        """Pairs of a chunk and an edge that it may take."""
         every = range(len(self.edges))
         return [(c, e) for c in range(len(self.chunks)) for e in (self.usable[c] if self.usable else every)]
 
     @cached_property
     def into(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        """The sends that bring each chunk to each node."""
+        """Sends that bring each chunk to each node."""
         into: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for c, e in self.sends:
             into.setdefault((c, self.edges[e].target), []).append((c, e))
         return into
 
     def load(self, chunk: int, link: int) -> float:
-        """Time that a chunk keeps a link busy."""
+        """Return the time that a chunk keeps a link busy."""
         return float(self.chunks[chunk].bytes / self.topology.links[link].bandwidth_Bps / self.unit_s)
 
     def delay(self, edge: int) -> float:
-        """Latency of an edge: of the uplink alone where it leads through switches."""
+        """Return the latency of an edge; through switches, that of the uplink alone."""
         return float(self.topology.links[self.edges[edge].links[0]].latency_s / self.unit_s)
 
     def passing(self, chunk: int, edge: int) -> float:
-        """Time that a chunk takes over an edge, likewise."""
+        """Return the time of a chunk over an edge; through switches, that of the uplink alone."""
         return self.delay(edge) + self.load(chunk, self.edges[edge].links[0])
 
     @property
     def horizon(self) -> float:
-        """No shorter than the best routes: what is known, or every edge once."""
+        """Upper bound on the optimum: the known one, or every edge once."""
         if self.most is not None:
             return self.most
         return sum(max(self.passing(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
 
 
 def build(problem: RoutingProblem) -> Any:
-    """Build the model: routes, times along routes, loads of links, connections, symmetry, and as early as possible."""
+    """Build the model: routes, times along routes, link loads, connections, symmetry, least time."""
     m = pyo.ConcreteModel("taccl-routing")
     variables(m, problem)
-    delivered(m, problem)
-    relayed(m, problem)
+    delivery(m, problem)
+    relay(m, problem)
     arrival(m, problem)
     busy(m, problem)
     last(m, problem)
@@ -114,7 +110,7 @@ def variables(m: Any, problem: RoutingProblem) -> None:
     m.T = pyo.Var(bounds=(0, None))
 
 
-def delivered(m: Any, problem: RoutingProblem) -> None:
+def delivery(m: Any, problem: RoutingProblem) -> None:
     """``sum_i x_{c,(i,n)} = 1`` where n needs c."""
     needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
@@ -124,8 +120,8 @@ def delivered(m: Any, problem: RoutingProblem) -> None:
         return pyo.quicksum(m.x[send] for send in into) == 1 if into else pyo.Constraint.Infeasible
 
 
-def relayed(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only what it has received; nothing returns to the source."""
+def relay(m: Any, problem: RoutingProblem) -> None:
+    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only received chunks, none to the source."""
 
     @m.Constraint(m.sends)
     def relayed(m: Any, c: int, e: int) -> Any:
@@ -138,7 +134,10 @@ def relayed(m: Any, problem: RoutingProblem) -> None:
 
 
 def arrival(m: Any, problem: RoutingProblem) -> None:
-    """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route, which has no cycle."""
+    """``t_{c,j} >= t_{c,i} + p_ce - (M + p_ce) (1 - x_{c,e})``, ``p_ce = alpha_e + beta_ce``: time along the route.
+
+    M bounds every time; the route has no cycle.
+    """
     horizon = problem.horizon
 
     @m.Constraint(m.sends)
@@ -148,7 +147,7 @@ def arrival(m: Any, problem: RoutingProblem) -> None:
 
 
 def busy(m: Any, problem: RoutingProblem) -> None:
-    """``T >= sum_c beta_ce x_{c,e}`` over all edges through a link: its chunks take turns."""
+    """``sum_{c,e} beta_cl x_{c,e} <= T`` over all edges e through a link l: its chunks take turns."""
     users: dict[int, list[tuple[int, int]]] = {}
     for c, e in problem.sends:
         for link in problem.edges[e].links:
@@ -182,7 +181,7 @@ def connection(m: Any, problem: RoutingProblem) -> None:
 
 
 def alike(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,e} = x_{c',e'}`` for sends that the sketch says are alike; 0 if one of them may not be made."""
+    """``x_{c,e} = x_{c',e'}`` for sends that are alike in the sketch; 0 if one of them is not allowed."""
 
     @m.Constraint(range(len(problem.same)))
     def alike(m: Any, index: int) -> Any:
@@ -194,7 +193,10 @@ def alike(m: Any, problem: RoutingProblem) -> None:
 
 
 def objective(m: Any, problem: RoutingProblem) -> None:
-    """Minimize T; of equal times, the fewest sends, and the fewest or the most edges through switches."""
+    """Minimize ``T + eps (sum x_{c,e} + s sum u_e)``, s of uc-min 1, of uc-max -1, else 0.
+
+    Of equal times, the fewest sends, and the fewest or the most edges through switches.
+    """
     unit = min((problem.passing(c, e) for c, e in problem.sends), default=1.0)
     sign = {"any": 0, "min": 1, "max": -1}[problem.connections]
     extra = pyo.quicksum(m.x.values()) + sign * pyo.quicksum(m.u.values())

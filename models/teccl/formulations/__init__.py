@@ -1,1 +1,1 @@
-"""The declared models of the family: one file a Pyomo model."""
+"""The declared models of the family: one Pyomo model per file."""

@@ -1,7 +1,7 @@
-"""TE-CCL's linear program (section 4.1) for an all-to-all, on blocks of epochs and classes of flows, as a Pyomo model.
+"""TE-CCL's linear program for an all-to-all (section 4.1), on blocks of epochs and classes of flows.
 
 One variable stands for the flows of all sources and links of a class
-(:mod:`cwb.algorithms.graphs.colour_refinement`); rows are written for one member of each class.
+(:mod:`cwb.algorithms.graphs.colour_refinement`); constraints are written for one member of each class.
 """
 
 from __future__ import annotations
@@ -15,21 +15,12 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ....core.rows import Lists, Table, present, rows
-from ..all_to_all_problem import BlockGrid, Exchange, ReducedFlows
+from ..all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows
 
 
-def build(exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> Any:
-    """Build the model: flows and stocks, balances, switches, capacities, delivery, and as much delivered as possible.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        The problem.
-    grid : BlockGrid
-        Blocks and side.
-    reduced : ReducedFlows
-        Classes of the flows of that side (:func:`..all_to_all_problem.points_for`).
-    """
+def build(program: BlockProgram) -> Any:
+    """Build the model: flows and stocks, balances, switches, capacities, delivery, maximum delivered part."""
+    exchange, grid, reduced = program.exchange, program.grid, program.reduced
     with PauseGC():  # nothing of it is garbage yet
         m = pyo.ConcreteModel("teccl-all-to-all")
         sets(m, grid, reduced)
@@ -43,7 +34,7 @@ def build(exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> Any:
 
 
 def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
-    """Classes and blocks in which data can have come and still arrive in time."""
+    """Declare classes, and blocks in which data can have arrived and can still be delivered in time."""
     network = reduced.network
     after = network.delay + network.offset + network.rest[network.heads]
     m.used = [
@@ -66,24 +57,21 @@ def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
 
 def _in_time(grid: BlockGrid, first: int, after: int) -> range:
-    """Blocks in which data can be sent that is there from an epoch on and has so many epochs to go; in part if relaxed."""
+    """Return blocks for data available from ``first`` on with ``after`` epochs to go; in part if relaxed."""
     if grid.side == "relax":
         return range(bisect_right(grid.starts, first) - 1, bisect_right(grid.starts, grid.epochs - after))
     return range(bisect_left(grid.starts, first), bisect_right(grid.starts, grid.epochs + 1 - after) - 1)
 
 
 def variables(m: Any) -> None:
-    """``F``, what a flow carries in a block.
-
-    ``B``, what is left at a point at the end of it; the part of everything that is delivered.
-    """
+    """``F``, a flow in a block; ``B``, the stock at a point at the block's end; the delivered part."""
     m.F = pyo.Var(m.flows, domain=pyo.NonNegativeReals)
     m.B = pyo.Var(m.stocks, m.blocks, domain=pyo.NonNegativeReals)
     m.part = pyo.Var(domain=pyo.NonNegativeReals)
 
 
 def _around(reduced: ReducedFlows, q: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """Flows into and out of a balance: (class, epochs after which they can be used) and classes."""
+    """Return a balance's inflows (class, epochs until usable) and outflows (class)."""
     network, (s, v) = reduced.network, reduced.balance_members[q]
     after = network.delay + network.offset
     entering = [(int(reduced.classes.flow[s, a]), int(after[a])) for a in network.entering[v]]
@@ -91,7 +79,7 @@ def _around(reduced: ReducedFlows, q: int) -> tuple[list[tuple[int, int]], list[
 
 
 def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, stocks: Any) -> Lists:
-    """Flows ``(class, block)`` into balances, by balance and the block in which they can be used first."""
+    """List the flows ``(class, block)`` into balances, by balance and first usable block."""
     network, arrivals = reduced.network, Lists()
     usable = {
         after: [grid.usable(b, after) for b in range(grid.blocks)]
@@ -119,7 +107,7 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
 
 def switch(m: Any, reduced: ReducedFlows) -> None:
-    """``sum_j F_{s,n,j,k} <= sum_j F_{s,j,n,k-delta}`` at a switch: it keeps nothing, and may drop (section 4.1)."""
+    """``sum_j F_{s,n,j,k} <= sum_j F_{s,j,n,k-delta}`` at a switch: it stores nothing, and may drop (section 4.1)."""
     around = {q: _around(reduced, q) for q in m.passing}
     entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
     leaving = Lists((q, left) for q, (_, left) in around.items())
@@ -131,7 +119,10 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
 
 
 def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> None:
-    """``sum_s F_{s,i,j,k} <= T_ij tau`` (section 3.1): a link's load, in every span in which no rate changes."""
+    """``sum_{c,b} n_c p_b F_{c,b} <= T_ij tau L``: a link's load, in every span in which no rate changes (section 3.1).
+
+    Of the flows on the link n are of class c; a part p of block b lies in the span, which has L epochs.
+    """
     network, used = reduced.network, m.used
     users, share, room = Lists(), Table(), Table()
     for index, link in enumerate(reduced.link_members):
@@ -154,10 +145,10 @@ def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows)
 
 
 def _spans(grid: BlockGrid, offsets: list[int]) -> list[tuple[list[tuple[int, int, float]], int]]:
-    """Spans of a link's time: the blocks ``(offset, block, share)`` that use it then, and its epochs.
+    """Divide a link's time into spans: blocks ``(offset, block, share)`` that use it, and the epochs.
 
-    With one offset the spans are the blocks. With several, those of different offsets overlap: rates must fit
-    wherever one begins.
+    With one offset the spans are the blocks. With several, blocks of different offsets overlap, and rates must fit
+    from every block's beginning on.
     """
     if len(offsets) == 1:
         return [([(offsets[0], b, 1.0)], grid.length(b)) for b in range(grid.blocks)]
@@ -175,7 +166,7 @@ def _spans(grid: BlockGrid, offsets: list[int]) -> list[tuple[list[tuple[int, in
 
 
 def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
-    """``R_{s,d,K} = part``: what every destination has at the end.
+    """``B_{s,d,K-1} + sum_j F_{s,j,d,K-delta} >= part``: what every destination has at the end.
 
     1 is all that it wants (destination constraints, section 4.1).
     """
@@ -188,12 +179,12 @@ def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
 
 def objective(m: Any) -> None:
-    """Maximize the part of everything that is delivered: the makespan is possible if it is 1 or more."""
+    """Maximize the delivered part; the makespan is possible if it is 1 or more."""
     m.objective = pyo.Objective(expr=m.part, sense=pyo.maximize)
 
 
 def shortest(m: Any) -> None:
-    """Deliver everything, and minimize the load of all links: its corners have small denominators and few flows."""
+    """Deliver everything with the least load of all links: vertices have small denominators and few flows."""
     m.part.setlb(1.0)
     m.part.setub(1.0)
     m.objective.deactivate()

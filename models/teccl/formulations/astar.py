@@ -1,7 +1,7 @@
-"""One round of TE-CCL's A* technique (section 4.2, appendix D): its index sets and its Pyomo model.
+"""One round of TE-CCL's A* technique (section 4.2, appendix D): index sets and Pyomo model.
 
-A round begins with what is where, and what is still on its way. Its model is the general form with another objective
-and an open end.
+A round begins with held chunks and with sends that are still on their way. Its model is the general form with
+another objective and an open end.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .milp import buffers, capacity, flow_conservation, passing_on, variables
 
 @dataclass(frozen=True)
 class RoundState:
-    """Where the chunks are when a round begins; indices count from there.
+    """Positions of the chunks when a round begins; indices count from there.
 
     Parameters
     ----------
     held : frozenset of (int, int)
         Commodities and nodes that hold them.
     coming : frozenset of (int, int, int)
-        Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0: what passes
-        there at once, or what one that stores and does not copy has not sent on.
+        Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0: chunks
+        passing there at once, or those that a storing switch without copies has not sent on.
     started : frozenset of (int, int, int)
         Links, indices before 0 and commodities of earlier starts whose windows are not over.
     """
@@ -42,7 +42,7 @@ class RoundState:
     started: frozenset[tuple[int, int, int]] = frozenset()
 
     def moved(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
-        """The state after a round of so many epochs with these sends."""
+        """Return the state after a round of ``epochs`` epochs with these sends."""
         held, coming, started = set(self.held), set[tuple[int, int, int]](), set[tuple[int, int, int]]()
         arrived = {(q, n, k) for q, n, k in self.coming}
         arrived |= {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
@@ -70,11 +70,15 @@ class RoundIndexSets(IndexSets):
 
     Parameters
     ----------
-    state : RoundState
-        How it begins.
+    gamma : float
+        Value of a chunk on the way, relative to a delivered one.
+    most_epochs : int or None
+        Epochs that a schedule may take; None is no limit.
     """
 
     state: RoundState = field(default_factory=lambda: RoundState(frozenset()))
+    gamma: float = 0.5
+    most_epochs: int | None = None
 
     @property
     def horizon(self) -> int:
@@ -82,48 +86,50 @@ class RoundIndexSets(IndexSets):
         return self.epochs + max(arc.delay for arc in self.arcs)
 
     def is_given(self, q: int, n: int) -> bool:
-        """Whether a node holds the chunk when the round begins."""
+        """Check whether a node holds the chunk when the round begins."""
         return (q, n) in self.state.held
 
     def has_buffer(self, q: int, n: int) -> bool:
-        """Whether a chunk is stored at a node that does not have it yet."""
+        """Check whether a chunk is stored at a node that does not have it yet."""
         return not self.is_given(q, n) and self.problem.holds[n] != 0
 
     def incoming(self, q: int, n: int, k: int) -> int:
-        """Whether a send of an earlier round arrives: Q of the last round."""
+        """Return 1 if a send of an earlier round arrives: Q of the last round."""
         return int((q, n, k) in self.state.coming)
 
     def most_sent(self, q: int, a: int) -> int:
-        """Once in an epoch: the state of a round does not count copies."""
+        """Return 1: the state of a round does not count copies."""
         del q, a
         return 1
 
     def most(self, q: int, n: int) -> int:
-        """Largest B: a switch that does not copy may have received more than is still needed."""
+        """Return the largest B: a switch that does not copy may have received more than is still needed."""
         del q
         return 1 if self.problem.copies[n] else 1 + len(self.entering[n]) * self.horizon
 
     def windows(self, link: int) -> range:
-        """First epochs of windows that need a row; some begin before the round."""
+        """Return the first epochs of windows that need a constraint; some begin before the round."""
         usual = super().windows(link)
         if not self.state.started or link in self.changed:
             return usual
         return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, usual.stop)
 
     def room(self, link: int, epoch: int) -> int:
-        """Chunks that may start in a window beside those of earlier rounds."""
+        """Return the number of chunks that may start in a window beside those of earlier rounds."""
         window = self.problem.links[link].window
         taken = sum(e == link and epoch <= k < epoch + window for e, k, _ in self.state.started)
         return super().room(link, epoch) - taken
 
 
-def round_index_sets(problem: EpochProblem, epochs: int, state: RoundState) -> RoundIndexSets:
-    """Index sets of a round: starts from when a chunk can be at a node to the end of the round, wherever they lead."""
+def round_index_sets(
+    problem: EpochProblem, epochs: int, state: RoundState, gamma: float = 0.5, most_epochs: int | None = None
+) -> RoundIndexSets:
+    """Build a round's index sets: starts within it on any arc, from a chunk's first arrival on."""
     arcs = tuple(single_links(problem))
     horizon = epochs + max(arc.delay for arc in arcs)
     first = [_earliest(problem, state, q) for q in range(len(problem.commodities))]
     last = [[horizon] * problem.nodes for _ in first]
-    sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state)
+    sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state, gamma=gamma, most_epochs=most_epochs)
     for q, spans in enumerate(sets.spans):
         for a, (begin, end) in list(spans.items()):
             spans[a] = (begin, min(end, epochs - 1))
@@ -133,10 +139,7 @@ def round_index_sets(problem: EpochProblem, epochs: int, state: RoundState) -> R
 
 
 def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
-    """Leave out the demands that are met, or will be by what is on its way; every commodity keeps its place.
-
-    A commodity without demands keeps its source as its only target, which it need not be sent to.
-    """
+    """Remove demands that are met or on their way; a commodity without any keeps its source as target."""
     coming = {(q, n) for q, n, _ in state.coming}
     commodities = tuple(
         replace(c, targets=tuple(t for t in c.targets if (q, t) not in state.held and (q, t) not in coming))
@@ -146,7 +149,7 @@ def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
 
 
 def _earliest(problem: EpochProblem, state: RoundState, q: int) -> list[int]:
-    """Earliest index at which a chunk can be at each node, from where it is."""
+    """Return the earliest index at which a chunk can be at each node."""
     starts = [(0, n) for p, n in state.held if p == q] + [(k, n) for p, n, k in state.coming if p == q]
     far = np.full(problem.nodes, FAR)
     for at, node in starts:
@@ -154,8 +157,8 @@ def _earliest(problem: EpochProblem, state: RoundState, q: int) -> list[int]:
     return [int(x) for x in far]
 
 
-def build(sets: RoundIndexSets, gamma: float) -> Any:
-    """The model of a round: the general form without its end, what is on its way, how near that is, what is sought."""
+def build(sets: RoundIndexSets) -> Any:
+    """Build the model of a round: the general form without its end, arrivals after the round, objective."""
     with PauseGC():
         m = pyo.ConcreteModel("teccl-astar")
         variables(m, sets)
@@ -165,26 +168,26 @@ def build(sets: RoundIndexSets, gamma: float) -> Any:
         passing_on(m, sets)
         progress(m, sets)
         on_the_way(m, sets)
-        assigned(m, sets)
-        objective(m, sets, gamma)
+        assignment(m, sets)
+        objective(m, sets)
     return m
 
 
 def lacking(sets: RoundIndexSets, d: int) -> list[int]:
-    """Chunks that a node needs and does not have: D of this round."""
+    """Return the chunks that a node needs and does not have: D of this round."""
     return [q for q, commodity in enumerate(sets.problem.commodities) if d in commodity.targets]
 
 
 def later(sets: RoundIndexSets) -> range:
-    """K': indices from the end of the round on at which its sends may still arrive."""
+    """Return K': indices from the end of the round on at which its sends may still arrive."""
     return range(sets.epochs, sets.horizon + 1)
 
 
 def ahead(m: Any, sets: RoundIndexSets, q: int, n: int, k: int) -> Any:
-    """``Q[q, n, k']``: whether a node has a chunk at an index after the round, from this round or one before it.
+    """``Q[q, n, k']``: a node has a chunk at an index after the round, from this round or earlier.
 
-    At nodes that store, ``Q[q, n, 0] = B[q, n, K]`` with what arrives then, ``Q[q, n, k'] = Q[q, n, k'-1] + sum_j
-    F[q, (j, n), K + k' - delta]``: B, continued beyond the round. At switches, what arrives at the very index.
+    At nodes that store, ``Q[q, n, 0] = B[q, n, K]`` with the arrivals then, and
+    ``Q[q, n, k'] = Q[q, n, k'-1] + sum_j F[q, (j, n), K + k' - delta]`` continues B. At switches, the arrivals at k'.
     """
     if sets.is_given(q, n):
         return 1
@@ -210,8 +213,8 @@ def on_the_way(m: Any, sets: RoundIndexSets) -> None:
         return m.P[n, d, k] <= pyo.quicksum(ahead(m, sets, q, n, k) for q in lacking(sets, d))
 
 
-def assigned(m: Any, sets: RoundIndexSets) -> None:
-    """``sum_n P[n, d, k'] = sum_q D[q, d]``: every chunk that is lacking is somewhere."""
+def assignment(m: Any, sets: RoundIndexSets) -> None:
+    """``sum_n P[n, d, k'] = sum_q D[q, d]``: every lacking chunk is assigned to a node."""
     wanting = sorted({d for _, d, _ in m.pairs})
 
     @m.Constraint(wanting, list(later(sets)))
@@ -219,17 +222,17 @@ def assigned(m: Any, sets: RoundIndexSets) -> None:
         return pyo.quicksum(m.P[n, d, k] for n in range(sets.problem.nodes)) == len(lacking(sets, d))
 
 
-def objective(m: Any, sets: RoundIndexSets, gamma: float) -> None:
-    """Maximize the paper's objective and ``sum gamma / ((k'+1) (1 + FW[n, d])) P[n, d, k']``, ``1 / (k'+1)`` where n is d.
+def objective(m: Any, sets: RoundIndexSets) -> None:
+    """Maximize the paper's objective and the value of chunks on their way.
 
-    FW is the distance in epochs. A chunk that is there by index k of the round counts 1 / k for every index from then
-    on.
+    The latter is ``sum gamma / ((k'+1) (1 + FW[n, d])) P[n, d, k']``, and ``1 / (k'+1)`` where n is d; FW is the
+    distance in epochs. A chunk that has arrived by index k of the round counts 1 / k for every index from then on.
     """
     terms = []
     for q, commodity in enumerate(sets.problem.commodities):
         for d in commodity.targets:
             terms += [1.0 / k * m.B[q, d, k] for k in range(1, sets.epochs + 1) if k >= sets.first[q][d]]
     for n, d, k in m.pairs:
-        near = 1.0 if n == d else gamma / (1.0 + float(sets.problem.distance[n, d]))
+        near = 1.0 if n == d else sets.gamma / (1.0 + float(sets.problem.distance[n, d]))
         terms.append(near / (k - sets.epochs + 1) * m.P[n, d, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)

@@ -25,22 +25,25 @@ class LpIndexSets:
     Parameters
     ----------
     problem : EpochProblem
-        A fluid one.
+        A problem whose chunks are fluid.
     epochs : int
         K: everything has arrived by index K.
+    objective : str
+        ``makespan``, the largest part of all demands that can be met in K epochs, or ``paper``.
     """
 
     problem: EpochProblem
     epochs: int
+    objective: str = "makespan"
 
     @property
     def columns(self) -> int:
-        """How many flows, buffers and reads there are."""
+        """Number of flows, buffers and reads."""
         return len(self.flows) + len(self.kept) + len(self.reads)
 
     @cached_property
     def demand(self) -> dict[int, dict[int, int]]:
-        """Chunks that each node needs of each source; what several need is sent to each of them."""
+        """Chunks that each node needs of each source; a chunk with several destinations is sent to each."""
         demand: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for commodity in self.problem.commodities:
             for target in commodity.targets:
@@ -76,7 +79,7 @@ class LpIndexSets:
 
     @cached_property
     def nodes(self) -> list[tuple[int, int, int]]:
-        """Source, node and index in time where anything can be."""
+        """Source, node and index in time at which data can be there."""
         pairs = [(s, n) for s in self.demand for n in range(self.problem.nodes)]
         return [(s, n, k) for s, n in pairs for k in range(self.first[s][n], self.last[s][n] + 1)]
 
@@ -87,39 +90,31 @@ class LpIndexSets:
         return [(s, d, k) for s, d in pairs for k in range(self.first[s][d], self.epochs + 1)]
 
     def arriving(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Flows that are at a node at index k."""
+        """Yield the flows that reach a node at index k."""
         for e in self.problem.entering[n] if n != s else ():
             link = self.problem.links[e]
             if self.first[s][link.source] <= k - link.delay and k <= self.last[s][n]:
                 yield s, e, k - link.delay
 
     def departing(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Flows that leave a node in epoch k."""
+        """Yield the flows that leave a node in epoch k."""
         for e in self.problem.leaving[n]:
             link = self.problem.links[e]
             if link.target != s and k + link.delay <= self.last[s][link.target]:
                 yield s, e, k
 
 
-def build(sets: LpIndexSets, objective: str = "makespan") -> Any:
-    """The model: flows, what links carry, what nodes keep, pass on and read, what must have arrived, what is sought.
-
-    Parameters
-    ----------
-    sets : LpIndexSets
-        Index sets.
-    objective : str
-        ``makespan``, the largest part of all demands that can be met in K epochs, or ``paper``.
-    """
+def build(sets: LpIndexSets) -> Any:
+    """Build the model: flows, capacities, buffers, conservation, reads, destinations, objective."""
     with PauseGC():
         m = pyo.ConcreteModel("teccl-lp")
-        variables(m, sets, whole=objective == "paper")
+        variables(m, sets, whole=sets.objective == "paper")
         capacity(m, sets)
         flow_conservation(m, sets)
         destination(m, sets)
         if any(limit is not None for limit in sets.problem.room):
             limited_buffers(m, sets)
-        if objective == "makespan":
+        if sets.objective == "makespan":
             makespan(m)
         else:
             paper_objective(m, sets)
@@ -127,7 +122,7 @@ def build(sets: LpIndexSets, objective: str = "makespan") -> Any:
 
 
 def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
-    """``F[s, e, k]`` flows; ``B[s, n, k]`` is kept from index k to ``k + 1``; ``R[s, d, k]`` is read at index k.
+    """``F[s, e, k]`` flows; ``B[s, n, k]`` kept from k to ``k + 1``; ``R[s, d, k]`` read at k.
 
     ``part`` of all demands is met. With the paper's objective the part is 1.
     """
@@ -156,8 +151,8 @@ def capacity(m: Any, sets: LpIndexSets) -> None:
 def flow_conservation(m: Any, sets: LpIndexSets) -> None:
     """``sum_j F[s, (j, n), k - delta] + B[s, n, k-1] = B[s, n, k] + R[s, n, k] + sum_j F[s, (n, j), k]``.
 
-    At the source, ``part * sum_d D[s, d]`` comes in at index 0 (appendix A). A switch that cannot store has no B, and
-    nobody reads there.
+    At the source, ``part * sum_d D[s, d]`` enters at index 0 (appendix A). A switch that cannot store has no B, and
+    nothing is read there.
     """
     problem = sets.problem
     supply = Table(((s, s, 0), sum(targets.values())) for s, targets in sets.demand.items())
@@ -172,7 +167,7 @@ def flow_conservation(m: Any, sets: LpIndexSets) -> None:
 
 
 def destination(m: Any, sets: LpIndexSets) -> None:
-    """``sum_k R[s, d, k] = part * D[s, d]``: what has been read by the last epoch is what is asked for."""
+    """``sum_k R[s, d, k] = part * D[s, d]``: reads up to the last epoch meet the demand."""
     wanted = Table(((s, d), count) for s, targets in sets.demand.items() for d, count in targets.items())
     spans = Lists(((s, d), range(sets.first[s][d], sets.epochs + 1)) for s, d in wanted)
 
@@ -182,7 +177,7 @@ def destination(m: Any, sets: LpIndexSets) -> None:
 
 
 def limited_buffers(m: Any, sets: LpIndexSets) -> None:
-    """``sum_s B[s, n, k] <= L`` (appendix B), over what a rank keeps for others."""
+    """``sum_s B[s, n, k] <= L`` (appendix B), over data that a rank stores for others."""
     room = Table((n, limit) for n, limit in enumerate(sets.problem.room) if limit is not None)
     held = Lists()
     for s, n, k in sets.kept:
@@ -195,12 +190,12 @@ def limited_buffers(m: Any, sets: LpIndexSets) -> None:
 
 
 def makespan(m: Any) -> None:
-    """Maximize ``part``: K epochs are enough exactly if it is 1."""
+    """Maximize ``part``: K epochs suffice if and only if it is 1."""
     m.objective = pyo.Objective(expr=m.part, sense=pyo.maximize)
 
 
 def paper_objective(m: Any, sets: LpIndexSets) -> None:
-    """Maximize ``sum_{k, s, d} 1 / (k + 1)`` of what has been read by the end of epoch k.
+    """Maximize ``sum_{k, s, d} 1 / (k + 1)`` of the data read by the end of epoch k.
 
     A read at index k counts 1/k + ... + 1/K.
     """

@@ -1,9 +1,12 @@
-"""TE-CCL's general form as a Pyomo model (section 3.1, appendices A, B, C, F), on the sets of :mod:`..index_sets`."""
+"""TE-CCL's general form as a Pyomo model (section 3.1, appendices A, B, C, F), on the sets of :mod:`..index_sets`.
+
+Constraints with a row for most sends or holdings are declared with ``@rows``, which calls their rules once for all
+rows; those of switches, sums and limited buffers, which most instances lack, and those with few rows with
+``@m.Constraint``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import pyomo.environ as pyo
@@ -13,18 +16,8 @@ from ....core.rows import Lists, Table, present, rows
 from ..index_sets import IndexSets
 
 
-def build(sets: IndexSets, objective: str = "feasible", weights: Sequence[Fraction] = ()) -> Any:
-    """The model: what is sent, what links carry, what nodes hold and pass on, what must have arrived, what is sought.
-
-    Parameters
-    ----------
-    sets : IndexSets
-        Index sets.
-    objective : str
-        ``feasible``, ``late`` (the makespan) or ``paper``.
-    weights : sequence of Fraction
-        Of the tenants, in the paper's objective; 1 unless given.
-    """
+def build(sets: IndexSets) -> Any:
+    """Build the model: sends, capacities, buffers, conservation, destinations, objective."""
     with PauseGC():
         m = pyo.ConcreteModel("teccl-milp")
         variables(m, sets)
@@ -33,29 +26,29 @@ def build(sets: IndexSets, objective: str = "feasible", weights: Sequence[Fracti
         flow_conservation(m, sets)
         passing_on(m, sets)
         if sets.joint:
-            added_up(m, sets)
+            joint_sends(m, sets)
         ready(m, sets)
         destination(m, sets)
         if sets.limited:
             limited_buffers(m, sets)
         if sets.hyper_edges:
             hyper_edge_limit(m, sets)
-        if objective == "late":
+        if sets.objective == "late":
             makespan(m, sets)
-        elif objective == "paper":
-            paper_objective(m, sets, weights)
+        elif sets.objective == "paper":
+            paper_objective(m, sets)
     return m
 
 
 def variables(m: Any, sets: IndexSets) -> None:
-    """``F[q, a, k]``: chunk q starts over arc a in epoch k; ``B[q, n, k]``: node n holds it at index k.
+    """``F[q, a, k]``: chunk q starts over a in epoch k; ``B[q, n, k]``: n holds it at index k.
 
-    B is whole since F is. To a switch that does not copy, F is the number of times that the chunk starts, up to once
-    for every destination; such a switch counts in B what it has received, if it stores. Of contributions to one sum,
-    ``S[p, a, k]``: something of sum p starts over arc a in epoch k.
+    B is integral since F is. To a switch that does not copy, F is the number of times that the chunk starts, up to
+    once for every destination; if such a switch stores, B counts what it has received. Of contributions to one sum,
+    ``S[p, a, k]``: some part of sum p starts over arc a in epoch k.
 
-    At nodes with limited buffers that copy, ``X[q, n, k]``: it is taken out in epoch k. Others hold what they have
-    not sent on.
+    At nodes with limited buffers that copy, ``X[q, n, k]``: the chunk is dropped in epoch k. Others hold what they
+    have not sent on.
     """
     m.sends = pyo.Set(dimen=3, initialize=sets.sends)
     m.holdings = pyo.Set(dimen=3, initialize=sets.holdings)
@@ -78,10 +71,10 @@ def variables(m: Any, sets: IndexSets) -> None:
 
 
 def capacity(m: Any, sets: IndexSets) -> None:
-    """``sum_{k <= k' < k + kappa} sum_q F[q, (i, j), k'] <= kappa T tau`` (equation 1, appendix F).
+    """``sum_{k <= k' < k + kappa} (sum_q F[q, (i, j), k'] + sum_p S[p, (i, j), k']) <= floor(kappa T tau)``.
 
-    Whole chunks, in any kappa epochs.
-    Contributions to one sum that start in one epoch are added up and count once, as S.
+    Equation 1 and appendix F: whole chunks, in any kappa epochs. Contributions to one sum that start in one epoch are
+    added up and count once, as S in place of their F.
     """
     starting, summed, room = Lists(), Lists(), Table()
     several = sent_several_times(sets)
@@ -89,7 +82,7 @@ def capacity(m: Any, sets: IndexSets) -> None:
         window = sets.problem.links[link].window
         for k in sets.windows(link):
             sends = [key for t in range(k, k + window) if t in at for key in at[t]]
-            own, sums = carried(sets, sends)
+            own, sums = carried_sends(sets, sends)
             most = len(sums) + (sum(several.get(key[:2], 1) for key in own) if several else len(own))
             if most > (limit := sets.room(link, k)):
                 starting[link, k], summed[link, k], room[link, k] = own, sums, limit
@@ -101,20 +94,20 @@ def capacity(m: Any, sets: IndexSets) -> None:
 
 
 def sent_several_times(sets: IndexSets) -> dict[tuple[int, int], int]:
-    """Commodities and arcs over which a chunk may start several times in an epoch, and how often."""
+    """Return how often a chunk may start in an epoch, for commodities and arcs where more than once."""
     return {(q, a): most for q, spans in enumerate(sets.spans) for a in spans if (most := sets.most_sent(q, a)) > 1}
 
 
-def carried(sets: IndexSets, sends: list[tuple[int, int, int]]) -> tuple[list[Any], list[Any]]:
-    """List what a link has to carry of these sends: F, but of contributions to one sum that start together S, once."""
+def carried_sends(sets: IndexSets, sends: list[tuple[int, int, int]]) -> tuple[list[Any], list[Any]]:
+    """List a link's load of these sends: F, and S once for contributions that start together."""
     joint = sets.joint
     if not joint:
         return sends, []
     return [key for key in sends if key not in joint], sorted({joint[key] for key in sends if key in joint})
 
 
-def added_up(m: Any, sets: IndexSets) -> None:
-    """``F[q, a, k] <= S[p, a, k]`` for every contribution q to a sum p: those that start together are one send."""
+def joint_sends(m: Any, sets: IndexSets) -> None:
+    """``F[q, a, k] <= S[p, a, k]`` for every contribution q to a sum p, sent as one."""
 
     @m.Constraint(list(sets.joint))
     def added_up(m: Any, q: int, a: int, k: int) -> Any:
@@ -122,28 +115,43 @@ def added_up(m: Any, sets: IndexSets) -> None:
 
 
 def buffers(m: Any, sets: IndexSets) -> None:
-    """``B[q, n, k] = B[q, n, k-1] + sum_j F[q, (j, n), k - delta]``: what has come (less X, appendix B)."""
+    """``B[q, n, k] = B[q, n, k-1] - X[q, n, k-1] + sum_j F[q, (j, n), k - delta] + G[q, n, k]``: what has come.
+
+    X is there with limited buffers alone (appendix B); G is what no send of the model brings
+    (:meth:`IndexSets.incoming`). At a node without a buffer that needs the chunk, B marks its arrival, with ``<=`` in
+    place of ``=``: the chunk may arrive again to be forwarded.
+    """
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
     held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
     entering, delay, given = arrivals(sets, held)
     removes = bool(sets.limited)
+    stored = [key for key in held if sets.has_buffer(*key[:2])]
 
-    @rows(m, held)
+    @rows(m, stored)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
         came = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
         kept = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
         return m.B[q, n, k] == came + kept
 
+    if len(stored) == len(held):
+        return
+
+    @rows(m, [key for key in held if not sets.has_buffer(*key[:2])])
+    def has_come(m: Any, q: int, n: int, k: int) -> Any:
+        came = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
+        return m.B[q, n, k] <= came + present(m.B, q, n, k - 1)
+
 
 def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, Table, Table]:
-    """The arcs into each node, their delays, and what no send of the model brings to nodes."""
+    """Return arcs into each node, their delays, and arrivals that are no sends of the model."""
     given = Table((key, count) for key in keys if (count := sets.incoming(*key)))
     return Lists(enumerate(map(list, sets.entering))), Table((a, arc.delay) for a, arc in enumerate(sets.arcs)), given
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:
-    """``F[q, (n, j), k] <= B[q, n, k]`` for every j: a node sends only what it has; the paper's maximum, link by link.
+    """``F[q, (n, j), k] <= m[q, (n, j)] B[q, n, k]`` for every j: a node sends only what it has; the paper's maximum.
 
+    m is 1, but to a switch that does not copy how often the chunk may start in one epoch (:meth:`IndexSets.most_sent`).
     Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
     """
     tail = Table((a, arc.source) for a, arc in enumerate(sets.arcs))
@@ -163,9 +171,10 @@ def flow_conservation(m: Any, sets: IndexSets) -> None:
 
 
 def passing_on(m: Any, sets: IndexSets) -> None:
-    """``F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]`` at nodes that do not store: what came at this index.
+    """``F[q, (s, j), k] <= m[q, (s, j)] (sum_i F[q, (i, s), k - delta] + G[q, s, k])`` at nodes that do not store.
 
-    Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]``; what is not sent on is lost.
+    Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta] + G[q, s, k]``; what is not sent on is
+    lost. m and G are as in :func:`flow_conservation` and :func:`buffers`.
     """
     passed = [
         key
@@ -188,34 +197,34 @@ def passing_on(m: Any, sets: IndexSets) -> None:
 
 
 def ready(m: Any, sets: IndexSets) -> None:
-    """``B[q, s, k] <= B[p, s, k]``: a sum is at its owner once all contributions p are (section 8, several stages)."""
-    rows = [
+    """``B[q, s, k] <= B[p, s, min(k, last[p, s])]``: a sum is at its owner once all contributions p are (section 8)."""
+    awaited = [
         (q, k, p)
         for q, commodity in enumerate(sets.problem.commodities)
         for p in commodity.after
         for k in range(sets.first[q][commodity.source], sets.last[q][commodity.source] + 1)
     ]
 
-    @m.Constraint(rows)
+    @m.Constraint(awaited)
     def ready(m: Any, q: int, k: int, p: int) -> Any:
         owner = sets.problem.commodities[q].source
         return m.B[q, owner, k] <= m.B[p, owner, min(k, sets.last[p][owner])]
 
 
 def destination(m: Any, sets: IndexSets) -> None:
-    """``R[q, d, K] = D[q, d]``: every node has what it needs in the end; ``R[q, d, k] = B[q, d, k + 1]`` where D is 1."""
-    rows = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
+    """``B[q, d, last[q, d]] = 1``: every node has what it needs in the end, the paper's ``R[q, d, K] = D[q, d]``."""
+    wanted = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
 
-    @m.Constraint(rows)
+    @m.Constraint(wanted)
     def destination(m: Any, q: int, d: int) -> Any:
         return m.B[q, d, sets.last[q][d]] == 1
 
 
 def limited_buffers(m: Any, sets: IndexSets) -> None:
-    """``sum_q B[q, n, k] <= L`` (appendix B), over what a node holds for others, or over all that it holds.
+    """``sum_q B[q, n, k] <= L`` (appendix B), over chunks held for others, or over all held chunks.
 
-    Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what is held
-    in B can be taken out: ``X[q, n, k] <= B[q, n, k]``.
+    Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what B holds
+    can be dropped: ``X[q, n, k] <= B[q, n, k]``.
     """
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in sets.holdings:
@@ -235,8 +244,9 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
 
 
 def hyper_edge_limit(m: Any, sets: IndexSets) -> None:
-    """``sum_{q, a in Omega(s)} F[q, a, k] <= min(in, out)`` for every switch s and epoch (appendix C).
+    """``sum_{a in Omega(s)} (sum_q F[q, a, k] + sum_p S[p, a, k]) <= min(in, out)`` for every switch s and epoch.
 
+    Appendix C; S counts as in :func:`capacity`.
     With links that carry several chunks in an epoch, in and out are the chunks that all links of s together can
     start. That a node is on one of its hyper-edges at a time is the capacity of its link to or from the switch.
     """
@@ -251,12 +261,12 @@ def hyper_edge_limit(m: Any, sets: IndexSets) -> None:
     def hyper_edge_limit(m: Any, s: int, k: int) -> Any:
         sides = (problem.entering[s], problem.leaving[s])
         most = min(sum(problem.links[e].capacity for e in side) for side in sides)
-        own, sums = carried(sets, through[s, k])
+        own, sums = carried_sends(sets, through[s, k])
         return sum(m.F[key] for key in own) + sum(m.S[key] for key in sums) <= most
 
 
 def makespan(m: Any, sets: IndexSets) -> None:
-    """Minimize ``sum_k late[k]`` with ``late[k] >= D - B[q, d, k]``: epochs in which something has not arrived."""
+    """Minimize ``sum_k late[k]`` with ``late[k] >= 1 - B[q, d, k]``: epochs in which something has not arrived."""
     m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
     wanted = [key for key in sets.holdings if key[2] < sets.epochs and key[1] in _targets(sets, key[0])]
 
@@ -270,9 +280,10 @@ def makespan(m: Any, sets: IndexSets) -> None:
     m.objective = pyo.Objective(expr=pyo.quicksum(m.late[k] for k in m.late), sense=pyo.minimize)
 
 
-def paper_objective(m: Any, sets: IndexSets, weights: Sequence[Fraction]) -> None:
-    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5).
+def paper_objective(m: Any, sets: IndexSets) -> None:
+    """Maximize ``sum_{k, q, d} w / k B[q, d, k]``, w the priority of the tenant (sections 3.1 and 5).
 
+    The paper's ``w / (k + 1) R[q, d, k]``, since R at the end of epoch k is B at index ``k + 1``.
     Contributions count where their sum is needed; of an all-reduce the sums do.
     """
     terms = []
@@ -280,7 +291,7 @@ def paper_objective(m: Any, sets: IndexSets, weights: Sequence[Fraction]) -> Non
     for q, n, k in sets.holdings:
         if k > 0 and n in _targets(sets, q) and q not in goes_on:
             tenant = sets.problem.commodities[q].tenant
-            terms.append((float(weights[tenant]) if weights else 1.0) / k * m.B[q, n, k])
+            terms.append((float(sets.weights[tenant]) if sets.weights else 1.0) / k * m.B[q, n, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)
 
 
@@ -289,8 +300,5 @@ def _targets(sets: IndexSets, q: int) -> tuple[int, ...]:
 
 
 def _is_free(sets: IndexSets, q: int, n: int) -> bool:
-    """Whether a chunk is the node's own, or one that it needs, or a sum to which it adds: these need no buffer of it.
-
-    Where all chunks count, none is.
-    """
+    """Check whether a chunk needs no buffer: own, needed or added to; never if all chunks count."""
     return not sets.all_count and n in sets.members[sets.problem.commodities[q].chunk]

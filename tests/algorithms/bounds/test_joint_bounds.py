@@ -9,7 +9,7 @@ import pytest
 from cwb import solvers
 from cwb.algorithms.bounds.joint_bounds import candidate_sets, groups_of, joint_cut, joint_length, pairs_of
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.instances import load
@@ -25,8 +25,8 @@ def several(draw):
     instance = load(draw(st.sampled_from(["mesh(2,3)", "ring(6)", "switch2d(2,3)"])))
     found: list[Demand] = []
     for _ in range(draw(st.integers(2, 3))):
-        kind = draw(st.sampled_from(list(CollectiveKind)))
-        count = 2 if kind is CollectiveKind.POINT_TO_POINT else draw(st.integers(2, 6))
+        kind = draw(st.sampled_from(list(collectives())))
+        count = 2 if kind is Collective.POINT_TO_POINT else draw(st.integers(2, 6))
         ranks = tuple(draw(st.permutations(range(6)))[:count])
         found.append(Demand(kind, Fraction(draw(st.integers(1, 5)) * 10**6), ranks=ranks))
     return instance.with_changes(demand=found[0], also=tuple(found[1:]))
@@ -41,7 +41,7 @@ def test_the_verifier_finds_the_same(instance):
     seconds, certificate = joint_cut(instance, groups, sets)
     assert seconds == recomputed_cut_bound(instance, certificate)
     for demand in instance.demands:
-        alone = instance.of_one(demand)
+        alone = instance.with_single_demand(demand)
         assert joint_cut(alone, groups_of(alone), sets)[0] <= seconds
     pairs = pairs_of(instance)
     if len(pairs[0]):
@@ -54,12 +54,12 @@ def test_the_verifier_finds_the_same(instance):
 def test_the_flow_of_two_groups_is_sharper_than_that_of_one():
     """Two rows of a mesh that exchange data share the links between them: together they take longer than either alone."""
     both = load("mesh(3,3, bandwidth='1 MB/s', latency='0 us')").with_changes(
-        demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(0, 1, 2)),
-        also=(Demand(CollectiveKind.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(3, 4, 5)),),
+        demand=Demand(Collective.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(0, 1, 2)),
+        also=(Demand(Collective.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(3, 4, 5)),),
     )
     solver = solvers.get("highs")
     together = bound(both, solver, Budget())
-    alone = bound(both.of_one(both.demands[0]), solver, Budget())
+    alone = bound(both.with_single_demand(both.demands[0]), solver, Budget())
     assert together.seconds == recomputed_length_bound(both, together.certificate)
     assert alone.seconds < together.seconds
 
@@ -67,7 +67,7 @@ def test_the_flow_of_two_groups_is_sharper_than_that_of_one():
 def test_planes_of_a_grid_are_tried():
     """With its sides, a grid of 3 x 4 nodes is cut across the longer side."""
     instance = load("mesh(3,4, bandwidth='1 MB/s', latency='0 us')").with_changes(
-        demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(12 * 10**6))
+        demand=Demand(Collective.ALL_TO_ALL, Fraction(12 * 10**6))
     )
     sets = candidate_sets(instance.network, groups_of(instance), (4, 3))
     assert joint_cut(instance, groups_of(instance), sets)[0] == Fraction(36, 3)
@@ -75,7 +75,7 @@ def test_planes_of_a_grid_are_tried():
 
 def test_what_cannot_leave_is_told():
     """A part that no link leaves is an input error where data must."""
-    instance = load("line(3)").with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(3)))
+    instance = load("line(3)").with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(3)))
     links = tuple(link for link in instance.network.links if link.source != "0")
     apart = instance.with_changes(network=Topology(instance.network.nodes, links))
     with pytest.raises(InputError, match="no link does"):

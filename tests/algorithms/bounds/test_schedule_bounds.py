@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.bounds import schedule_bounds as bounds
 from cwb.core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.conditions import conditions
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
@@ -28,7 +28,7 @@ from hypothesis import given, settings
 
 pytestmark = pytest.mark.slow  # random schedules are simulated
 
-KINDS = list(CollectiveKind)
+KINDS = list(collectives())
 GB = Fraction(10**9)
 
 
@@ -53,9 +53,9 @@ def instances(draw, kinds=KINDS, groups=True):
     kinds_of = [NodeKind.COMPUTE] * ranks + [NodeKind.SWITCH] * switches
     # Switches in front: positions of ranks and of nodes differ.
     nodes = [Node(str(i), k) for i, k in enumerate(kinds_of)][::-1]
-    size = 2 if kind is CollectiveKind.POINT_TO_POINT else draw(st.integers(2, ranks))
+    size = 2 if kind is Collective.POINT_TO_POINT else draw(st.integers(2, ranks))
     group = tuple(draw(st.permutations(range(ranks)))[:size])
-    if not groups and kind is not CollectiveKind.POINT_TO_POINT:
+    if not groups and kind is not Collective.POINT_TO_POINT:
         group = None
     return Instance(
         "random",
@@ -188,7 +188,7 @@ def test_no_simulated_schedule_beats_a_bound(mode, barrier):
         nodes = range(len(instance.network.nodes))
         assert time >= bounds.best_bound(instance)[0]
         assert time >= bounds.cut_bound(instance, data.draw(st.lists(st.sampled_from(nodes), unique=True)))[0]
-        if instance.demand.collective is CollectiveKind.ALL_REDUCE:
+        if instance.demand.collective is Collective.ALL_REDUCE:
             labels = data.draw(st.lists(st.integers(0, 2), min_size=len(nodes), max_size=len(nodes)))
             parts = [[v for v in nodes if labels[v] == label] for label in range(3)]
             assert time >= bounds.partition_bound(instance, parts)[0]
@@ -198,7 +198,7 @@ def test_no_simulated_schedule_beats_a_bound(mode, barrier):
 
 def test_congestion_can_only_be_overlooked_below_a_bandwidth_bound():
     """The congestion-unaware model respects latency, and may be below a cut, which is why bounds are not claimed of it."""
-    instance = on("star(4,bandwidth='1 B/s',latency='1 s')", CollectiveKind.SCATTER, 4)
+    instance = on("star(4,bandwidth='1 B/s',latency='1 s')", Collective.SCATTER, 4)
     ends = {e: i for i, e in enumerate(instance.network.link_ends)}
     nodes = instance.network.rank_nodes
     (hub,) = set(range(5)) - set(nodes)
@@ -214,12 +214,12 @@ def test_congestion_can_only_be_overlooked_below_a_bandwidth_bound():
 @pytest.mark.parametrize(
     ("network", "kind", "seconds", "certificate"),
     [
-        ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_GATHER, Fraction(9, 2), CutCertificate),
-        ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE, Fraction(9), PartitionCertificate),
-        ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_TO_ALL, Fraction(6), LengthCertificate),
-        ("star(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE, Fraction(18), PartitionCertificate),
-        ("mesh(3,3,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.BROADCAST, Fraction(6), CutCertificate),
-        ("line(5,bandwidth='1 GB/s',latency='1 h')", CollectiveKind.REDUCE, Fraction(4 * 3600), DistanceCertificate),
+        ("ring(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_GATHER, Fraction(9, 2), CutCertificate),
+        ("ring(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_REDUCE, Fraction(9), PartitionCertificate),
+        ("ring(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_TO_ALL, Fraction(6), LengthCertificate),
+        ("star(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_REDUCE, Fraction(18), PartitionCertificate),
+        ("mesh(3,3,bandwidth='1 GB/s',latency='0 s')", Collective.BROADCAST, Fraction(6), CutCertificate),
+        ("line(5,bandwidth='1 GB/s',latency='1 h')", Collective.REDUCE, Fraction(4 * 3600), DistanceCertificate),
     ],
 )
 def test_known_bounds(network, kind, seconds, certificate):
@@ -231,7 +231,7 @@ def test_known_bounds(network, kind, seconds, certificate):
 
 def test_the_ideal_is_not_a_bound():
     """On a line of three, adding up in the middle and telling both ends beats the ideal: the ends' small bandwidth is not the middle's."""
-    instance = on("line(3,bandwidth='1 B/s',latency='0 s')", CollectiveKind.ALL_REDUCE, 3)
+    instance = on("line(3,bandwidth='1 B/s',latency='0 s')", Collective.ALL_REDUCE, 3)
     ideal = Fraction(2 * 2, 3) * 3 / 1  # 2 (n - 1) / n of the size over the smallest rate of a rank
     assert ideal == 4
     assert bounds.best_bound(instance)[0] == 3
@@ -239,7 +239,7 @@ def test_the_ideal_is_not_a_bound():
 
 def test_bad_input_is_refused_with_its_place():
     """No demand, no links, the wrong collective, and parts that overlap or leave ranks out are told in one line."""
-    ring = on("ring(4)", CollectiveKind.ALL_GATHER)
+    ring = on("ring(4)", Collective.ALL_GATHER)
     with pytest.raises(InputError, match="collective"):
         bounds.best_bound(ring.with_changes(demand=None))
     with pytest.raises(InputError, match="explicit network"):
@@ -248,11 +248,11 @@ def test_bad_input_is_refused_with_its_place():
         bounds.partition_bound(ring, [[0], [1], [2], [3]])
     with pytest.raises(InputError, match="all_to_all"):
         bounds.length_bound(ring, [1] * 8)
-    reduction = ring.with_changes(demand=replace(ring.demand, collective=CollectiveKind.ALL_REDUCE))
+    reduction = ring.with_changes(demand=replace(ring.demand, collective=Collective.ALL_REDUCE))
     for parts in ([[0], [1], [2]], [[0, 1], [1, 2, 3]]):
         with pytest.raises(InputError, match="disjoint"):
             bounds.partition_bound(reduction, parts)
-    exchange = ring.with_changes(demand=replace(ring.demand, collective=CollectiveKind.ALL_TO_ALL))
+    exchange = ring.with_changes(demand=replace(ring.demand, collective=Collective.ALL_TO_ALL))
     for lengths in ([1], [0] * 8, [-1] * 8):
         with pytest.raises(InputError, match="length for every link"):
             bounds.length_bound(exchange, lengths)
@@ -264,7 +264,7 @@ def test_bad_input_is_refused_with_its_place():
 
 def test_a_switch_that_can_add_and_copy_halves_what_must_enter():
     """A switch that cannot store or cannot copy leaves 2 (n - 1) / n; with one that does both a right schedule is faster."""
-    star = on("star(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE)
+    star = on("star(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_REDUCE)
     parts = [(node,) for node in star.network.rank_nodes]
     nodes = tuple(replace(n, buffer_bytes=Fraction(0)) if n.kind is NodeKind.SWITCH else n for n in star.network.nodes)
     passing = star.with_changes(network=replace(star.network, nodes=nodes))

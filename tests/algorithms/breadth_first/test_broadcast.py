@@ -104,7 +104,7 @@ def test_shares_are_whole_and_within_the_loads(network):
     assert all(sorted(parts) == list(range(split.pieces)) for parts in got.values())
     assert all(Fraction(most, split.pieces) <= found.loads[t] for (_, t), most in carried.items())
     assert split.bandwidth_time() == found.bandwidth()
-    single = split.one_by_one()
+    single = split.single_pieces()
     assert (single.stop - single.start == 1).all()
     assert (single.carried() == split.carried()).all()
 

@@ -7,7 +7,7 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.breadth_first.graph import graph_of, moved
+from cwb.algorithms.breadth_first.graph import graph_of, translate_nodes
 from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.instances import load
@@ -57,7 +57,7 @@ def test_translations_carry_the_links_of_a_node_to_those_of_another_one(network)
     """The i-th link into node 0 is carried to the i-th link into every other node."""
     graph = columns(load(network).network)
     for u in range(graph.nodes):
-        assert moved(graph.source[0], np.array(u), graph.digits).tolist() == graph.source[u].tolist()
+        assert translate_nodes(graph.source[0], np.array(u), graph.digits).tolist() == graph.source[u].tolist()
 
 
 def test_parallel_links_are_links_of_their_own():
@@ -69,7 +69,7 @@ def test_parallel_links_are_links_of_their_own():
 
 def test_the_table_of_translations_has_every_node_once():
     """Every translation carries the nodes to all nodes."""
-    shifted = columns(load("torus(3,4)").network).shifted
+    shifted = columns(load("torus(3,4)").network).translated_nodes
     assert all(np.array_equal(np.sort(column), np.arange(12)) for column in shifted.T)
 
 

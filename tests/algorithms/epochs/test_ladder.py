@@ -12,8 +12,8 @@ from cwb.algorithms.epochs import flow_bounds, price_bounds
 from cwb.algorithms.epochs.flow_bounds import StaticBound
 from cwb.algorithms.epochs.ladder import solve
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Status
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Status
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.teccl import solve_milp
@@ -113,10 +113,10 @@ def test_prices_prove_more_than_blocks():
     assert isinstance(result.proof, price_bounds.WindowPrices)
     assert result.optimal
     proof = result.proof
-    assert price_bounds.holds(network, proof)
+    assert price_bounds.check_prices(network, proof)
     assert recomputed(case, proof.certificate()) == result.bound
-    assert not price_bounds.holds(network, replace(proof, epochs=proof.epochs + 1))
-    assert not price_bounds.holds(network, replace(proof, price=0 * proof.price))
+    assert not price_bounds.check_prices(network, replace(proof, epochs=proof.epochs + 1))
+    assert not price_bounds.check_prices(network, replace(proof, price=0 * proof.price))
 
 
 def test_pairs_of_nodes_prove_more_than_each_of_them():
@@ -127,7 +127,7 @@ def test_pairs_of_nodes_prove_more_than_each_of_them():
     assert all(price_bounds.prices_for(network, (sink,), 39, None) is None for sink in range(case.gpus))
     proof = price_bounds.prices_for(network, (4, 5), 39, None)
     assert proof is not None
-    assert price_bounds.holds(network, proof)
+    assert price_bounds.check_prices(network, proof)
     assert recomputed(case, proof.certificate()) == 40
 
 
@@ -135,7 +135,7 @@ def test_prices_of_kinds_hold_for_all_links():
     """Prices from a program with one node for each kind are prices of the whole network, and the verifier finds them so;
     without one of them, or for an epoch more, they prove nothing."""
     posed = METHOD.pose(
-        load("amd(chassis=3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(10**9))), METHOD.options()
+        load("amd(chassis=3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**9))), METHOD.options()
     )
     network = network_of(epoch_problem(posed))
     assert price_bounds.size(network, (5,), 57) < 20 * network.links

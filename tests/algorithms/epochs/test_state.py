@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cwb.algorithms.epochs.insertion import drop_first, empty_heap, enter
-from cwb.algorithms.epochs.reroute import cut_off, leads_over
+from cwb.algorithms.epochs.insertion import drop_first, empty_heap, push_entry
+from cwb.algorithms.epochs.reroute import leads_over, strike_arcs
 from cwb.algorithms.epochs.search import EpochSearch
 from cwb.algorithms.epochs.state import NEVER, earliest, empty_state, reserve, retrace
 from cwb.core.budget import Budget
@@ -43,7 +43,7 @@ def test_the_heap_sorts(entries):
     """Entries come out by key, equal keys by item."""
     heap, size, out = empty_heap(len(entries) + 1), 0, []
     for key, item in entries:
-        size = enter(heap, size, key, item, 0)
+        size = push_entry(heap, size, key, item, 0)
     while size:
         out.append((heap.key[0], heap.item[0]))
         size = drop_first(heap, size)
@@ -87,7 +87,7 @@ def test_a_part_of_a_tree_is_cut_off():
     link = int(arcs.hop_link[arcs.hop_first[row[row >= 0][0]]])
     for at, over in ((int(np.flatnonzero(row >= 0)[0]), -1), (-1, link)):
         kept = row.copy()
-        cut_off(arcs, kept, mark, at, over)
+        strike_arcs(arcs, kept, mark, at, over)
         for node in range(len(row)):
             gone = any(step == at or (over >= 0 and leads_over(arcs, row[step], over)) for step in on_the_way(node))
             assert kept[node] == (-1 if gone else row[node])

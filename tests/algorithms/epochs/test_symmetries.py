@@ -9,7 +9,7 @@ import pytest
 from cwb.algorithms.epochs.search import EpochSearch
 from cwb.algorithms.epochs.symmetries import SymmetricSearch, groups
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.models.teccl.problem import epoch_problem
@@ -19,7 +19,7 @@ from search_families import Case, Wire, faults, random_case
 METHOD = registry.get("teccl")
 
 
-def network(spec, kind=CollectiveKind.ALL_GATHER, size=10**6, chunks=1):
+def network(spec, kind=Collective.ALL_GATHER, size=10**6, chunks=1):
     posed = METHOD.pose(load(spec).with_changes(demand=Demand(kind, Fraction(size), chunks)), METHOD.options())
     return network_of(epoch_problem(posed))
 
@@ -59,8 +59,8 @@ def test_elements_keep_the_network(spec):
 
 def test_other_demands_have_none():
     """Where not everybody needs everything, or a network has no two ranks alike, no group is claimed."""
-    assert groups(network("torus(3,4)", CollectiveKind.BROADCAST)) == []
-    assert groups(network("torus(3,4)", CollectiveKind.GATHER)) == []
+    assert groups(network("torus(3,4)", Collective.BROADCAST)) == []
+    assert groups(network("torus(3,4)", Collective.GATHER)) == []
     assert all(group.order > 1 for seed in range(20) for group in groups(random_case(seed).network()))
 
 
@@ -93,7 +93,7 @@ def test_copied_schedules_are_right(seed):
 @pytest.mark.slow
 def test_a_large_torus_is_proved():
     """1 MB on a torus of 6 x 6 x 6 takes 63 epochs: one tree, copied to all ranks."""
-    instance = load("torus(6,6,6)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(10**6)))
+    instance = load("torus(6,6,6)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**6)))
     record = run_one(instance, Request("teccl", options={"effort": 20}))
     assert record.verified
     assert (record.status, record.metrics["epochs"]) == ("optimal", 63)

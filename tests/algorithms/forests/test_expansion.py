@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.algorithms.forests.engine import grow_forest
-from cwb.algorithms.forests.expansion import ParallelLinks, expand, replayed
+from cwb.algorithms.forests.expansion import ParallelLinks, expand, trace_splits
 from cwb.algorithms.graphs.network import exact_array
 from cwb.core.budget import Budget
 from networks import FAMILIES, random_network, seeded
@@ -36,7 +36,7 @@ def expanded(rng, network, demand):
     patterns, repack = rng.random() < 0.5, rng.choice((0, 1))
     grown = grow_forest(wires, column(nodes, demand), members, Budget(), patterns=patterns, repack=repack)
     assert grown is not None
-    pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+    pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
     return links, grown, expand(pieces, grown.forest, np.arange(len(network.compute)), "", Fraction(1, 7))
 
 
@@ -120,7 +120,7 @@ def test_trees_are_cut_where_pieces_end():
     grown = grow_forest(wires, np.array([2, 2, 0, 0]), flags(4, [0, 1]), Budget())
     assert grown is not None
     assert grown.forest.copies.tolist() == [2, 2]
-    pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+    pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
     packing = expand(pieces, grown.forest, np.arange(2), "", Fraction(1))
     assert packing.units.tolist() == [1, 1, 1, 1]
     ways = defaultdict(set)

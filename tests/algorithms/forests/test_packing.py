@@ -9,7 +9,7 @@ import pytest
 from cwb.algorithms.forests.exact_tree import exact_tree
 from cwb.algorithms.forests.kernels import heights
 from cwb.algorithms.forests.packing import CutPool, Packer, seeds
-from cwb.algorithms.forests.polish import eccentricities, exchanged, lowered
+from cwb.algorithms.forests.polish import eccentricities, exchange_edges, lower_trees
 from cwb.algorithms.forests.splitting import remove_switches
 from cwb.algorithms.forests.symmetry import find_groups
 from networks import FAMILIES, random_network, seeded
@@ -78,8 +78,8 @@ def test_large_capacities(factor, exact_only):
         forest = Packer(large, column(graph.nodes, many), pool, exact_only=exact_only).pack()
         assert forest is not None
         check_trees(forest, many, large.capacity.tolist())
-        check_trees(lowered(forest), many, large.capacity.tolist())
-        again = exchanged(forest, 2, 0)
+        check_trees(lower_trees(forest), many, large.capacity.tolist())
+        again = exchange_edges(forest, 2, 0)
         check_trees(again, many, large.capacity.tolist())
         assert again.tallness() <= forest.tallness()
 
@@ -173,10 +173,10 @@ def test_lower_trees_are_the_same_forest():
     for graph, demand, levels in cases(30, 7):
         forest = Packer(graph, column(graph.nodes, demand), CutPool(graph, levels)).pack()
         assert forest is not None
-        low = lowered(forest)
+        low = lower_trees(forest)
         check_trees(low, demand, graph.capacity.tolist())
         assert low.tallness() <= forest.tallness()
-        again = exchanged(low, 3, seed=1)
+        again = exchange_edges(low, 3, seed=1)
         check_trees(again, demand, graph.capacity.tolist())
         assert again.tallness() <= low.tallness()
         assert tallest(again) == again.tallness()[0] >= eccentricities(again).max(initial=0)
@@ -192,8 +192,8 @@ def test_a_single_tree_that_is_too_tall():
     assert forest is not None
     chain = replace(forest, into=np.array([[-1, edges[0, 1], edges[1, 2], edges[2, 3]]]))
     assert chain.tallness() == (3, 3)
-    check_trees(exchanged(chain, 5, seed=0), {0: 1}, graph.capacity.tolist())
-    low = lowered(chain)
+    check_trees(exchange_edges(chain, 5, seed=0), {0: 1}, graph.capacity.tolist())
+    low = lower_trees(chain)
     check_trees(low, {0: 1}, graph.capacity.tolist())
     assert low.tallness() == (1, 1)
 
@@ -204,7 +204,7 @@ def test_very_many_copies_do_not_overflow():
     graph, demand = digraph(links, 12), dict.fromkeys(range(12), 2**53 // 11)
     forest = Packer(graph, column(12, demand), CutPool(graph, ())).pack()
     assert forest is not None
-    again = exchanged(forest, 5, seed=3)
+    again = exchange_edges(forest, 5, seed=3)
     check_trees(again, demand, graph.capacity.tolist())
     assert again.tallness() <= forest.tallness()
 
@@ -218,7 +218,7 @@ def test_the_same_seed_gives_the_same_trees(seed):
             pool = CutPool(graph, levels)
             forest = Packer(graph, column(graph.nodes, demand), pool).pack()
             assert forest is not None
-            forest = exchanged(lowered(forest), 3, seed)
+            forest = exchange_edges(lower_trees(forest), 3, seed)
             found.append((forest.root.tolist(), forest.copies.tolist(), forest.into.tolist()))
         assert found[0] == found[1]
 

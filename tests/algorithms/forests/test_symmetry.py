@@ -8,7 +8,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.forests.symmetry import MODES, SwitchPorts, find_groups, propose
+from cwb.algorithms.forests.symmetry import MODES, SwitchPorts, find_groups, propose_pairs
 from cwb.algorithms.graphs.network import exact_array
 from networks import FAMILIES, random_network, seeded
 from random_digraphs import as_dict, digraph, flags
@@ -171,7 +171,7 @@ def test_amounts_add_up(mode, up):
     proposed = 0
     for _ in range(150):
         ports = random_ports(rng, up)
-        pairs = propose(ports, mode)
+        pairs = propose_pairs(ports, mode)
         if pairs is None:
             continue
         proposed += 1
@@ -200,7 +200,7 @@ def test_nobody_is_paired_within_a_group_that_is_at_most_half():
         ports = random_ports(rng, 0)
         if len(set(ports.group.tolist())) < 2:
             continue
-        pairs = propose(ports, 0)
+        pairs = propose_pairs(ports, 0)
         assert pairs is not None
         group = dict(zip(ports.node.tolist(), ports.group.tolist(), strict=True))
         size: Counter[int] = Counter()
@@ -230,7 +230,7 @@ def test_a_port_to_itself_only_where_it_must():
         amounts = [rng.randint(1, 30) for _ in range(count)]
         nothing = np.zeros(count, dtype=np.int64)
         ports = SwitchPorts(np.arange(count), exact_array(amounts), np.arange(count), nothing, nothing.astype(np.bool_))
-        pairs = propose(ports, 0)
+        pairs = propose_pairs(ports, 0)
         assert pairs is not None
         alone = sum(amount for (u, t), amount in sums(pairs)[2].items() if u == t)
         if alone:
@@ -244,7 +244,7 @@ def test_all_neighbours_are_switches():
         ports = SwitchPorts(
             np.arange(count), exact_array([7] * count), np.full(count, -1), np.zeros(count, np.int64), ones
         )
-        pairs = propose(ports, 0)
+        pairs = propose_pairs(ports, 0)
         assert pairs is not None
         assert sums(pairs)[0] == Counter(dict.fromkeys(range(count), 7))
-        assert propose(ports, 1) is None
+        assert propose_pairs(ports, 1) is None

@@ -22,7 +22,7 @@ def test_parallel_edges_add_up_and_loops_go():
             for u, v, c in edges:
                 wanted[u, v] += c if u != v else 0
             tail, head = (np.array([e[i] for e in edges], dtype=np.int64) for i in (0, 1))
-            graph = Network.merged(nodes, tail, head, exact_array(c for *_, c in edges))
+            graph = Network.from_parallel_edges(nodes, tail, head, exact_array(c for *_, c in edges))
             assert as_dict(graph) == {link: c for link, c in wanted.items() if c}
             assert list(as_dict(graph)) == sorted(as_dict(graph))
             assert graph.total == sum(wanted.values())
@@ -43,7 +43,7 @@ def test_sums_and_copies(largest):
         assert graph.into(side) == sum(c for (u, v), c in links.items() if side[v] and not side[u])
         factor = rng.choice((1, 3, 10**9))
         assert as_dict(graph.scaled(factor)) == {link: c * factor for link, c in links.items()}
-        assert as_dict(graph.transposed()) == {(v, u): c for (u, v), c in links.items()}
+        assert as_dict(graph.transpose()) == {(v, u): c for (u, v), c in links.items()}
         fewer = [rng.choice((0, c)) for c in links.values()]
         assert as_dict(graph.with_capacity(fewer)) == {link: c for link, c in zip(links, fewer, strict=True) if c}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from cwb.algorithms.graphs.transport import assigned
+from cwb.algorithms.graphs.transport import assign_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -17,7 +17,7 @@ def test_the_least_cost_is_that_of_an_assignment_to_slots(seed, rows, classes, m
     cost = random.integers(-most, most, (rows, classes))
     room = random.integers(0, 1 + rows, classes)
     room[random.integers(classes)] += max(0, rows - room.sum())
-    found = assigned(cost, room)
+    found = assign_rows(cost, room)
     assert (np.bincount(found, minlength=classes) <= room).all()
     slots = np.repeat(np.arange(classes), room)
     row, slot = linear_sum_assignment(cost[:, slots])

@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from cwb.algorithms.paths.justify import BusyIntervals, justified
+from cwb.algorithms.paths.justify import BusyIntervals, justify_schedule
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
@@ -61,25 +61,25 @@ def random_network(rng: Random, nodes: int) -> Topology:
 )
 def test_no_schedule_becomes_longer_or_wrong(rng, nodes, kind, chunks, factor):
     """On random networks with slow and fast links, what the verifier agreed with it agrees with afterwards, and it takes no longer."""
-    demand = Demand(CollectiveKind(kind), Fraction(60), chunks)
+    demand = Demand(collective_named(kind), Fraction(60), chunks)
     posed, schedule = first(Instance("by hand", random_network(rng, nodes)).with_changes(demand=demand))
     late = stretched(schedule, factor)
-    better = justified(posed, late)
+    better = justify_schedule(posed, late)
     before, after = verdict_of(posed, late), verdict_of(posed, better)
     assert not before.violations
     assert not after.violations
     assert after.objective <= before.objective * (1 + 1e-12)
     assert after.objective <= verdict_of(posed, schedule).objective * (1 + 1e-12)
     assert len(better.sends) == len(late.sends)
-    again = justified(posed, better)
+    again = justify_schedule(posed, better)
     assert verdict_of(posed, again).objective <= after.objective * (1 + 1e-12)
 
 
 def test_halves_of_an_all_reduce_overlap():
     """On a line, all sums before all copies leave links idle; polished, the two halves overlap and take less time."""
-    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(5 * 10**6), 4)
+    demand = Demand(Collective.ALL_REDUCE, Fraction(5 * 10**6), 4)
     posed, schedule = first(load("line(5)").with_changes(demand=demand))
-    halves = first(posed.with_changes(demand=replace(demand, collective=CollectiveKind.ALL_GATHER)))[1]
+    halves = first(posed.with_changes(demand=replace(demand, collective=Collective.ALL_GATHER)))[1]
     assert schedule.end_s.max() < 2 * halves.end_s.max() * (1 - 1e-9)
     assert not verdict_of(posed, schedule).violations
 
@@ -90,7 +90,7 @@ def by_hand(links, rows, held, needed, epoch=1):
     topology = Topology(
         tuple(Node(str(n)) for n in range(count)), tuple(Link(str(a), str(b), Fraction(1, t)) for a, b, t in links)
     )
-    demand = Demand(CollectiveKind.BROADCAST, Fraction(len(held)), len(held))
+    demand = Demand(Collective.BROADCAST, Fraction(len(held)), len(held))
     instance = Instance("by hand", topology).with_changes(
         demand=demand, timing=Timing(Semantics.CIRCUIT, Fraction(epoch))
     )
@@ -111,7 +111,7 @@ def test_a_late_leaf_gets_another_parent():
     """A copy that comes late over a slow link comes from a neighbour that has it, over a link that was idle."""
     links = [(0, 1, 1), (0, 2, 5), (1, 2, 1), (2, 0, 1)]
     instance, schedule = by_hand(links, [(0, 0, 0, 1), (0, 1, 0, 5)], [(0,)], (0, 1, 2))
-    better = justified(instance, schedule)
+    better = justify_schedule(instance, schedule)
     assert not verdict_of(instance, better).violations
     assert better.end_s.max() == pytest.approx(2)
     assert sorted(better.sends.path_links.tolist()) == [0, 2]
@@ -122,22 +122,22 @@ def test_gaps_are_filled():
     links = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
     rows = [(0, 0, 3, 4), (0, 1, 4, 5), (1, 0, 7, 8), (1, 1, 8, 9)]
     instance, schedule = by_hand(links, rows, [(0,), (0,)], (0, 1, 2))
-    better = justified(instance, schedule)
+    better = justify_schedule(instance, schedule)
     assert better.end_s.max() == pytest.approx(3)
 
 
 def test_what_cannot_be_treated_is_left_alone():
     """Another timing, links that chunks share, and a schedule that is short already give the schedule itself."""
-    posed, schedule = first(load("ring(4)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(4))))
-    assert justified(posed, schedule) is schedule
-    assert justified(posed.with_changes(timing=None), stretched(schedule, 3)) is not schedule
+    posed, schedule = first(load("ring(4)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(4))))
+    assert justify_schedule(posed, schedule) is schedule
+    assert justify_schedule(posed.with_changes(timing=None), stretched(schedule, 3)) is not schedule
     late = stretched(schedule, 3)
-    assert justified(posed.with_changes(timing=None), late) is late
-    assert justified(load("RI(4)_SW(2)"), late) is late
+    assert justify_schedule(posed.with_changes(timing=None), late) is late
+    assert justify_schedule(load("RI(4)_SW(2)"), late) is late
     links = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
     rows = [(0, 0, 1, 2), (1, 0, 1, 2), (0, 1, 2, 3), (1, 1, 2, 3)]
     instance, shared = by_hand(links, rows, [(0,), (0,)], (0, 1, 2))
-    assert justified(instance, shared) is shared
+    assert justify_schedule(instance, shared) is shared
 
 
 @settings(deadline=None)

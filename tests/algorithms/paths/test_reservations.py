@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from cwb.algorithms.paths.reservations import NEVER, Reservations, earliest, free_bit, give_back, take
 from cwb.core.topology import Link, Node, Topology
-from cwb.heuristics.pccl.problem import ticked
+from cwb.heuristics.pccl.problem import to_ticked_network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 def network(window):
     """One link that takes so many ticks."""
     topology = Topology((Node("0"), Node("1")), (Link("0", "1", Fraction(1)),))
-    net = ticked(topology, [Fraction(1)], [1], summed=False).net
+    net = to_ticked_network(topology, [Fraction(1)], [1], summed=False).net
     return net._replace(window=np.full_like(net.window, window))
 
 

@@ -14,7 +14,7 @@ from cwb.algorithms.schedules.pipelined_trees import (
     pipeline,
     supports_all_reduce,
 )
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import Unsupported
 from cwb.core.instance import Instance
 from cwb.core.topology import Topology
@@ -31,7 +31,7 @@ def line_tree(topology: Topology, root: int) -> list[TreeEdge]:
     return [TreeEdge(n, up, (link[n, up],), (link[up, n],)) for n, up in rows]
 
 
-def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=CollectiveKind.ALL_REDUCE) -> Instance:
+def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Collective.ALL_REDUCE) -> Instance:
     return load(network).with_changes(demand=Demand(kind, Fraction(size), chunks, ranks))
 
 
@@ -108,7 +108,7 @@ def test_what_is_no_all_reduce_of_all_ranks_is_named():
     assert supports_all_reduce(asked("line(3)", ranks=(2, 0, 1)), "x()") is None
     assert "such as x()" in str(supports_all_reduce(load("RI(4)_SW(2)"), "x()"))
     assert "expected one all_reduce" in str(supports_all_reduce(load("line(3)"), "x()"))
-    assert "broadcast" in str(supports_all_reduce(asked("line(3)", kind=CollectiveKind.BROADCAST), "x()"))
+    assert "broadcast" in str(supports_all_reduce(asked("line(3)", kind=Collective.BROADCAST), "x()"))
     assert "process group" in str(supports_all_reduce(asked("line(3)", ranks=(0, 1)), "x()"))
     assert "no data" in str(supports_all_reduce(asked("line(3)", size=0), "x()"))
     empty = asked("line(3)").with_changes(network=Topology(asked("line(3)").network.nodes, ()))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import cwb
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.exchange.chakra import files, schema
 from cwb.exchange.chakra.files import file_of, read_trace
@@ -65,7 +65,7 @@ def test_families_run_with_their_bytes(name, tmp_path):
 
 def test_bytes_of_links_are_those_of_the_schedule(tmp_path):
     """Where every transfer has one shortest way, the links carry what the schedule says, read from the files alone."""
-    asked = load("mesh(2,3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(6 * 2**20)))
+    asked = load("mesh(2,3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(6 * 2**20)))
     done = run(asked, Request("direct"))
     trace = read_trace(stored(trace_of(flow_of(asked, done.answer)), tmp_path))
     assert dict(loads_of(trace, asked.network).chunks) == links_of(done.answer)
@@ -73,7 +73,7 @@ def test_bytes_of_links_are_those_of_the_schedule(tmp_path):
 
 def test_data_that_is_sent_on_has_come():
     """Around a ring, every send but the first of a chunk waits for its receive."""
-    asked = load("ring(4, bidirectional=False)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**20)))
+    asked = load("ring(4, bidirectional=False)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
     trace = trace_of(flow_of(asked, run(asked, Request("ring")).answer))
     for nodes in trace.ranks:
         sends = [node for node in nodes if node.type == SEND]
@@ -92,7 +92,7 @@ def test_a_rank_without_work_has_a_node():
 
 def test_sizes_are_whole_bytes():
     """Sizes that are no whole bytes are rounded up."""
-    asked = load("ring(3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(100)))
+    asked = load("ring(3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(100)))
     trace = trace_of(flow_of(asked, run(asked, Request("direct")).answer))
     assert {node.size_bytes for nodes in trace.ranks for node in nodes} == {34}
 
@@ -200,7 +200,7 @@ BROKEN = {
     "d.0.et": (b"\x80", "message 0: the file ends within a length"),
     "e.0.et": (b"\x02\xff\xff", "message 0: is no GlobalMetadata"),
     "f.0.et": (foreign(b"\x0f"), "message 1: is no Node"),
-    "g.0.et": (foreign(send(peer=0), send(peer=0)), "message 2: node 0 is there twice"),
+    "g.0.et": (foreign(send(peer=0), send(peer=0)), "message 2: node 0 is defined twice"),
     "h.0.et": (foreign(send(kind=7)), "is a whole collective"),
     "i.0.et": (foreign(send(kind=0)), "type 0; expected 1 to 7"),
     "j.0.et": (foreign(send(peer=1)), "comm_dst 1; expected a rank from 0 to 0"),
@@ -236,9 +236,9 @@ def test_folders_that_are_no_trace_are_refused(tmp_path, capsys):
     assert cwb("check", tmp_path) == 2
     error = capsys.readouterr().err
     for text in (
-        "expected the folder of all",
+        "expected its folder",
         "--dialect is of MSCCL",
-        ".et and in .xml",
+        ".et and .xml files",
         "has files of 'a' and of 'b'",
     ):
         assert text in error

@@ -70,13 +70,13 @@ def test_additions_that_come_later():
         (ring_all_gather(3), "complete(4)", "for 3 GPUs"),
         (ring_all_gather(4), "star(4)", None),
         (ring_all_gather(4), "line(4)", "has no link to"),
-        (replace(ring_all_gather(4), coll="custom"), "complete(4)", "does not say"),
+        (replace(ring_all_gather(4), coll="custom"), "complete(4)", "does not define"),
         (
             algorithm("allgather", 4, *ring_all_gather(4).gpus[:3], ring_all_gather(3).gpus[0]),
             "complete(4)",
             "cannot run",
         ),
-        (with_gpu(ring_all_gather(4), 3, blocks=()), "complete(4)", "goes wrong"),
+        (with_gpu(ring_all_gather(4), 3, blocks=()), "complete(4)", "fails"),
     ],
 )
 def test_what_is_no_schedule_is_refused(program, network, problem):
@@ -154,7 +154,7 @@ def test_a_folder_has_holes_and_overlaps(written, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["check", "{folder}"], "has no file that ends in .xml"),
+        (["check", "{folder}"], "has no .xml file"),
         (["check", "{folder}/none.xml"], "no such file"),
         (["export", "msccl", "{schedule}", "-o", "{folder}/no/a.xml"], "its folder does not exist"),
         (["export", "msccl", "{schedule}", "-o", "{folder}/a.xml", "--min-bytes", "2 GiB"], "expected a range"),

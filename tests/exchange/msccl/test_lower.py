@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
 from cwb.exchange.msccl.check import check_algorithm
@@ -15,7 +15,7 @@ from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.msccl.links import loads_of
 from cwb.exchange.msccl.lower import PLACEMENTS, Target, lower
 from cwb.harness import Request
-from cwb.harness.cell import run_loading
+from cwb.harness.cell import load_and_run
 from cwb.harness.plan import Cell
 from cwb.instances import load
 from families import FAMILIES
@@ -32,7 +32,7 @@ REFUSED = {
 
 def solved(spec, model, collective, size="1 MiB", **options):
     """Instance and answer of a method."""
-    done = run_loading(Cell(spec, Request(model, options=options), collective, size, 1))
+    done = load_and_run(Cell(spec, Request(model, options=options), collective, size, 1))
     assert done.record.verified, done.record.message
     return done.instance, done.answer
 
@@ -42,7 +42,7 @@ def solved(spec, model, collective, size="1 MiB", **options):
 def test_families_are_right_everywhere(name, dialect):
     """Steps, trees and switches: the file passes its check and a second interpreter, with the schedule's bytes."""
     instance, answer = FAMILIES[name]()
-    if instance.demand.collective.value not in DIALECTS[dialect].collectives:
+    if instance.demand.collective.name not in DIALECTS[dialect].collectives:
         return
     flow = flow_of(instance, answer)
     found = lower(flow, Target(DIALECTS[dialect]))
@@ -151,7 +151,7 @@ def test_what_does_not_fit_names_the_limit(dialect, collective, problem):
 def test_messages_of_their_own_sizes_are_a_custom_collective():
     """Pairs with messages of their own are one file: custom on msccl, alltoallv on the others; an idle rank launches too."""
     sizes = {(0, 1): 3, (1, 2): 1, (2, 0): 2}
-    demands = [Demand(CollectiveKind.POINT_TO_POINT, Fraction(n * 1024), ranks=pair) for pair, n in sizes.items()]
+    demands = [Demand(Collective.POINT_TO_POINT, Fraction(n * 1024), ranks=pair) for pair, n in sizes.items()]
     instance = load("complete(4)").with_changes(demand=demands[0], also=tuple(demands[1:]))
     ends = instance.network.link_ends
     groups, three = ((0,), (1,), (2,)), np.arange(3)
@@ -176,7 +176,7 @@ def test_what_only_others_can_do_is_refused(name):
 def test_parts_without_a_common_size_are_refused_at_once():
     """Chunks whose sizes have only a tiny part in common would be millions of grains: that is refused before any is
     made."""
-    instance = load("ring(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(10**9 + 7)))
+    instance = load("ring(2)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(10**9 + 7)))
     unit = Fraction(10**9 + 7, 10**9 + 7)
     groups = ((0,), (1,), (0, 1))
     one = np.array([10**9, 7])

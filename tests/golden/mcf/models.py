@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.models.mcf import classes
@@ -18,14 +18,14 @@ def small():
     nodes = (Node("0"), Node("switch", NodeKind.SWITCH), Node("1"), Node("2"))
     ends = [("0", "1", 2), ("1", "switch", 2), ("switch", "0", 2), ("0", "2", 1), ("2", "1", 2)]
     topology = Topology(nodes, tuple(Link(a, b, Fraction(bandwidth)) for a, b, bandwidth in ends))
-    return build(Instance("small", topology, Demand(CollectiveKind.ALL_TO_ALL, Fraction(8), ranks=(0, 1))))
+    return build(Instance("small", topology, Demand(Collective.ALL_TO_ALL, Fraction(8), ranks=(0, 1))))
 
 
 def by_classes():
     """A one-way ring of four whose links out of 0 and 2 are twice as fast, every rank to all others."""
     nodes = tuple(Node(str(n)) for n in range(4))
     links = tuple(Link(str(n), str((n + 1) % 4), Fraction(2 - n % 2)) for n in range(4))
-    instance = Instance("ring", Topology(nodes, links), Demand(CollectiveKind.ALL_TO_ALL, Fraction(16)))
+    instance = Instance("ring", Topology(nodes, links), Demand(Collective.ALL_TO_ALL, Fraction(16)))
     return classes.build(classes.index(instance, ClassOptions()))
 
 
@@ -33,7 +33,7 @@ def taken_back():
     """The line graph of a one-way ring of three, one of whose links is double, taken back to that ring."""
     ends = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "a")]
     topology = Topology(tuple(Node(n) for n in "abcd"), tuple(Link(a, b, Fraction(1)) for a, b in ends))
-    instance = Instance("line graph", topology, Demand(CollectiveKind.ALL_TO_ALL, Fraction(16)))
+    instance = Instance("line graph", topology, Demand(Collective.ALL_TO_ALL, Fraction(16)))
     return classes.build(classes.index(instance, ClassOptions(line_graphs=1)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
 from cwb.models.multirail.formulation import build
@@ -17,7 +17,7 @@ def small():
         (Fraction(3 * 2**30), Fraction(2**30)),
         (Fraction(0), Fraction(1, 8)),
     )
-    return build(Instance("multirail", fabric, Demand(CollectiveKind.ALL_REDUCE, Fraction(8 * 2**30), 2)))
+    return build(Instance("multirail", fabric, Demand(Collective.ALL_REDUCE, Fraction(8 * 2**30), 2)))
 
 
 MODELS = {"themis-lp": (small, ["all_data", "busiest"])}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from cwb.algorithms.schedules.problem import group_problems
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.straggler.formulation import LateRounds, build
 
 
 def rounds():
     """Three ranks at a switch, with two rounds."""
-    demand = Demand(CollectiveKind.LATE_ALL_REDUCE, Fraction(200_000))
+    demand = Demand(Collective.LATE_ALL_REDUCE, Fraction(200_000))
     (problem,) = group_problems(load("switch(3)").with_changes(demand=demand))
     return build(LateRounds(problem, 2))
 

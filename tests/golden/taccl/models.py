@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from cwb.algorithms.graphs.hyper_edges import edges_of
 from cwb.algorithms.schedules.commodities import commodities_of
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
@@ -16,7 +16,7 @@ from cwb.models.taccl.formulations.routing import RoutingProblem
 def small_routing():
     """A broadcast among three ranks on a switch, with few connections and a symmetry of one pair."""
     network = load("star(3, latency='1 s', bandwidth='1 B/s')")
-    instance = network.with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2)))
+    instance = network.with_changes(demand=Demand(Collective.BROADCAST, Fraction(2)))
     edges = edges_of(instance.network)
     return routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (((0, 0), (0, 1)),), "min"))
 

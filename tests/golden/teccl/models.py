@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, points_for, reduce
+from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, points_for, reduce
 from cwb.models.teccl.formulations import all_to_all as all_to_all_model
 from cwb.models.teccl.formulations import astar as astar_model
 from cwb.models.teccl.formulations import lp as lp_model
@@ -26,7 +26,7 @@ EXCHANGE = Exchange(
 
 def milp(instance, epochs, objective="paper", **options):
     """The MILP of an instance within so many epochs."""
-    return milp_model.build(index_sets(epoch_problem(instance), epochs, **options), objective)
+    return milp_model.build(index_sets(epoch_problem(instance), epochs, objective=objective, **options))
 
 
 def one_source(**switch):
@@ -37,19 +37,19 @@ def one_source(**switch):
 def astar():
     """A round of two epochs."""
     problem = epoch_problem(one_source())
-    return astar_model.build(astar_model.round_index_sets(problem, 2, astar_model.RoundState(frozenset([(0, 0)]))), 0.5)
+    return astar_model.build(astar_model.round_index_sets(problem, 2, astar_model.RoundState(frozenset([(0, 0)]))))
 
 
 def lp(objective="makespan"):
     """The linear program of a scatter on ranks that have room for one chunk of others."""
     problem = epoch_problem(with_room(on_grid(with_switch(), "scatter", fluid=True), 1))
-    return lp_model.build(lp_model.LpIndexSets(problem, 4), objective)
+    return lp_model.build(lp_model.LpIndexSets(problem, 4, objective))
 
 
 def alltoall(side="restrict"):
     """Blocks of one, two and one epochs."""
     reduced = reduce(points_for(EXCHANGE, side))
-    return all_to_all_model.build(EXCHANGE, BlockGrid((0, 1, 3, 4), side), reduced)
+    return all_to_all_model.build(BlockProgram(EXCHANGE, BlockGrid((0, 1, 3, 4), side), reduced))
 
 
 def shortest():
@@ -92,6 +92,11 @@ MODELS = {
         lambda: milp(with_room(on_grid(with_switch(), "scatter"), 1), 4),
         ["buffers", "limited_buffers", "removed"],
         ["capacity", "destination", "flow_conservation", "passing_on"],
+    ),
+    "pass_{}": (
+        lambda: milp(with_room(on_grid(LINE, "broadcast"), 0), 3),
+        ["has_come"],
+        ["destination", "passing_on"],
     ),
     "small_switch_{}": (
         lambda: milp(one_source(multicast=False, buffer=Fraction(1000)), 4),

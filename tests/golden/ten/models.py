@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.ten.formulation import build
 from cwb.models.ten.method import TenOptions, pose
@@ -13,7 +13,7 @@ from cwb.models.ten.problem import time_expanded
 
 def small():
     """Two chunks from the first to the last of three ranks in a ring, within three ticks."""
-    demand = Demand(CollectiveKind.POINT_TO_POINT, Fraction(2), 2, (0, 2))
+    demand = Demand(Collective.POINT_TO_POINT, Fraction(2), 2, (0, 2))
     return build(time_expanded(pose(load("ring(3)").with_changes(demand=demand), TenOptions())), 3, 1)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from cwb.algorithms.schedules.problem import GroupProblem
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.heuristics.hierarchical.levels import Networks, found
+from cwb.core.collective import Collective, Demand
+from cwb.heuristics.hierarchical.levels import Networks, find_hierarchy
 from cwb.instances import load
 
 
 def problem(spec: str, ranks=None) -> GroupProblem:
     instance = load(spec)
-    return GroupProblem(instance, instance.network, Demand(CollectiveKind.BROADCAST, 1), ranks or range(instance.npus))
+    return GroupProblem(instance, instance.network, Demand(Collective.BROADCAST, 1), ranks or range(instance.npus))
 
 
 @pytest.mark.parametrize(
@@ -35,24 +35,24 @@ def test_levels_of_networks(spec, sizes):
 
     instance = load(spec)
     topology = links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
-    posed = GroupProblem(instance, topology, Demand(CollectiveKind.BROADCAST, 1), tuple(range(instance.npus)))
-    hierarchy = found(posed)
+    posed = GroupProblem(instance, topology, Demand(Collective.BROADCAST, 1), tuple(range(instance.npus)))
+    hierarchy = find_hierarchy(posed)
     assert hierarchy.sizes == sizes
     assert sorted(hierarchy.order.tolist()) == list(range(instance.npus))
 
 
 def test_levels_of_a_process_group():
     """Of two ranks in each of two boxes there are two levels, and the root can be put first."""
-    hierarchy = found(problem("a100(boxes=2)", (9, 1, 8, 0)))
+    hierarchy = find_hierarchy(problem("a100(boxes=2)", (9, 1, 8, 0)))
     assert hierarchy.sizes == (2, 2)
     assert hierarchy.order.tolist() == [0, 1, 8, 9]
-    assert hierarchy.led_by(9).order.tolist() == [9, 8, 1, 0]
+    assert hierarchy.with_leader(9).order.tolist() == [9, 8, 1, 0]
 
 
 def test_groups_keep_to_the_links_of_their_level():
     """Inside a box data takes the box's switch, between boxes the NICs."""
     posed = problem("a100(boxes=2)")
-    networks = Networks(posed.topology, found(posed))
+    networks = Networks(posed.topology, find_hierarchy(posed))
 
     def rates(ranks, level):
         links = networks.links([posed.topology.rank_nodes[rank] for rank in ranks], level)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.cli.display import summary_table
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.harness import Request, run_one
@@ -19,7 +19,7 @@ KINDS = ["all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast"
 
 
 def posed(spec, kind, size=64 * MIB, ranks=None, also=()):
-    demand = Demand(CollectiveKind(kind), Fraction(size), ranks=ranks)
+    demand = Demand(collective_named(kind), Fraction(size), ranks=ranks)
     return load(spec).with_changes(demand=demand, also=tuple(also))
 
 
@@ -87,7 +87,7 @@ def test_reductions_are_gathers_backwards():
 
 def test_what_shares_links_with_a_schedule_in_time_waits():
     """A reduce-scatter backwards in time beside an all-gather on the same links: no link is over its capacity."""
-    also = [Demand(CollectiveKind("reduce_scatter"), Fraction(MIB))]
+    also = [Demand(collective_named("reduce_scatter"), Fraction(MIB))]
     done = solved(posed("rail(boxes=3,per_box=3)", "all_gather", MIB, also=also))
     assert done.record.metrics["backwards"] == [False, True]
     assert summary_table(done.record).row_count  # metrics of each collective are printed
@@ -99,7 +99,7 @@ def test_blueconnect_is_the_special_case():
     options = {"levels": [3, 4], "algorithms": ["direct", "direct"], "pieces": 2, "balance": False}
     ours = solved(posed(spec, "all_gather"), **options)
     theirs = run(
-        load(spec).with_changes(demand=Demand(CollectiveKind("all_gather"), Fraction(64 * MIB), 2)),
+        load(spec).with_changes(demand=Demand(collective_named("all_gather"), Fraction(64 * MIB), 2)),
         Request("blueconnect"),
     ).record
     assert ours.record.objective <= theirs.metrics["links_time_s"] * (1 + 1e-9)
@@ -118,7 +118,7 @@ def test_pieces_may_take_the_levels_in_several_orders():
 
 def test_groups_at_the_same_time():
     """Two collectives of different groups are side by side in one schedule."""
-    other = Demand(CollectiveKind.ALL_GATHER, Fraction(MIB), ranks=tuple(range(8, 16)))
+    other = Demand(Collective.ALL_GATHER, Fraction(MIB), ranks=tuple(range(8, 16)))
     done = solved(posed("a100(boxes=2)", "all_gather", MIB, tuple(range(8)), [other]), pieces=1)
     assert done.record.metrics["levels"] == ["8", "8"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from cwb.algorithms.schedules.problem import group_problems
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.heuristics.hierarchical.answers import Asked, Levels
-from cwb.heuristics.hierarchical.levels import found
+from cwb.core.collective import Demand, collective_named
+from cwb.heuristics.hierarchical.answers import AnswerCache, Levels
+from cwb.heuristics.hierarchical.levels import find_hierarchy
 from cwb.heuristics.hierarchical.phases import phases
-from cwb.heuristics.hierarchical.search import Search, _unlike
+from cwb.heuristics.hierarchical.search import Search, _distinct_groups
 from cwb.instances import load
 
 
@@ -22,13 +22,13 @@ from cwb.instances import load
 )
 def test_one_of_groups_that_share_no_links_takes_as_long_as_all(network, counts, kind):
     """Alone, every algorithm of every phase takes as long in the groups that stand for others as in all."""
-    instance = load(network).with_changes(demand=Demand(CollectiveKind(kind), Fraction(2**20)))
+    instance = load(network).with_changes(demand=Demand(collective_named(kind), Fraction(2**20)))
     (problem,) = group_problems(instance)
-    hierarchy, search = found(problem), Search(problem, Budget())
-    levels = Levels(problem.topology, hierarchy, Asked(None, Budget()))
+    hierarchy, search = find_hierarchy(problem), Search(problem, Budget())
+    levels = Levels(problem.topology, hierarchy, AnswerCache(None, Budget()))
     for phase in phases(search.kind, hierarchy, hierarchy.levels):
         fillings = levels.fillings(phase)
-        few = _unlike(fillings[0][1])
+        few = _distinct_groups(fillings[0][1])
         assert len(few) in range(counts[0], 1 + counts[1])
         for _, filled in fillings:
             every = np.arange(len(filled.bases))

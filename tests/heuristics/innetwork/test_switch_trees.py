@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.harness import Request, run_one
 from cwb.harness.run import run
@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from test_hubs import best_by_trees, switched
 
 SHARP = load("sharp").network
-REDUCE = Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9))
+REDUCE = Demand(Collective.ALL_REDUCE, Fraction(10**9))
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,13 @@ def test_edges_that_share_no_link_come_first():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"demand": Demand(CollectiveKind.ALL_GATHER, Fraction(1))}, "it makes one all_reduce"),
-        ({"demand": Demand(CollectiveKind.ALL_REDUCE, Fraction(1), ranks=(0, 1))}, "it is for all ranks"),
+        ({"demand": Demand(Collective.ALL_GATHER, Fraction(1))}, "it supports one all_reduce"),
+        ({"demand": Demand(Collective.ALL_REDUCE, Fraction(1), ranks=(0, 1))}, "it is for all ranks"),
         ({"network": load("star(4)").network}, "no switch of the network adds and copies"),
-        ({"network": replace(SHARP, links=(*SHARP.links, replace(SHARP.links[0], target="1")))}, "has none back"),
+        (
+            {"network": replace(SHARP, links=(*SHARP.links, replace(SHARP.links[0], target="1")))},
+            "has no opposite link",
+        ),
     ],
 )
 def test_a_reason_is_given(change, reason):

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
-from cwb.core.method import Outcome
+from cwb.core.outcome import Outcome
 from cwb.core.topology import Topology
 from cwb.heuristics.multitree.method import METHOD
 from cwb.instances import load
@@ -19,7 +19,7 @@ from cwb.instances import load
 def pose() -> Callable[..., Instance]:
     def make(network: str | Topology, kind: str = "all_reduce", size: int = 2**30, chunks: int = 1, ranks=None):
         base = load(network) if isinstance(network, str) else Instance("by hand", network)
-        return base.with_changes(demand=Demand(CollectiveKind(kind), Fraction(size), chunks, ranks))
+        return base.with_changes(demand=Demand(collective_named(kind), Fraction(size), chunks, ranks))
 
     return make
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from cwb.algorithms.schedules.problem import parallel_uses
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Status
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Status
 from cwb.core.schedule import StepSchedule
 from cwb.heuristics.textbook.rings import RING
 from cwb.schedules import verdict_of
@@ -75,8 +75,8 @@ def test_equal_links(pose, run, network):
 
 def test_several_collectives_at_the_same_time(pose, run):
     """Process groups run side by side, each with its own trees."""
-    first = Demand(CollectiveKind.ALL_REDUCE, Fraction(900), 2, (0, 1, 2, 3))
-    second = Demand(CollectiveKind.ALL_GATHER, Fraction(1000), 1, (7, 6, 5))
+    first = Demand(Collective.ALL_REDUCE, Fraction(900), 2, (0, 1, 2, 3))
+    second = Demand(Collective.ALL_GATHER, Fraction(1000), 1, (7, 6, 5))
     posed = pose("torus(3,3)").with_changes(demand=first, also=(second,))
     assert len(checked(posed, run).chunks) == 4 * 2 + 3
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.heuristics.nccl.constants import TUNINGS, Algorithm, Protocol
 from cwb.heuristics.nccl.method import NcclOptions, prediction
@@ -36,7 +36,7 @@ def rows(name):
 
 def predicted(what, collective="all_reduce", size=2**20, **options):
     instance = load(what) if isinstance(what, str) else load("ring(4)").with_changes(network=what)
-    demand = Demand(CollectiveKind(collective), Fraction(size))
+    demand = Demand(collective_named(collective), Fraction(size))
     return prediction(instance.with_changes(demand=demand), NcclOptions(**options))
 
 
@@ -65,7 +65,7 @@ IMPLIED = {
 @pytest.mark.parametrize("row", rows("nccl_tables.csv"), ids=lambda row: "-".join(list(row.values())[:4]))
 def test_tables_that_nccl_printed(row):
     """Every cell of public tuning tables is predicted to the digit that is printed."""
-    kind, at = CollectiveKind(row["collective"]), (Algorithm(row["algorithm"]), Protocol(row["protocol"]))
+    kind, at = collective_named(row["collective"]), (Algorithm(row["algorithm"]), Protocol(row["protocol"]))
     if row["table"] in IMPLIED:
         version, machine = IMPLIED[row["table"]]
         cost = table(machine, TUNINGS[version], kind)[at]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import cwb
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run_one
@@ -19,7 +19,7 @@ MIB = 2**20
 
 
 def posed(spec, collective, size=64 * MIB, ranks=None):
-    return load(spec).with_changes(demand=Demand(CollectiveKind(collective), Fraction(size), ranks=ranks))
+    return load(spec).with_changes(demand=Demand(collective_named(collective), Fraction(size), ranks=ranks))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
-from cwb.core.method import Outcome
+from cwb.core.outcome import Outcome
 from cwb.core.schedule import Schedule
 from cwb.core.topology import Topology
 from cwb.heuristics.pccl.method import METHOD
@@ -23,7 +23,7 @@ from cwb.schedules.verify import verify
 def pose() -> Callable[..., Instance]:
     def make(network: str | Topology, kind="all_to_all", size=2**20, chunks=1, ranks=None, also=()) -> Instance:
         base = load(network) if isinstance(network, str) else Instance("by hand", network)
-        demand = Demand(CollectiveKind(kind), Fraction(size), chunks, ranks)
+        demand = Demand(collective_named(kind), Fraction(size), chunks, ranks)
         return base.with_changes(demand=demand, also=tuple(also))
 
     return make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def networks(draw, switches=True):
 @st.composite
 def demands(draw, ranks):
     """A collective of any kind among some of the ranks."""
-    kind = draw(st.sampled_from(list(CollectiveKind)))
-    count = 2 if kind is CollectiveKind.POINT_TO_POINT else draw(st.integers(2, ranks))
+    kind = draw(st.sampled_from(list(collectives())))
+    count = 2 if kind is Collective.POINT_TO_POINT else draw(st.integers(2, ranks))
     group = tuple(draw(st.permutations(range(ranks)))[:count])
     return Demand(kind, Fraction(draw(st.sampled_from([600, 997, 1200]))), draw(st.integers(1, 3)), group)

@@ -6,7 +6,7 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.conditions import conditions
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
@@ -39,7 +39,7 @@ def posed(nodes, links, kind, ranks, chunks):
     topology = Topology(
         tuple(Node(str(i)) for i in range(nodes)), tuple(Link(str(a), str(b), Fraction(1)) for a, b in links)
     )
-    count = chunks if kind in (CollectiveKind.BROADCAST, CollectiveKind.POINT_TO_POINT) else chunks * len(ranks)
+    count = chunks if kind in (Collective.BROADCAST, Collective.POINT_TO_POINT) else chunks * len(ranks)
     return Instance("tiny", topology, Demand(kind, Fraction(count), chunks, ranks))
 
 
@@ -54,11 +54,11 @@ def chunks_of(instance):
 
 
 CASES = [
-    (3, [(0, 1), (1, 2), (2, 0)], CollectiveKind.ALL_GATHER, (0, 1, 2), 1),
-    (3, [(0, 1), (1, 0), (1, 2), (2, 1)], CollectiveKind.ALL_TO_ALL, (0, 2), 2),
-    (4, [(0, 1), (1, 3), (0, 2), (2, 3)], CollectiveKind.POINT_TO_POINT, (0, 3), 3),
-    (4, [(0, 1), (1, 3), (0, 2), (2, 3), (3, 0)], CollectiveKind.BROADCAST, (0, 1, 2, 3), 1),
-    (3, [(0, 1), (1, 0), (1, 2), (2, 1)], CollectiveKind.SCATTER, (0, 1, 2), 2),
+    (3, [(0, 1), (1, 2), (2, 0)], Collective.ALL_GATHER, (0, 1, 2), 1),
+    (3, [(0, 1), (1, 0), (1, 2), (2, 1)], Collective.ALL_TO_ALL, (0, 2), 2),
+    (4, [(0, 1), (1, 3), (0, 2), (2, 3)], Collective.POINT_TO_POINT, (0, 3), 3),
+    (4, [(0, 1), (1, 3), (0, 2), (2, 3), (3, 0)], Collective.BROADCAST, (0, 1, 2, 3), 1),
+    (3, [(0, 1), (1, 0), (1, 2), (2, 1)], Collective.SCATTER, (0, 1, 2), 2),
 ]
 
 
@@ -75,7 +75,7 @@ def test_no_bound_is_above_the_fewest_steps(run, verified, data):
     """On random networks of three nodes no schedule is faster than the enumeration, and no bound above it."""
     ends = list(itertools.permutations(range(3), 2))
     links = [*data.draw(st.lists(st.sampled_from(ends), max_size=2)), (0, 1), (1, 2), (2, 0)]
-    kind = data.draw(st.sampled_from([CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST, CollectiveKind.SCATTER]))
+    kind = data.draw(st.sampled_from([Collective.ALL_GATHER, Collective.BROADCAST, Collective.SCATTER]))
     ranks = tuple(data.draw(st.permutations(range(3)))[: data.draw(st.integers(2, 3))])
     instance = posed(3, links, kind, ranks, 1)
     outcome = run(instance)

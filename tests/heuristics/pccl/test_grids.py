@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.core.bounds import CutCertificate, LengthCertificate
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 
 
 def bisection(sides):

@@ -7,18 +7,22 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from cwb.core.budget import Budget, Incumbent
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import parse_fabric
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Topology
+from cwb.harness import Request, run
 from cwb.heuristics.pccl import search
 from cwb.heuristics.pccl.method import METHOD
 from cwb.instances import load
+
+DEFECTS = Path(__file__).parents[2] / "reference" / "defects3"
 
 
 def solve(*words: str) -> subprocess.CompletedProcess[str]:
@@ -31,11 +35,11 @@ def test_a_reason_is_given(pose):
     """A fabric has no links, a single rank nobody to talk to, an empty collective no data, and epochs are another grid."""
     supports = METHOD.supports
     assert supports(pose("ring(4)")) is None
-    assert "no links" in supports(pose("ring(4)").with_changes(network=parse_fabric("RI(4)")))
-    assert "two ranks" in supports(pose("ring(4)", ranks=(2,)))
-    assert "no data" in supports(pose("ring(4)", size=0))
+    assert "no links" in str(supports(pose("ring(4)").with_changes(network=parse_fabric("RI(4)"))))
+    assert "two ranks" in str(supports(pose("ring(4)", ranks=(2,))))
+    assert "no data" in str(supports(pose("ring(4)", size=0)))
     timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1))
-    assert "epochs" in supports(pose("ring(4)").with_changes(timing=timing))
+    assert "epochs" in str(supports(pose("ring(4)").with_changes(timing=timing)))
 
 
 def test_something_must_be_asked_for(run):
@@ -47,8 +51,8 @@ def test_something_must_be_asked_for(run):
 def test_conditions_may_be_all_that_is_asked_for(run, verified):
     """A network alone, and conditions as an option; ``verified`` asserts that the answer is right."""
     posed = load("mesh(2,2)").with_changes(
-        demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20), ranks=(0, 1, 2)),
-        also=(Demand(CollectiveKind.POINT_TO_POINT, Fraction(2**20), ranks=(3, 0)),),
+        demand=Demand(Collective.BROADCAST, Fraction(2**20), ranks=(0, 1, 2)),
+        also=(Demand(Collective.POINT_TO_POINT, Fraction(2**20), ranks=(3, 0)),),
     )
     verified(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
 
@@ -56,13 +60,13 @@ def test_conditions_may_be_all_that_is_asked_for(run, verified):
 @pytest.mark.parametrize(
     ("network", "conditions", "line"),
     [
-        ("mesh(2,2)", "->1,2: 1 MiB", "conditions[0]: nobody holds the chunk '->1,2: 1 MiB'"),
+        ("mesh(2,2)", "->1,2: 1 MiB", "conditions[0]: no node holds the chunk '->1,2: 1 MiB'"),
         (
             "mesh(2,2)",
             "0->1: 1 MiB; 0,1->2: 1 MiB",
             "conditions[1]: 2 nodes hold the chunk '0,1->2: 1 MiB'; expected one",
         ),
-        ("mesh(2,2)", "0->0: 1 MiB", "conditions[0]: nobody else needs the chunk '0->0: 1 MiB'"),
+        ("mesh(2,2)", "0->0: 1 MiB", "conditions[0]: no other node needs the chunk '0->0: 1 MiB'"),
         ("mesh(2,2)", "0->9: 1 MiB", "conditions[0]: '9' is no node; expected a compute node"),
         ("star(3)", "switch->0: 1 MiB", "conditions[0]: 'switch' is a switch; expected a compute node"),
         ("mesh(2,2)", "0->1", "conditions[0]: '0->1'; expected such as '0->1,2: 1 MiB'"),
@@ -145,3 +149,32 @@ def test_steps_limit_the_ways_that_are_sought(pose, run, monkeypatch):
     few, many = (run(posed, steps=steps).iterations for steps in (3_000, 9_000))
     assert 480 <= few <= 4_000
     assert few < many <= 10_000
+
+
+@pytest.mark.parametrize("name", ["pccl_buffer", "pccl_buffer_all_reduce"])
+def test_sums_over_a_switch_with_a_limit(name):
+    """A sum that comes to a switch with little room a second time is not added to what the switch still has."""
+    solved = run(load(DEFECTS / f"{name}.json"), Request("pccl"))
+    assert solved.record.verified, solved.record.violations
+
+
+def test_circuits_that_share_a_link_are_played_first():
+    """Copies that ``tacos`` lets share a link in its circuits have times of their own in an answer without a grid."""
+    record = run(load(DEFECTS / "pccl_circuits.json"), Request("pccl", options={"steps": 200})).record
+    assert record.verified, record.violations
+
+
+def test_the_budget_is_asked_between_searches(monkeypatch):
+    """With a limited buffer a job has a search for every target; few of these pass between two looks at the budget."""
+    looks: list[int] = []
+    place_all = search.place_all
+    monkeypatch.setattr(search, "place_all", lambda *tables: looks.append(tables[7]) or place_all(*tables))
+    posed, request = load(DEFECTS / "pccl_buffer.json"), Request("pccl", options={"orders": "paper"})
+    posed = posed.with_changes(demand=replace(posed.demands[0], collective=Collective.ALL_GATHER))
+    whole = run(posed, request)
+    assert looks == [0]
+    looks.clear()
+    monkeypatch.setattr(search, "_EDGES", 1)
+    singly = run(posed, request)
+    assert looks == [0, 1, 2]
+    assert singly.record.answer == whole.record.answer

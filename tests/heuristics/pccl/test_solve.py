@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.instance import Instance
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.harness import Request
 from cwb.harness.run import run as bench_run
@@ -45,7 +45,7 @@ def test_random_networks_and_groups(run, verified, data):
 @pytest.mark.parametrize(
     "network", ["mesh(3,3)", "mesh(2,3, latency='0 us')", "dgx1()", "ring(5, bidirectional=false)"]
 )
-@pytest.mark.parametrize("kind", [kind.value for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT])
+@pytest.mark.parametrize("kind", [kind.name for kind in collectives() if kind is not Collective.POINT_TO_POINT])
 def test_every_collective(pose, run, verified, network, kind):
     """All collectives are scheduled, sums backwards where they are brought together; ``verified`` asserts it."""
     posed = pose(network, kind, chunks=2)
@@ -104,8 +104,8 @@ def test_a_group_uses_links_of_others(pose, run, verified):
 def test_figure_6_13(pose, run, verified):
     """Two groups on the 3x3 mesh, an all-to-all in which rank 0 sends twice as much and an all-gather: at the bound, over the middle row too."""
     mib = 2**20
-    twice = [Demand(CollectiveKind.POINT_TO_POINT, Fraction(mib), ranks=(0, other)) for other in (1, 2)]
-    gather = Demand(CollectiveKind.ALL_GATHER, Fraction(6 * mib), 2, (6, 7, 8))
+    twice = [Demand(Collective.POINT_TO_POINT, Fraction(mib), ranks=(0, other)) for other in (1, 2)]
+    gather = Demand(Collective.ALL_GATHER, Fraction(6 * mib), 2, (6, 7, 8))
     network = "mesh(3,3, bandwidth='1 MiB/s', latency='0 us')"
     posed = pose(network, "all_to_all", 3 * mib, 1, (0, 1, 2), [*twice, gather])
     outcome = run(posed)
@@ -123,7 +123,7 @@ def test_conditions_of_the_user(pose, run, verified):
     from cwb.heuristics.pccl.method import with_conditions
 
     whole = with_conditions(posed, added)
-    assert [demand.collective.value for demand in whole.demands] == ["broadcast", "broadcast", "point_to_point"]
+    assert [demand.collective.name for demand in whole.demands] == ["broadcast", "broadcast", "point_to_point"]
     verified(whole, outcome)
 
 
@@ -137,7 +137,7 @@ def test_all_reduce_begins_to_copy_before_all_sums_are_complete(pose, run, verif
     time = verified(posed, outcome)
     sends = outcome.answer.sends
     assert outcome.answer.start_s[~sends.reduce].min() < outcome.answer.end_s[sends.reduce].max()
-    gather = run(posed.with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(16 * 10**6), 4)), steps=5000)
+    gather = run(posed.with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(16 * 10**6), 4)), steps=5000)
     assert time < 2 * gather.answer.end_s.max()
 
 
@@ -176,7 +176,7 @@ def test_bounds_are_whole_steps_where_chunks_take_equally_long(bound):
 )
 def test_steps_are_counted_only_without_latency_and_switches(pose, network):
     """With latency, switches or chunks of two sizes, time stays in seconds."""
-    other = [Demand(CollectiveKind.BROADCAST, Fraction(10))]
+    other = [Demand(Collective.BROADCAST, Fraction(10))]
     assert METHOD.pose(pose(network, size=16 * 10**6, also=other), METHOD.options()).timing is None
     alike = METHOD.pose(pose(network, size=16 * 10**6), METHOD.options()).timing
     assert (alike is not None) == network.startswith("mesh")

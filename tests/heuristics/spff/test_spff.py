@@ -7,16 +7,16 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.core.topology import Link, Node, Topology
 from cwb.heuristics.spff.method import METHOD, SpffOptions, run
 from cwb.instances import load
 from cwb.schedules import verdict_of
 
 
-def asked(network, kind=CollectiveKind.ALL_GATHER, size=400_000, chunks=1):
+def asked(network, kind=Collective.ALL_GATHER, size=400_000, chunks=1):
     instance = load(network) if isinstance(network, str) else load("ring(3)").with_changes(network=network)
     return instance.with_changes(demand=Demand(kind, Fraction(size), chunks))
 
@@ -24,13 +24,13 @@ def asked(network, kind=CollectiveKind.ALL_GATHER, size=400_000, chunks=1):
 @pytest.mark.parametrize(
     ("network", "kind", "steps"),
     [
-        ("ring(5)", CollectiveKind.ALL_GATHER, 2),
-        ("line(4)", CollectiveKind.BROADCAST, 3),
-        ("complete(5)", CollectiveKind.ALL_TO_ALL, 1),
-        ("star(5)", CollectiveKind.ALL_TO_ALL, 4),
-        ("ndv2(chassis=2)", CollectiveKind.ALL_GATHER, None),
-        ("amd(2)", CollectiveKind.GATHER, None),
-        ("mesh(3,3)", CollectiveKind.SCATTER, None),
+        ("ring(5)", Collective.ALL_GATHER, 2),
+        ("line(4)", Collective.BROADCAST, 3),
+        ("complete(5)", Collective.ALL_TO_ALL, 1),
+        ("star(5)", Collective.ALL_TO_ALL, 4),
+        ("ndv2(chassis=2)", Collective.ALL_GATHER, None),
+        ("amd(2)", Collective.GATHER, None),
+        ("mesh(3,3)", Collective.SCATTER, None),
     ],
 )
 @pytest.mark.parametrize("first", ["shortest", "longest"])
@@ -56,7 +56,7 @@ def test_the_way_is_the_shortest_in_seconds():
         Link("b", "c", fast),
         Link("c", "a", fast),
     ]
-    instance = asked(Topology((Node("a"), Node("b"), Node("c")), tuple(links)), CollectiveKind.BROADCAST)
+    instance = asked(Topology((Node("a"), Node("b"), Node("c")), tuple(links)), Collective.BROADCAST)
     outcome = run(instance, solvers.get("highs"), Budget(), SpffOptions())
     assert sorted(outcome.answer.sends.path_links.tolist()) == [1, 2]
 
@@ -69,4 +69,4 @@ def test_unreachable_ranks_and_stops_are_told():
     budget = Budget()
     budget.stop.set()
     assert run(asked("ring(4)"), solvers.get("highs"), budget, SpffOptions()).status is Status.LIMIT
-    assert METHOD.supports(asked("ring(4)", CollectiveKind.REDUCE_SCATTER)) is not None
+    assert METHOD.supports(asked("ring(4)", Collective.REDUCE_SCATTER)) is not None

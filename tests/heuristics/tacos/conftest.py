@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request
@@ -29,7 +29,7 @@ def topology_of(ranks: int, links: Graph) -> Topology:
 def pose() -> Callable[..., Instance]:
     def make(network: str | Topology, kind: str = "all_gather", size: int = 2**30, chunks: int = 1, ranks=None):
         base = load(network) if isinstance(network, str) else Instance("by hand", network)
-        return base.with_changes(demand=Demand(CollectiveKind(kind), Fraction(size), chunks, ranks))
+        return base.with_changes(demand=Demand(collective_named(kind), Fraction(size), chunks, ranks))
 
     return make
 

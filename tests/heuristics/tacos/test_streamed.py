@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
-from cwb.core.method import Status
-from cwb.core.streamed import Digest, StreamedSteps
+from cwb.core.outcome import Status
+from cwb.core.streamed_steps import Digest, StreamedSteps
 from cwb.heuristics.tacos.method import METHOD
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
@@ -132,7 +132,7 @@ def test_a_run_that_is_stopped_has_no_answer(pose):
 
 def test_a_file_has_the_digest(pose, solve, tmp_path):
     """No send is written; a file has their number and digest, is no schedule to read, and no link is told to be busy."""
-    from cwb.cli.solve import write_answer
+    from cwb.studies.answer_files import write_answer
 
     done = solve(pose("mesh(4,4)"), answer="stream")
     write_answer(tmp_path / "steps.json", done.instance, done)

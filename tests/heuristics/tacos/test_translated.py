@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cwb.core.translated import TranslatedTrees
+from cwb.core.translated_trees import TranslatedTrees
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import verify
-from cwb.schedules.verify.translated import expand
+from cwb.schedules.verify.answers import write_out
 
 NETWORKS = ["torus(3,3)", "torus(4,6)", "torus(2,8)", "torus(2,3,4)", "ring(7)", "hypercube(4)", "complete(5)", "circulant(9,[1,2])",
             "ring(5, bidirectional=false)"]  # fmt: skip
@@ -27,7 +27,7 @@ def test_right_and_optimal(pose, solve, kind, network):
     assert done.record.verified, done.record.violations
     assert done.record.metrics["epochs"] <= done.record.metrics["lower_bound_epochs"] + (kind == "all_reduce")
     assert kind == "all_reduce" or done.record.status == "optimal"
-    written = expand(done.instance, done.answer)
+    written = write_out(done.answer, done.instance)
     assert not verify(done.instance, written).violations
     assert np.isclose(written.end_s.max(), done.record.objective)
     assert len(written.sends) == done.answer.sends

@@ -11,10 +11,11 @@ from itertools import pairwise
 
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.conditions import conditions
 from cwb.core.instance import Instance
-from cwb.core.method import Method, Status
+from cwb.core.method import Method
+from cwb.core.outcome import Status
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
 from cwb.harness.registry import METHODS
@@ -29,7 +30,7 @@ def method(name: str) -> Method:
 
 def instance(network: str | Topology, kind: str, size: int = 2**20, chunks: int = 1, ranks=None) -> Instance:
     base = load(network) if isinstance(network, str) else Instance("by hand", network)
-    return base.with_changes(demand=Demand(CollectiveKind(kind), Fraction(size), chunks, ranks))
+    return base.with_changes(demand=Demand(collective_named(kind), Fraction(size), chunks, ranks))
 
 
 def solve(name: str, posed: Instance, **options: object) -> StepSchedule:

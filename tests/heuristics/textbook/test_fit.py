@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 @pytest.mark.parametrize(
     ("name", "network", "kind", "reason"),
     [
-        ("rhd", "switch(6)", "all_gather", "6 ranks are no power of two"),
+        ("rhd", "switch(6)", "all_gather", "6 ranks are not a power of two"),
         ("rhd", "switch(8)", "broadcast", "does not define broadcast"),
-        ("swing", "mesh(4,4)", "all_reduce", "no torus"),
-        ("swing", "switch(4)", "all_reduce", "no torus"),
-        ("swing", "torus(4,6)", "all_reduce", "4x6 is no power of two"),
-        ("torus-rings", "complete(5)", "all_gather", "no torus"),
+        ("swing", "mesh(4,4)", "all_reduce", "not a torus"),
+        ("swing", "switch(4)", "all_reduce", "not a torus"),
+        ("swing", "torus(4,6)", "all_reduce", "4x6 is not a power of two"),
+        ("torus-rings", "complete(5)", "all_gather", "not a torus"),
         ("torus-rings", "torus(4,4)", "all_to_all", "does not define all_to_all"),
         ("dbt", "ring(4)", "all_gather", "does not define all_gather"),
         ("direct", "ring(2)", "point_to_point", "does not define point_to_point"),
@@ -31,23 +31,23 @@ from hypothesis import strategies as st
 )
 def test_a_reason_is_given(textbook, pose, name, network, kind, reason):
     """The reason names what does not fit."""
-    assert reason in textbook(name).supports(pose(network, kind))
+    assert reason in str(textbook(name).supports(pose(network, kind)))
 
 
 @pytest.mark.parametrize("name", ["torus-rings", "swing"])
 def test_parts_of_a_torus_are_refused(textbook, pose, name):
     """Algorithms of tori need all ranks in order."""
-    assert "all ranks" in textbook(name).supports(pose("torus(4,4)", "all_reduce", ranks=(0, 1, 2, 3)))
+    assert "all ranks" in str(textbook(name).supports(pose("torus(4,4)", "all_reduce", ranks=(0, 1, 2, 3))))
 
 
 def test_instances_without_links_demand_or_data_are_refused(textbook, pose):
     """A fabric has no links, a bare network no collective, a single rank nobody to talk to, an empty collective no data."""
     ring = textbook("ring")
-    assert "no collective" in ring.supports(load("ring(4)"))
+    assert "no collective" in str(ring.supports(load("ring(4)")))
     fabric = pose("ring(4)", "all_gather").with_changes(network=parse_fabric("RI(4)"))
-    assert "no links" in ring.supports(fabric)
-    assert "two ranks" in ring.supports(pose("ring(4)", "all_gather", ranks=(2,)))
-    assert "no data" in ring.supports(pose("ring(4)", "all_gather", size=0))
+    assert "no links" in str(ring.supports(fabric))
+    assert "two ranks" in str(ring.supports(pose("ring(4)", "all_gather", ranks=(2,))))
+    assert "no data" in str(ring.supports(pose("ring(4)", "all_gather", size=0)))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.trees.network import pose
 from cwb.algorithms.trees.trees import RatedTrees
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.heuristics.wan.answer import lowest_root
 from cwb.instances import load
 from mtree_networks import instance, solve
@@ -61,5 +61,5 @@ def test_bad_networks_are_refused_in_a_line(model):
         solve(instance(4, [(0, 1, 1, 1), (2, 3, 1, 1)]), model)
     switched = solve("star(4)", model).record
     assert (switched.status, "switch" in switched.message) == ("unsupported", True)
-    other = load("gscale").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(10**6)))
+    other = load("gscale").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**6)))
     assert solve(other, model).record.status == "unsupported"

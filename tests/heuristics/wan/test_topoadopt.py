@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from cwb.algorithms.trees.network import pose
-from cwb.heuristics.wan.topoadopt import random_tree, swapped
+from cwb.heuristics.wan.topoadopt import random_tree, swap_link
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, best_few, instance, random_edges, rate, solve, spans
@@ -37,7 +37,7 @@ def test_moves_keep_spanning_trees(seed):
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     tree = random_tree(wan, source)
     for _ in range(5):
-        other = swapped(wan, tree, source)
+        other = swap_link(wan, tree, source)
         assert len(set(other.tolist()) - set(tree.tolist())) == 1
         assert spans(7, ends, other.tolist())
         tree = other

@@ -56,7 +56,7 @@ def test_half_of_n_is_one_chord():
         ("circulant(8, [])", "offsets: no offsets; expected at least one"),
         ("circulant(8, [1, 1])", "offsets: an offset is given twice; expected different ones"),
         ("circulant(8, [1, 7])", r"offsets\[1\]: 7 is out of range; expected an integer from 1 to 4"),
-        ("circulant(12, [2, 6])", "offsets: all offsets and n = 12 are divisible by 2, so that the graph falls into 2"),
+        ("circulant(12, [2, 6])", "offsets: all offsets and n = 12 are divisible by 2, so the graph has 2"),
         ("directed_circulant(8, [8])", r"offsets\[0\]: 8 is out of range; expected an integer from 1 to 7"),
         ("directed_circulant(9, [3, 6])", "are divisible by 3"),
         ("complete(1)", "n: 1 is out of range"),

@@ -6,6 +6,7 @@ from cwb.core.topology import Topology
 from cwb.instances import generators
 from cwb.instances.expression import Expression, parse_expression
 from cwb.instances.generators.binding import READERS, hints
+from cwb.instances.generators.register import find_generator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,7 +121,7 @@ def test_is_described(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_arguments_can_be_written(name):
     """Every parameter is annotated with a type that an expression can give, and documented."""
-    function = generators._find(name)
+    function = find_generator(name)
     assert set(hints(function).values()) <= set(READERS)
     assert all(parameter in function.__doc__ for parameter in hints(function))
 
@@ -200,7 +201,7 @@ arguments = st.one_of(
     st.lists(st.integers(-1, 4), max_size=3).map(tuple),
     st.sampled_from(["ring(3)", "kautz(2, 1)", "star(2)", "complete(4000)"]).map(parse_expression),
 )
-keywords = st.sampled_from(sorted({name for topology in SMALL for name in hints(generators._find(topology))}))
+keywords = st.sampled_from(sorted({name for topology in SMALL for name in hints(find_generator(topology))}))
 
 
 @given(st.sampled_from(list(SMALL)), st.lists(arguments, max_size=4), st.dictionaries(keywords, arguments, max_size=3))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
@@ -44,7 +44,7 @@ def regular(n: int, degree: int, source: Random) -> Topology:
 
 def instance(network: str | Topology, kind: str = "all_gather", size: int = GB, chunks: int = 1) -> Instance:
     base = load(network) if isinstance(network, str) else Instance("by hand", network)
-    return base.with_changes(demand=Demand(CollectiveKind(kind), Fraction(size), chunks))
+    return base.with_changes(demand=Demand(collective_named(kind), Fraction(size), chunks))
 
 
 @pytest.fixture(scope="session")

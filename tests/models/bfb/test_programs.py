@@ -10,7 +10,7 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.harness import registry
-from cwb.models.bfb.extract import read, rounded
+from cwb.models.bfb.extract import read, round_parts
 from cwb.models.bfb.formulation import build_lp
 from cwb.models.bfb.problem import choices_of
 from cwb.models.bfb.solve import balance, rounding_bound
@@ -94,7 +94,7 @@ def test_rounding_is_within_theorem_20(pose, random_digraph):
 def test_parts_are_rounded_up_or_down_to_whole_pieces(weights, pieces):
     """Whole pieces sum to all pieces, and each differs by less than one from its part."""
     parts = [weight / sum(weights) for weight in weights]
-    whole = rounded(parts, pieces)
+    whole = round_parts(parts, pieces)
     assert sum(whole) == pieces
     assert all(abs(count - part * pieces) < 1 + 1e-6 for count, part in zip(whole, parts, strict=True))
 

@@ -13,16 +13,16 @@ from cwb import solvers
 from cwb.core.bounds import SolverBound
 from cwb.core.budget import Budget
 from cwb.core.experts import Experts
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.core.solver import SolverOptions
 from cwb.instances import load
-from cwb.models.experts.exhaust import TooManyError, below
+from cwb.models.experts.exhaust import TooManyError, find_placement_below
 from cwb.models.experts.formulation import build
-from cwb.models.experts.layer import Layer, Placed
+from cwb.models.experts.layer import Layer, LayerPlacement
 from cwb.models.experts.method import PlacementOptions
 from cwb.models.experts.prices import pair_bound
-from cwb.models.experts.problem import index, largest, placed
-from cwb.models.experts.solve import modelled, run
+from cwb.models.experts.problem import index, largest, slots_of_model
+from cwb.models.experts.solve import run, solve_layers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ def test_the_published_rule_is_that_of_the_printed_placement(layer, load):
     experts = load_experts(BOUND).layer(layer)
     slots = list(zip(PRINTED[layer][::2], PRINTED[layer][1::2], strict=True))
     assert largest(experts.loads[0], slots) == load
-    assert layer_of(experts).published().load == load
+    assert layer_of(experts).published_placement().load == load
 
 
 def load_experts(spec: str) -> Experts:
@@ -71,7 +71,7 @@ def test_the_model_of_the_published_example():
     model = build(experts)
     result = solvers.get("highs").solve(model, Budget(), SolverOptions())
     assert result.bound == pytest.approx(151)
-    assert largest(experts.loads[0], placed(model, experts)) == 151
+    assert largest(experts.loads[0], slots_of_model(model, experts)) == 151
 
 
 @st.composite
@@ -112,7 +112,7 @@ def least(experts: Experts) -> Fraction:
 def test_small_instances_are_solved(experts):
     """The search ends with the optimum of trying everything, and proves it."""
     layer = layer_of(experts)
-    found = layer.searched(layer.published())
+    found = layer.searched(layer.published_placement())
     assert found.load == found.bound == largest(experts.loads[0], found.slots)
     assert found.load == least(experts)
 
@@ -125,7 +125,7 @@ def test_prices_prove_no_more_than_the_optimum(loads, further):
     gpus = (len(loads) + further) // 2
     experts = Experts((tuple(map(Fraction, loads)),), gpus, 2)
     layer = layer_of(experts)
-    found = layer.searched(layer.published())
+    found = layer.searched(layer.published_placement())
     bound, prices, _ = pair_bound(experts.loads[0], gpus, Fraction(sum(loads), gpus), found.load + 1)
     assert found.bound == found.load >= bound
     assert prices is None or bound > Fraction(sum(loads), gpus)
@@ -141,16 +141,16 @@ def test_loads_of_all_sizes_have_prices():
 def test_slots_are_filled_by_trying_all():
     """In three slots: 8+1+1 and 5+3+2 have less than 11, and nothing has less than 10."""
     loads = [Fraction(load) for load in (8, 5, 3, 2, 1, 1)]
-    found = below(loads, 2, 3, Fraction(11))
+    found = find_placement_below(loads, 2, 3, Fraction(11))
     assert found is not None
     assert largest(tuple(loads), found) == 10
-    assert below(loads, 2, 3, Fraction(10)) is None
+    assert find_placement_below(loads, 2, 3, Fraction(10)) is None
 
 
 def test_too_many_placements_are_not_tried():
     """With many experts and further replicas it is said that there are too many."""
     with pytest.raises(TooManyError):
-        below([Fraction(1)] * 100, 20, 10, Fraction(7))
+        find_placement_below([Fraction(1)] * 100, 20, 10, Fraction(7))
 
 
 def test_two_slots_on_many_gpus():
@@ -173,8 +173,8 @@ def test_the_model_is_solved_where_it_is_asked_for():
 def test_the_model_attests_what_is_not_proved():
     """Of a layer without a proof the model's bound is the solver's word, and its placement the optimum."""
     instance = load("experts(gpus=2, slots=2, loads=[5, 3, 1])")
-    worse = Placed([[0, 1], [0, 2]], Fraction(11, 2), Fraction(9, 2))
-    outcome = modelled(instance, [worse], solvers.get("highs"), Budget())
+    worse = LayerPlacement([[0, 1], [0, 2]], Fraction(11, 2), Fraction(9, 2))
+    outcome = solve_layers(instance, [worse], solvers.get("highs"), Budget())
     assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 5, 5)
     assert isinstance(outcome.certificate, SolverBound)
 
@@ -191,7 +191,7 @@ def test_time_that_is_over_leaves_the_published_rule():
 def test_the_model_is_of_one_layer():
     """A formulation that is asked for two layers says who takes them."""
     reason = cwb.formulation("expert-placement/slots").supports(load(BOUND))
-    assert reason == "it is a model of one layer, and there are 2; expert-placement takes them"
+    assert str(reason) == "it is a model of one layer, and there are 2; expert-placement supports them"
 
 
 @pytest.mark.parametrize(("gpus", "slots", "others"), [(16, 2, 12), (64, 2, 50), (32, 4, 54)])

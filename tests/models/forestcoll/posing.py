@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreePacking
@@ -18,7 +18,7 @@ SIZE = Fraction(10**9)
 def pose(network: Topology | str, kind: str = "all_gather", ranks=None, size: Fraction = SIZE) -> Instance:
     """Ask for a collective."""
     topology = load(network).network if isinstance(network, str) else network
-    return Instance("posed", topology, Demand(CollectiveKind(kind), size, ranks=ranks))
+    return Instance("posed", topology, Demand(collective_named(kind), size, ranks=ranks))
 
 
 def forest(instance: Instance, seed: int = 0, time_limit_s: float | None = None, **options) -> FinishedRun:

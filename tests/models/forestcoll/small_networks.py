@@ -8,7 +8,7 @@ from itertools import chain, combinations, permutations
 import numpy as np
 from cwb.algorithms.graphs.maxflow import RootedFlow
 from cwb.algorithms.graphs.network import Network, exact_array
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.models.forestcoll.problem import from_all_ranks
@@ -22,7 +22,7 @@ def network(ranks, switches, links):
     return Topology(tuple(nodes), tuple(Link(names[a], names[b], Fraction(c)) for a, b, c in links))
 
 
-def posed(topology, kind=CollectiveKind.ALL_REDUCE, size=12):
+def posed(topology, kind=Collective.ALL_REDUCE, size=12):
     """An instance with one collective among all ranks."""
     return Instance("small", topology, Demand(kind, Fraction(size)))
 
@@ -60,7 +60,7 @@ def graphs(draw, *, two_way=None, switches=None, ranks=(2, 6), balanced=True):
 def feasible(nodes, arcs, supply):
     """Whether every node can receive all supplies over arcs (tail, head, capacity), each for itself (theorem 1)."""
     tail, head, capacity = zip(*arcs, strict=True)
-    graph = Network.merged(nodes, np.array(tail), np.array(head), exact_array(capacity))
+    graph = Network.from_parallel_edges(nodes, np.array(tail), np.array(head), exact_array(capacity))
     return RootedFlow(graph, exact_array(supply), np.arange(nodes)).violation() is None
 
 

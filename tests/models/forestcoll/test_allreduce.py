@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.collective import exact_bound
@@ -16,7 +16,7 @@ SIZE = Fraction(10**9)
 
 def solved(spec: str, **options: object):
     """A run on an all-reduce of 1 GB."""
-    instance = load(spec).with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, SIZE))
+    instance = load(spec).with_changes(demand=Demand(Collective.ALL_REDUCE, SIZE))
     return run(instance, Request("forestcoll-allreduce", options=options))
 
 

@@ -14,7 +14,7 @@ from cwb import solvers
 from cwb.algorithms.bounds.schedule_bounds import cut_bound
 from cwb.core.bounds import CutCertificate, PartitionCertificate
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import NodeKind
 from cwb.instances import load
@@ -39,7 +39,7 @@ def machine(expression):
         for node in instance.network.nodes
     )
     bufferless = replace(instance.network, nodes=nodes)
-    return instance.with_changes(network=bufferless, demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(GB)))
+    return instance.with_changes(network=bufferless, demand=Demand(Collective.ALL_REDUCE, Fraction(GB)))
 
 
 def check(topology, plan):
@@ -133,7 +133,7 @@ def test_the_optimum_is_no_less_than_two_stages(topology):
     """Where every node receives as much as it sends, trees may take a reduce-scatter and an all-gather in turn, or do better."""
     rate = solve_allreduce(posed(topology), HIGHS, Budget()).rate_Bps
     net = from_all_ranks(topology)
-    stages = [search(CutOracle(stage), HIGHS, Budget()).U for stage in (net, net.transposed())]
+    stages = [search(CutOracle(stage), HIGHS, Budget()).U for stage in (net, net.transpose())]
     assert rate >= float(len(net.rank_nodes) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
 
 

@@ -53,15 +53,15 @@ REFUSED = {
     ),
     "a switch with more in than out": (
         {"links": [*LINKS, link("a", "s", "0.5 GB/s")]},
-        "network.nodes[3]: 's' passes data on, but 75.5 GB/s come in, 75 GB/s go out; expected the same",
+        "network.nodes[3]: 's' forwards data, but 75.5 GB/s come in, 75 GB/s go out; expected the same",
     ),
     "a switch without a way out": (
         {"nodes": [*NODES, {"name": "t", "kind": "switch"}], "links": [*LINKS, link("a", "t")]},
-        "network.nodes[4]: 't' passes data on, but 25 GB/s come in, 0 GB/s go out; expected the same",
+        "network.nodes[4]: 't' forwards data, but 25 GB/s come in, 0 GB/s go out; expected the same",
     ),
     "a rank outside of the group that keeps data": (
         {"links": [*LINKS, link("a", "c")], "ranks": [0, 1]},
-        "network.nodes[2]: 'c' passes data on, but 50 GB/s come in, 25 GB/s go out; expected the same",
+        "network.nodes[2]: 'c' forwards data, but 50 GB/s come in, 25 GB/s go out; expected the same",
     ),
     "no capacity": ({"links": [*LINKS, link("a", "b", "0 GB/s")]}, "must be greater than zero"),
     "negative capacity": ({"links": [*LINKS, link("a", "b", "-3 GB/s")]}, "must not be negative"),
@@ -111,7 +111,7 @@ UNEVEN = [("a", "b", 10**12 + 39), ("b", "c", 10**12 + 61), ("c", "a", 10**12 + 
 UNSUPPORTED = {
     "a single rank": ({"nodes": [NODES[0], NODES[3]], "links": LINKS[:1]}, [], "at least two ranks"),
     "a group of one": ({"ranks": [1]}, [], "at least two ranks"),
-    "all to all": ({"kind": "all_to_all"}, [], "do not make all_to_all"),
+    "all to all": ({"kind": "all_to_all"}, [], "do not support all_to_all"),
     "a huge number of trees": ({}, ["-O", "k=1000000000"], "k = 1,000,000,000 trees from 3 roots are too many"),
     "beyond 64 bits": ({}, ["-O", f"k={2**70}"], f"k = {2**70:,} trees from 3 roots are too many"),
     "one-way and whole": ({"links": one_way_ring()}, ["-O", "k=1"], "2 come into 's' and 1 leave it"),

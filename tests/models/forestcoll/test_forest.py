@@ -89,7 +89,7 @@ def test_whole_trees_on_one_way_links():
             refused[k] = str(error)
     assert refused
     for k, message in refused.items():
-        assert message.startswith(f"with k = {k} whole trees a link, ")
+        assert message.startswith(f"with k = {k} whole trees per link, ")
         assert message.endswith("links there are one-way; expected k = optimal")
     assert "2 come into 's' and 1 leave it" in refused[1]
 

@@ -8,9 +8,9 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from cwb.algorithms.schedules.compose import without_idle
+from cwb.algorithms.schedules.compose import drop_idle_switches
 from cwb.core.bounds import CutCertificate
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import NodeKind
 from cwb.core.trees import TreeKind, TreePacking
@@ -166,7 +166,7 @@ def test_four_ranks_on_a_switch_that_adds_and_copies():
 )
 def test_machines_whose_switches_add_and_copy(expression, rate):
     """The rate is that of the narrowest rank or box, once: optimal, verified, and proved by a cut or a partition."""
-    instance = load(expression).with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9)))
+    instance = load(expression).with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(10**9)))
     done = run(instance, Request("forestcoll-allreduce"))
     assert done.record.verified
     assert heaviest_load(instance, done.answer) == exact_bound(instance, done.certificate) == Fraction(1, rate)
@@ -221,11 +221,11 @@ def test_a_switch_is_no_leaf():
     """A tree that ends at switches is refused; without what leads there it is right."""
     topology = network(2, 2, [(0, 1, 1), (0, 2, 1), (2, 3, 1), (1, 0, 1)])
     able = replace(topology, nodes=(*topology.nodes[:2], *(replace(n, multicast=True) for n in topology.nodes[2:])))
-    instance = posed(able, CollectiveKind.BROADCAST, 1)
+    instance = posed(able, Collective.BROADCAST, 1)
     root, units, edges, parent, child = (np.array(c) for c in ([0], [1], [0, 3], [0, 0, 2], [1, 2, 3]))
     columns = edges, parent, child, np.arange(4), np.arange(3)
     tree = TreePacking(instance.sha256, TreeKind.OUT, root, units, Fraction(1), *columns)
     assert [v.kind for v in verify(instance, tree).violations] == ["tree"]
-    pruned = without_idle(tree, 2)
+    pruned = drop_idle_switches(tree, 2)
     assert (pruned.child.tolist(), pruned.path_links.tolist(), pruned.edge_offset.tolist()) == ([1], [0], [0, 1])
     assert not verify(instance, pruned).violations

@@ -10,8 +10,8 @@ from cwb.algorithms.graphs.maxflow import max_flow
 from cwb.algorithms.graphs.network import Network, exact_array
 from cwb.core.errors import InputError
 from cwb.harness import Request, registry, run_one
-from cwb.harness.demand import with_demand
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 from cwb.models.forestcoll.formulations.max_flow import build_max_flow
 from cwb.models.forestcoll.problem import from_all_ranks
 from small_networks import network
@@ -36,7 +36,8 @@ def test_the_declared_flow_bounds_what_forests_do(sink):
     )
     capacity = exact_array([*(c * x.denominator for c in net.bandwidths), *[x.numerator] * len(ranks)])
     arrived = Fraction(
-        max_flow(Network.merged(net.nodes + 1, tail, head, capacity), net.nodes, flow.sink).value, x.numerator
+        max_flow(Network.from_parallel_edges(net.nodes + 1, tail, head, capacity), net.nodes, flow.sink).value,
+        x.numerator,
     )
     record = run_one(instance, Request("forestcoll/max-flow", "highs", {"sink": sink}))
     assert record.bound == pytest.approx(declared.value(flow, float(arrived)), rel=1e-9)

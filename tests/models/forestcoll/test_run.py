@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import oracle
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run_one
@@ -241,7 +241,7 @@ def test_trees_that_need_wider_numbers_than_links():
     ends = zip(((0, 1), (1, 2), (0, 2)), rates, strict=True)
     links = tuple(Link(str(a), str(b), rate, Fraction(0)) for (i, j), rate in ends for a, b in ((i, j), (j, i)))
     triangle = Topology(tuple(Node(str(rank)) for rank in range(3)), links)
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3))
+    demand = Demand(Collective.ALL_GATHER, Fraction(3))
     record = run_one(Instance("primes", triangle, demand), Request("forestcoll"))
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == float(2 / (rates[1] + rates[2]))

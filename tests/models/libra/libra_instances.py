@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import hypothesis.strategies as st
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.cost import CostModel
 from cwb.core.design import Design, Objective
 from cwb.core.fabric import parse_fabric
@@ -14,18 +14,18 @@ from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workloa
 
 GB = Fraction(10**9)
 KINDS = [
-    CollectiveKind.ALL_REDUCE,
-    CollectiveKind.REDUCE_SCATTER,
-    CollectiveKind.ALL_GATHER,
-    CollectiveKind.ALL_TO_ALL,
-    CollectiveKind.POINT_TO_POINT,
+    Collective.ALL_REDUCE,
+    Collective.REDUCE_SCATTER,
+    Collective.ALL_GATHER,
+    Collective.ALL_TO_ALL,
+    Collective.POINT_TO_POINT,
 ]
 
 
 def two_dimensional(objective: Objective = Objective.PERF, loop: TrainingLoop = TrainingLoop.NO_OVERLAP) -> Instance:
     """RI(4)_SW(2), 3 GB/s in all, one layer with 8 GB all-reduces of both groups: every number in the model is simple."""
-    reduce_tp = Communication(CollectiveKind.ALL_REDUCE, 8 * GB, "tp")
-    reduce_dp = Communication(CollectiveKind.ALL_REDUCE, 8 * GB, "dp")
+    reduce_tp = Communication(Collective.ALL_REDUCE, 8 * GB, "tp")
+    reduce_dp = Communication(Collective.ALL_REDUCE, 8 * GB, "dp")
     layer = Layer(
         "layer",
         forward=Phase(Fraction(1), (reduce_tp,)),
@@ -49,8 +49,8 @@ def unequal_traffic(
     hidden_bytes: int = 2**10, total_Bps: int = 667 * 10**9, *constraints: str, objective: Objective
 ) -> Instance:
     """Megabytes in dimensions 1 and 3, and in all dimensions a message that a computation hides."""
-    tp = Communication(CollectiveKind.POINT_TO_POINT, Fraction(hidden_bytes), "dp")
-    dp = Communication(CollectiveKind.ALL_GATHER, Fraction(12_766_948), "tp")
+    tp = Communication(Collective.POINT_TO_POINT, Fraction(hidden_bytes), "dp")
+    dp = Communication(Collective.ALL_GATHER, Fraction(12_766_948), "tp")
     layer = Layer(
         "layer",
         forward=Phase(Fraction(21259, 500_000), ()),

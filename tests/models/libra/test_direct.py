@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.instances import load
 from cwb.models.libra.problem import pose_problem
 from cwb.models.libra.solve import solve_direct

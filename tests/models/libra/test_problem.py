@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.design import PartialUse
 from cwb.core.fabric import parse_fabric
 from cwb.core.workload import Communication
 from cwb.instances import load
-from cwb.instances.loader import shipped
+from cwb.instances.loader import shipped_instances
 from cwb.models.libra.method import DesignOptions, pose
 from cwb.models.libra.problem import time_model, traffic
 from cwb.schedules.training import weighted_time
@@ -18,37 +18,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 FULL = PartialUse.FULL
-TRAINING = [name for name in shipped() if load(name).workloads or load(name).transformers]
+TRAINING = [name for name in shipped_instances() if load(name).workloads or load(name).transformers]
 
 
-def moved(kind: CollectiveKind, fabric: str, span: tuple[int, ...], size: int = 6, partial: PartialUse = FULL):
+def moved(kind: Collective, fabric: str, span: tuple[int, ...], size: int = 6, partial: PartialUse = FULL):
     return traffic(Communication(kind, Fraction(size), "g"), span, parse_fabric(fabric), partial)
 
 
 def test_all_reduce_of_figure_4_3():
     """On the 3x2 network of figure 4.3 six chunks become four received in dimension 1 and one in dimension 2, per direction."""
-    assert moved(CollectiveKind.REDUCE_SCATTER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
-    assert moved(CollectiveKind.ALL_GATHER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
-    assert moved(CollectiveKind.ALL_REDUCE, "RI(3)_RI(2)", (3, 2)) == (8, 2)
+    assert moved(Collective.REDUCE_SCATTER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
+    assert moved(Collective.ALL_GATHER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
+    assert moved(Collective.ALL_REDUCE, "RI(3)_RI(2)", (3, 2)) == (8, 2)
 
 
 def test_all_to_all_does_not_shrink():
     """An all-to-all moves m (n - 1) / n through every dimension."""
-    assert moved(CollectiveKind.ALL_TO_ALL, "RI(3)_RI(2)", (3, 2)) == (4, 3)
+    assert moved(Collective.ALL_TO_ALL, "RI(3)_RI(2)", (3, 2)) == (4, 3)
 
 
 def test_in_network_reduction_sends_the_shard_once():
     """Switches that reduce bring dimension i to m / (n_1 ... n_{i-1})."""
     fabric = parse_fabric("RI(3)_SW(2)").with_in_network(frozenset({1}))
-    communication = Communication(CollectiveKind.ALL_REDUCE, Fraction(6), "g")
+    communication = Communication(Collective.ALL_REDUCE, Fraction(6), "g")
     assert traffic(communication, (3, 2), fabric, FULL) == (8, 2)
     assert traffic(communication, (1, 2), fabric, FULL) == (0, 6)
 
 
 def test_a_group_in_a_part_of_a_fully_connected_dimension():
     """With direct links only, 4 of 8 NPUs use 3/7 of the dimension's bandwidth."""
-    whole = moved(CollectiveKind.ALL_REDUCE, "FC(8)", (4,), 7)
-    part = moved(CollectiveKind.ALL_REDUCE, "FC(8)", (4,), 7, PartialUse.DIRECT_LINKS)
+    whole = moved(Collective.ALL_REDUCE, "FC(8)", (4,), 7)
+    part = moved(Collective.ALL_REDUCE, "FC(8)", (4,), 7, PartialUse.DIRECT_LINKS)
     assert part == (whole[0] * Fraction(7, 3),)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import clarabel
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.design import Design, Objective
 from cwb.core.errors import InputError
 from cwb.core.workload import Communication, Layer, Phase, TrainingLoop
@@ -277,8 +277,8 @@ def test_what_takes_no_time_is_solved(limits, two_dimensional):
     assert record.verified is True, record.violations
 
 
-COPIED = Communication(CollectiveKind.ALL_GATHER, Fraction(2**20), "tp")
-SENT = Communication(CollectiveKind.POINT_TO_POINT, Fraction(9427), "tp")
+COPIED = Communication(Collective.ALL_GATHER, Fraction(2**20), "tp")
+SENT = Communication(Collective.POINT_TO_POINT, Fraction(9427), "tp")
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.models.mcf import classes, formulation, solve
 from cwb.models.mcf.method import ClassOptions
 
-ALL_TO_ALL = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20))
+ALL_TO_ALL = Demand(Collective.ALL_TO_ALL, Fraction(2**20))
 
 
 def exchange(network):
@@ -73,7 +73,7 @@ def test_what_is_no_line_graph_is_refused():
 @pytest.mark.parametrize("network", ["torus(4,4)", "generalized_kautz(4, 16)", "mesh(2,3)", "circulant(12,[2,3])"])
 def test_a_schedule_of_many_chunks_meets_the_bound(network):
     """In 64 chunks the verified schedule takes less than 1 % longer than any can, where latency does not count."""
-    instance = load(network).with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), chunks=64))
+    instance = load(network).with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(2**34), chunks=64))
     record = run_one(instance, Request("all-to-all-schedule"))
     assert record.verified
     assert record.metrics["completion_time_s"] < 1.01 * record.bound
@@ -81,7 +81,7 @@ def test_a_schedule_of_many_chunks_meets_the_bound(network):
 
 def test_a_group_passes_through_others():
     """Two opposite ranks of a ring use both ways round it, through ranks outside the group; the last of 32 pieces is late."""
-    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), ranks=(0, 2), chunks=64)
+    demand = Demand(Collective.ALL_TO_ALL, Fraction(2**34), ranks=(0, 2), chunks=64)
     record = run_one(load("ring(4)").with_changes(demand=demand), Request("all-to-all-schedule"))
     assert record.verified
     assert record.metrics["completion_time_s"] == pytest.approx(record.bound * 33 / 32, rel=1e-4)
@@ -89,7 +89,7 @@ def test_a_group_passes_through_others():
 
 def test_a_group_is_listed_in_any_order():
     """Pieces are for the ranks that the group lists, whatever their order in the network."""
-    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), ranks=(3, 1, 0), chunks=2)
+    demand = Demand(Collective.ALL_TO_ALL, Fraction(2**34), ranks=(3, 1, 0), chunks=2)
     assert run_one(load("ring(5)").with_changes(demand=demand), Request("all-to-all-schedule")).verified
 
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Status
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Status
 from cwb.core.solver import Capability, SolverResult, Termination
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 
-ALL_TO_ALL = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20))
+ALL_TO_ALL = Demand(Collective.ALL_TO_ALL, Fraction(2**20))
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_word_is_no_proof():
     ("network", "demand", "reason"),
     [
         ("ring(4)", None, "the instance has no collective"),
-        ("ring(4)", Demand(CollectiveKind.BROADCAST, Fraction(8)), "it takes an all_to_all, not broadcast"),
-        ("ring(4)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(0)), "no data to move"),
+        ("ring(4)", Demand(Collective.BROADCAST, Fraction(8)), "it supports an all_to_all, not broadcast"),
+        ("ring(4)", Demand(Collective.ALL_TO_ALL, Fraction(0)), "no data to move"),
     ],
 )
 def test_what_does_not_fit_is_a_reason(network, demand, reason):

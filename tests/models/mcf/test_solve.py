@@ -11,7 +11,7 @@ from cwb import solvers
 from cwb.algorithms.bounds.schedule_bounds import best_bound, cut_bound, length_bound
 from cwb.core.bounds import LengthCertificate, SolverBound
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
 from cwb.core.solver import Capability
@@ -27,7 +27,7 @@ def exchange(network, ranks=None):
     """An all-to-all in which every pair exchanges one gigabyte."""
     instance = load(network)
     count = instance.npus if ranks is None else len(ranks)
-    return instance.with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(count * GB), ranks=ranks))
+    return instance.with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(count * GB), ranks=ranks))
 
 
 def ring_seconds(n):
@@ -56,7 +56,7 @@ def test_known_graphs_have_their_closed_form(network, seconds):
 
 def test_links_into_the_only_source_are_of_no_use():
     """A scatter leaves a rank of a ring over two links; those back carry nothing."""
-    demand = Demand(CollectiveKind.SCATTER, Fraction(3 * GB))
+    demand = Demand(Collective.SCATTER, Fraction(3 * GB))
     instance = load("ring(3, bandwidth='1 GB/s')").with_changes(demand=demand)
     found = bound(instance, solvers.get("highs"), Budget())
     assert (found.seconds, type(found.certificate)) == (1, LengthCertificate)
@@ -138,6 +138,6 @@ def test_rounded_lengths_are_in_proportion():
 
 def test_other_collectives_are_refused():
     """A flow between all pairs says nothing of a broadcast."""
-    instance = load("ring(4)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(GB)))
+    instance = load("ring(4)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(GB)))
     with pytest.raises(InputError, match="as in an all_to_all"):
         bound(instance, solvers.get("highs"), Budget())

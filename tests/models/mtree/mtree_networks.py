@@ -7,7 +7,7 @@ from itertools import combinations
 from random import Random
 
 from cwb.algorithms.trees.network import pose
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run
@@ -21,7 +21,7 @@ def instance(nodes, edges, size=10**9):
         for a, b in ((one, other), (other, one)):
             links.append(Link(str(a), str(b), Fraction(rate * 10**6, 8), Fraction(latency, 1000)))
     topology = Topology(tuple(Node(str(i)) for i in range(nodes)), tuple(links))
-    return Instance("small", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(size)))
+    return Instance("small", topology, Demand(Collective.ALL_REDUCE, Fraction(size)))
 
 
 def random_edges(nodes, more, seed, largest=9):
@@ -47,14 +47,14 @@ def one_way_links(nodes, links):
         tuple(Node(str(v)) for v in range(nodes)),
         tuple(Link(str(a), str(b), Fraction(rate * 10**6), Fraction(1, 1000)) for a, b, rate in links),
     )
-    return Instance("unequal", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9)))
+    return Instance("unequal", topology, Demand(Collective.ALL_REDUCE, Fraction(10**9)))
 
 
 def solve(asked, model="mtree", seed=0, **options):
     """Run a method on an instance or a named network, by default with an all-reduce of 1 GB."""
     loaded = load(asked) if isinstance(asked, str) else asked
     if loaded.demand is None:
-        loaded = loaded.with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9)))
+        loaded = loaded.with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(10**9)))
     return run(loaded, Request(model, options=options, seed=seed))
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cwb.cli.main import cwb
 from cwb.core.errors import InputError
 from cwb.core.pipelining import LatencyModel
-from cwb.core.reserved import reserve
+from cwb.core.rate_reservation import reserve_rates
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import heaviest_load
@@ -57,7 +57,7 @@ def test_times_stand_in_order(spec, options, model):
     told, flow = done.record.metrics, done.record.objective
     assert done.record.verified
     assert flow < told["reduce_time_s"] < told["pipelined_time_s"]
-    best = reserve(done.instance.network, done.answer, LatencyModel.PROPAGATION).seconds
+    best = reserve_rates(done.instance.network, done.answer, LatencyModel.PROPAGATION).seconds
     assert flow < best <= told["completion_time_s"] * (1 + 1e-9)
     assert told["pipelined_time_s"] < told["unpipelined_time_s"]
     assert told["reduce_time_s"] < told["unpipelined_reduce_time_s"] < told["unpipelined_time_s"]

@@ -18,7 +18,7 @@ from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.models.mtree import repair as repair_method
 from cwb.models.mtree.repair import grafts
-from cwb.models.mtree.repair_input import PreviousTree, changed, described, survivors
+from cwb.models.mtree.repair_input import PreviousTree, change_network, describe_trees, survivors
 from cwb.schedules.files import write_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +35,7 @@ def mbits(record, name="allreduce_rate_Bps"):
 def plan(asked, **options):
     """The trees of a plan, as the option takes them."""
     done = run(asked, Request("mtree", options=options))
-    return [tree.model_dump() for tree in described(pose(asked), done.answer)]
+    return [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
 
 
 def mended(asked, previous, changes, seed=0, **options):
@@ -74,7 +74,7 @@ def best_of(left, trees, old, most, in_all=None):
 
 def rows_of(asked, changes, previous):
     """The old trees that are left, as links of the changed network."""
-    wan = pose(changed(asked, changes))
+    wan = pose(change_network(asked, changes))
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     return ends, [
         tuple(row) for row in survivors(wan, [PreviousTree.model_validate(t) for t in previous]).trees.tolist()
@@ -157,7 +157,7 @@ def test_an_unchanged_network_keeps_its_plan():
     """Without changes the old plan is the best, all of its trees are kept with their roots, and no new one is needed."""
     asked = load("gscale")
     done = run(asked, Request("mtree", options={"trees": 3, "height": 4}))
-    previous = [tree.model_dump() for tree in described(pose(asked), done.answer)]
+    previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
     again = mended(asked, previous, [], height=4)
     metrics = again.record.metrics
     assert again.record.status == "optimal"
@@ -226,7 +226,7 @@ def test_the_command_reads_a_plan_and_writes_a_new_one(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["-O", "changes=0-1=0"], "comes from PLAN and --change"),
+        (["-O", "changes=0-1=0"], "is set by PLAN and --change"),
         (["-c", "0-99=0"], "names no two sites"),
         (["-o", "nowhere/new.json"], "folder does not exist"),
     ],

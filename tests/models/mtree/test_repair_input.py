@@ -11,7 +11,7 @@ from cwb.core.errors import InputError, Unsupported
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.harness import Request, run
 from cwb.instances import load
-from cwb.models.mtree.repair_input import changed, described
+from cwb.models.mtree.repair_input import change_network, describe_trees
 from mtree_networks import instance
 
 
@@ -23,28 +23,28 @@ def mended(asked, previous, changes, seed=0, **options):
 def test_changes_are_read():
     """A factor, a rate, traffic of others and a failure, for both directions, one after the other; a site's name may have hyphens."""
     asked = instance(3, [(0, 1, 100, 1), (1, 2, 80, 1), (0, 2, 60, 1)])
-    network = changed(asked, ["0-1=0.5", "2-1=20 Mb/s", "0-2=-10 Mb/s", "0-1=0.5"]).network
+    network = change_network(asked, ["0-1=0.5", "2-1=20 Mb/s", "0-2=-10 Mb/s", "0-1=0.5"]).network
     assert [int(link.bandwidth_Bps * 8 / 10**6) for link in network.links] == [25, 25, 20, 20, 50, 50]
-    assert len(changed(asked, ["0-1=0", "0-2=-60 Mb/s"]).network.links) == 2
+    assert len(change_network(asked, ["0-1=0", "0-2=-60 Mb/s"]).network.links) == 2
     from cwb.core.topology import Link, Node, Topology
 
     names = ("a-b", "c", "a")
     links = tuple(Link(x, y, Fraction(8)) for x, y in (("a-b", "c"), ("c", "a-b"), ("a", "c"), ("c", "a")))
     hyphens = asked.with_changes(network=Topology(tuple(map(Node, names)), links))
-    assert [link.bandwidth_Bps for link in changed(hyphens, ["a-b-c=0.5"]).network.links] == [4, 4, 8, 8]
+    assert [link.bandwidth_Bps for link in change_network(hyphens, ["a-b-c=0.5"]).network.links] == [4, 4, 8, 8]
 
 
 @pytest.mark.parametrize("text", ["0-1", "0-1=", "0-7=0.5", "=0.5", "0-1=fast", "0-1=-0.5", "0-1=--1 Mb/s", "0-1=1e9"])
 def test_bad_changes_are_told(text):
     """What is no change is an input error that names its place and shows what is expected."""
     with pytest.raises(InputError, match=r"-O: changes\[1\]: .*a-b=0.5"):
-        changed(instance(2, [(0, 1, 1, 1)]), ["0-1=1", text])
+        change_network(instance(2, [(0, 1, 1, 1)]), ["0-1=1", text])
 
 
 def test_a_fabric_has_no_links_to_change():
     """Dimensions are no explicit network."""
     with pytest.raises(Unsupported):
-        changed(load("RI(4)_SW(2)"), ["0-1=0"])
+        change_network(load("RI(4)_SW(2)"), ["0-1=0"])
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_trees_of_paths_are_no_plan():
         np.array([0, 1]), column, column + 2, two, np.array([0, 2]),
     )  # fmt: skip
     with pytest.raises(InputError, match="edges of several links"):
-        described(pose(asked), packing)
+        describe_trees(pose(asked), packing)

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.method import Outcome
+from cwb.core.outcome import Outcome
 from cwb.harness.clock import WallClock
 from cwb.heuristics.multirail.method import BLUECONNECT, THEMIS
 from cwb.models.multirail.method import THEMIS_LP
@@ -34,7 +34,7 @@ def fabric() -> Callable[..., WiredFabric]:
 @pytest.fixture(scope="session")
 def pose() -> Callable[..., Instance]:
     def make(network, chunks: int = 1, kind: str = "all_reduce", size: int = GIB) -> Instance:
-        return Instance("multirail", network, Demand(CollectiveKind(kind), Fraction(size), chunks))
+        return Instance("multirail", network, Demand(collective_named(kind), Fraction(size), chunks))
 
     return make
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.schedules.multirail import evaluate, message_bytes, weighted_bound_s
 from hypothesis import given, settings
@@ -32,7 +32,7 @@ def conv_4d(fabric, sizes: str):
 
 
 def all_reduce(chunks: int = 1, size: int = 1024 * MIB) -> Demand:
-    return Demand(CollectiveKind.ALL_REDUCE, Fraction(size), chunks)
+    return Demand(Collective.ALL_REDUCE, Fraction(size), chunks)
 
 
 @pytest.mark.parametrize(("sizes", "messages", "time_us", "error"), TABLE_3_4)
@@ -56,14 +56,14 @@ def test_times_of_table_3_4(fabric, sizes, messages, time_us, error):
 def test_chunks_of_figure_4_3(fabric):
     """On 3 x 2 NPUs, six chunks per NPU: four go through the first dimension for every one through the second, each way."""
     wired = fabric("RI(3)_RI(2)", (1, 1))
-    assert message_bytes(wired, Demand(CollectiveKind.REDUCE_SCATTER, Fraction(6)), (0, 1)) == (4, 1)
+    assert message_bytes(wired, Demand(Collective.REDUCE_SCATTER, Fraction(6)), (0, 1)) == (4, 1)
 
 
 def test_one_chunk_pays_every_stage(fabric):
     """Latencies: n - 1 links on a ring, one in a full block, log2(n) through a switch; an all-reduce pays them twice."""
     wired = fabric("RI(5)_FC(4)_SW(8)", (1, 1, 1), (1, 10, 100))
     for kind, passes in (("reduce_scatter", 1), ("all_gather", 1), ("all_reduce", 2)):
-        demand = Demand(CollectiveKind(kind), Fraction(2**30))
+        demand = Demand(collective_named(kind), Fraction(2**30))
         transfer = Fraction(4, 5) + Fraction(3, 4) / 5 + Fraction(7, 8) / 20
         assert evaluate(wired, demand, [(0, 1, 2)], "fifo").completion_s == passes * (4 + 10 + 300 + transfer)
 
@@ -92,7 +92,7 @@ orders_of_three = st.lists(st.sampled_from(list(permutations(range(3)))), min_si
 def test_completion_lies_between_the_bounds(fabric, orders, queue, kind, rates, weights, latency):
     """No pipeline beats its busiest dimension or any weighted bound, nor is it slower than all stages one after the other."""
     wired = fabric("RI(3)_FC(2)_SW(4)", rates, latency)
-    demand = Demand(CollectiveKind(kind), Fraction(2**30), len(orders))
+    demand = Demand(collective_named(kind), Fraction(2**30), len(orders))
     pipeline = evaluate(wired, demand, orders, queue)
     assert max(pipeline.busy_s) <= pipeline.completion_s <= sum(pipeline.busy_s)
     total = sum(weights)
@@ -107,7 +107,7 @@ def test_what_cannot_be_evaluated_is_an_input_error(fabric):
         (all_reduce(2), [(0, 1)], "fifo", "orders: 1 orders for 2 chunks"),
         (all_reduce(1), [(0, 0)], "fifo", r"orders\[0\]"),
         (all_reduce(1), [(0, 1)], "lifo", "queue"),
-        (Demand(CollectiveKind.BROADCAST, Fraction(1)), [(0, 1)], "fifo", "no multi-rail collective"),
+        (Demand(Collective.BROADCAST, Fraction(1)), [(0, 1)], "fifo", "no multi-rail collective"),
     ):
         with pytest.raises(InputError, match=place):
             evaluate(wired, demand, orders, queue)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from cwb.core.bounds import WholeChunks
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.harness import Request, registry, run
 from cwb.instances import load
-from cwb.models.straggler.rounds import Spread, fewest_rounds
+from cwb.models.straggler.rounds import ChunkSpread, fewest_rounds
 from cwb.schedules import verdict_of
 from cwb.schedules.chunk_bounds import recomputed_chunk_bound
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 
 def late(network, chunks=1, ranks=None):
-    return load(network).with_changes(demand=Demand(CollectiveKind.LATE_ALL_REDUCE, Fraction(2**20), chunks, ranks))
+    return load(network).with_changes(demand=Demand(Collective.LATE_ALL_REDUCE, Fraction(2**20), chunks, ranks))
 
 
 def answered(instance, **options):
@@ -47,7 +48,7 @@ def test_the_bound_is_met(ranks):
 @given(st.integers(2, 9), st.integers(1, 3), st.integers(0, 99))
 def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
     """In every round a rank sends at most one chunk and receives at most one, of those it had before."""
-    spread = Spread.of(ranks, chunks, seed)
+    spread = ChunkSpread.of(ranks, chunks, seed)
     homes = [1 + c // chunks for c in range(chunks * (ranks - 1))]
     while not spread.done:
         had = spread.full.copy()
@@ -84,7 +85,7 @@ def test_certificates_of_finer_or_other_chunks_are_refused():
 
 def test_a_broadcast_has_the_same_bound():
     """C chunks that one rank has need C - 1 + ceil(log2 n) times that of a chunk: a broadcast from rank 0 of a switch of 5."""
-    broadcast = load("switch(5)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(4 * 10**9), 4))
+    broadcast = load("switch(5)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(4 * 10**9), 4))
     bandwidth = broadcast.network.links[0].bandwidth_Bps
     assert recomputed_chunk_bound(broadcast, WholeChunks(0, Fraction(10**9))) == (4 - 1 + 3) * 10**9 / bandwidth
     assert recomputed_chunk_bound(broadcast, WholeChunks(1, Fraction(10**9))) == 0
@@ -92,6 +93,13 @@ def test_a_broadcast_has_the_same_bound():
 
 def test_networks_without_one_switch_are_refused():
     """On a ring the ways of a round would share links, which is said."""
-    assert "switch" in registry.get("straggler").supports(late("ring(5)"))
+    assert "switch" in str(registry.get("straggler").supports(late("ring(5)")))
     record = run(late("switch(4)"), Request("straggler", options={"tries": 1})).record
     assert record.metrics["restricted_to"] == "chunks that are moved whole"
+
+
+def test_two_switches_of_different_speed():
+    """Rounds and ways are of one switch, the one with the shorter rounds, whichever is listed first."""
+    network = Path(__file__).parents[2] / "reference" / "defects3" / "straggler_two_switches.json"
+    solved = run(late(network), Request("straggler", options={"tries": 3}))
+    assert solved.record.verified, solved.record.violations

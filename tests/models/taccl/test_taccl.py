@@ -9,19 +9,19 @@ from cwb import solvers
 from cwb.algorithms.graphs.hyper_edges import edges_of
 from cwb.algorithms.schedules.commodities import commodities_of
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.instances import load
 from cwb.models.taccl.first_routes import first_routes, routing_time
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
 from cwb.models.taccl.formulations.routing import RoutingProblem
-from cwb.models.taccl.method import METHOD, RoutingOptions, TacclOptions
+from cwb.models.taccl.method import METHOD, TacclOptions
 from cwb.models.taccl.sketch import Sketch, parse_sketch, shortest_ways
 from cwb.models.taccl.solve import routing_of, run, symmetric
 from cwb.schedules import verdict_of
 
-GATHER = CollectiveKind.ALL_GATHER
+GATHER = Collective.ALL_GATHER
 
 
 def asked(network, kind=GATHER, size=400_000, chunks=1):
@@ -32,10 +32,10 @@ def asked(network, kind=GATHER, size=400_000, chunks=1):
     ("network", "kind", "options"),
     [
         ("ring(4)", GATHER, {}),
-        ("ring(4)", CollectiveKind.ALL_TO_ALL, {}),
+        ("ring(4)", Collective.ALL_TO_ALL, {}),
         ("star(4)", GATHER, {"connections": "min"}),
-        ("star(3)", CollectiveKind.ALL_TO_ALL, {"connections": "max"}),
-        ("line(3)", CollectiveKind.BROADCAST, {"contiguity": False}),
+        ("star(3)", Collective.ALL_TO_ALL, {"connections": "max"}),
+        ("line(3)", Collective.BROADCAST, {"contiguity": False}),
         ("ring(4)", GATHER, {"sketch": "shift 1"}),
     ],
 )
@@ -50,7 +50,7 @@ def test_few_connections_are_fewer_than_many():
     """On a switch, a broadcast under uc-min uses no more edges than under uc-max."""
     found = []
     for connections in ("min", "max"):
-        instance = asked("star(4)", CollectiveKind.BROADCAST)
+        instance = asked("star(4)", Collective.BROADCAST)
         edges = edges_of(instance.network)
         model = routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (), connections))
         solvers.get("highs").solve(model, Budget())
@@ -72,7 +72,7 @@ def test_together_pays_the_latency_once():
 def test_a_sketch_leaves_out_edges():
     """avoid takes edges away, only keeps some, and what is left has no other."""
     topology = load("complete(4)").network
-    kept = parse_sketch("avoid 0 -> 1; only 2 -> 3", 4).allowed(topology, edges_of(topology))
+    kept = parse_sketch("avoid 0 -> 1; only 2 -> 3", 4).allowed_edges(topology, edges_of(topology))
     ends = {(edge.source, edge.target) for edge in kept}
     assert (0, 1) not in ends
     assert {j for i, j in ends if i == 2} == {3}
@@ -106,7 +106,7 @@ def test_wrong_sketches_are_told():
 
 def test_sums_are_not_supported():
     """An all_reduce is refused with a reason."""
-    assert "all_reduce" in (METHOD.supports(asked("ring(4)", CollectiveKind.ALL_REDUCE)) or "")
+    assert "all_reduce" in str(METHOD.supports(asked("ring(4)", Collective.ALL_REDUCE)))
 
 
 #: Two boxes of two GPUs; chunks leave a box by GPU 1, and come to GPU 0 of the other one.
@@ -129,11 +129,11 @@ def test_a_sketch_file_of_taccl():
 
 
 @pytest.mark.parametrize("sketch", ["", "shift 2", "shift 1 of 2; shift 2", RELAYS])
-@pytest.mark.parametrize("kind", [GATHER, CollectiveKind.ALL_TO_ALL])
+@pytest.mark.parametrize("kind", [GATHER, Collective.ALL_TO_ALL])
 def test_routes_without_a_solver(sketch, kind):
     """The routes that are made first obey the sketch, and no routing that the solver finds takes longer."""
     posed = routing_of(
-        METHOD.pose(asked("complete(4)", kind), TacclOptions(sketch=sketch)), RoutingOptions(sketch=sketch)
+        METHOD.pose(asked("complete(4)", kind), TacclOptions(sketch=sketch)), TacclOptions(sketch=sketch)
     )
     first = first_routes(posed)
     assert first is not None

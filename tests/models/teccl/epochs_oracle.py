@@ -33,7 +33,7 @@ def reachable(instance, epochs, most=4_000):
 
 def parts(demand, kind):
     """Chunks that a kind of data is cut into: those of an all-reduce have a rank's share."""
-    return demand.chunks * (len(kind[0]) if demand.collective.value == "all_reduce" else 1)
+    return demand.chunks * (len(kind[0]) if demand.collective.name == "all_reduce" else 1)
 
 
 class World:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
@@ -46,8 +46,8 @@ def with_room(instance, chunks):
 
 def demand_of(topology, kind="all_gather", chunks=1, ranks=None):
     """A collective whose chunks have 1 kB."""
-    collective = CollectiveKind(kind)
-    whole = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE, CollectiveKind.POINT_TO_POINT)
+    collective = collective_named(kind)
+    whole = (Collective.BROADCAST, Collective.REDUCE, Collective.POINT_TO_POINT)
     parts = 1 if collective in whole else len(topology.ranks if ranks is None else ranks)
     return Demand(collective, Fraction(1000) * chunks * parts, chunks, ranks)
 

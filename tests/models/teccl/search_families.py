@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 from cwb.algorithms.epochs.problem import EpochNetwork
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
 
@@ -63,7 +63,7 @@ def instance_of(case: Case) -> tuple[Instance, dict[str, str]]:
     nodes = [Node(name) for name in names[: case.gpus]]
     nodes += [Node(name, NodeKind.SWITCH, True, Fraction(0)) for name in names[case.gpus :]]
     links = [Link(names[w.tail], names[w.head], Fraction(w.room, w.busy), Fraction(w.latency)) for w in case.wires]
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(len(case.source)), len(case.source) // case.gpus)
+    demand = Demand(Collective.ALL_GATHER, Fraction(len(case.source)), len(case.source) // case.gpus)
     timing = "te-ccl-paid-switch" if case.paid else "te-ccl"
     instance = Instance(f"{case.family} of {case.gpus}", Topology(tuple(nodes), tuple(links)), demand)
     return instance, {"epoch_duration": "1 s", "timing": timing}

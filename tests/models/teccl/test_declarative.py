@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import InputError
-from cwb.core.method import Status
+from cwb.core.outcome import Status
 from cwb.core.timing import EPOCHS, BandwidthChange
 from cwb.core.topology import NodeKind
 from cwb.harness.run import Request, run
@@ -23,6 +23,7 @@ from cwb.models.teccl.options import AstarOptions, LpOptions, MilpOptions
 from cwb.models.teccl.problem import epoch_problem
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
+from cwb.schedules.files import read_schedule
 from cwb.schedules.verify.grid import grid_of
 from epochs_oracle import TooLarge, reachable
 from grids import demand_of, network, on_grid, small_networks, switch_trees, with_room, with_switch
@@ -50,7 +51,7 @@ def solved(instance, module=solve_milp, options=None):
 
 def table(model, network, size_kb, kind="all_gather", **options):
     """One row of a table: epochs, status."""
-    demand = Demand(CollectiveKind(kind), Fraction(1000 * size_kb))
+    demand = Demand(collective_named(kind), Fraction(1000 * size_kb))
     record = run(load(network).with_changes(demand=demand), Request(model, options=options)).record
     assert record.verified, record.violations
     return record.metrics["epochs"], record.status
@@ -79,10 +80,10 @@ def test_table_7_all_to_all(chunks, epochs):
     assert found == (epochs, "optimal")
 
 
-def none_is_faster(instance, epochs):
+def none_is_faster(instance, epochs, most=1000):
     """Whether trying everything finds no schedule of fewer epochs; too large problems pass."""
     try:
-        return not reachable(instance, epochs - 1, most=1000)
+        return not reachable(instance, epochs - 1, most)
     except TooLarge:
         return True
 
@@ -274,6 +275,58 @@ def test_relays_and_buffers_that_are_limited():
     assert rooms == {"free": {None}, "held": {1000}, "passed": {0}}
 
 
+@st.composite
+def stars_of_relays(draw):
+    """Ranks around a rank, with some links between them; every link carries one chunk an epoch, or one in two."""
+    leaves = range(1, draw(st.integers(2, 3)) + 1)
+    rates = st.sampled_from([1, 1, Fraction(1, 2)])
+    links = [(a, b, draw(rates), 0) for leaf in leaves for a, b in ((0, leaf), (leaf, 0))]
+    pairs = [(a, b) for a in leaves for b in leaves if a != b]
+    links += [(*pair, 1, 0) for pair in draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))]
+    return network(1 + len(leaves), links)
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(stars_of_relays(), st.sampled_from(["all_gather", "all_gather", *KINDS]), st.sampled_from(["makespan", "late"]))
+def test_a_rank_that_passes_on_may_receive_a_chunk_again(topology, kind, objective):
+    """Where ranks forward at once or never, the model's epochs are the fewest of all schedules, tried one by one."""
+    instance = with_room(on_grid(topology, kind), 0)
+    outcome, epochs = solved(instance, options=MilpOptions(objective=objective))
+    assert outcome.status is Status.OPTIMAL
+    assert none_is_faster(instance, epochs, most=4_000)
+
+
+def test_relays_that_a_presolve_calls_infeasible():
+    """Six epochs are enough for an all-to-all of relays, which HiGHS 1.16 denies where its presolve enumerates rows."""
+    ends = [pair for leaf, rate in ((1, 1), (2, Fraction(1, 2)), (3, 1)) for pair in ((0, leaf, rate), (leaf, 0, rate))]
+    star = network(4, [(a, b, rate, 0) for a, b, rate in ends])
+    outcome, epochs = solved(with_room(on_grid(star, "all_to_all", semantics="store-and-forward"), 0))
+    assert (outcome.status, epochs) == (Status.OPTIMAL, 6)
+
+
+@pytest.mark.parametrize("objective", ["makespan", "late"])
+def test_relays_of_which_a_presolve_loses_a_point(objective):
+    """Where HiGHS 1.16 loses its incumbent in presolve, it is run again without, and the fewest epochs are proved."""
+    half = Fraction(1, 2)
+    ends = [(0, 1, half), (1, 0, 1), (0, 2, 1), (2, 0, 1), (0, 3, 1), (3, 0, half), (1, 3, 1), (3, 2, 1)]
+    instance = with_room(on_grid(network(4, [(a, b, rate, 0) for a, b, rate in ends]), "all_to_all"), 0)
+    outcome, epochs = solved(instance, options=MilpOptions(objective=objective))
+    assert (outcome.status, epochs) == (Status.OPTIMAL, 6)
+
+
+def test_a_star_of_relays_takes_three_epochs(reference):
+    """A star whose centre passes on what it receives: a schedule of 3 ms that sends chunks twice is right and found."""
+    star = load(reference / "defects3" / "star.json")
+    done = run(star, Request("teccl-milp", options={"relays": "pass"}))
+    assert (done.record.status, done.record.metrics["epochs"], done.record.verified) == ("optimal", 3, True)
+    declared = run(star, Request("teccl/milp", options={"relays": "pass", "epochs": 3})).record
+    assert (declared.status, declared.verified) == ("optimal", True)
+    file = read_schedule(reference / "defects3" / "star_resend.json")
+    verdict = verdict_of(file.instance, file.answer, file.certificate)
+    assert (verdict.ok, verdict.metrics["epochs"]) == (True, 3)
+
+
 ONCE_WRONG = {
     "late": (
         ("star(3,bandwidth='1 GB/s')", "broadcast", 10**9, 1),
@@ -316,7 +369,7 @@ def test_fewest_epochs_of_what_was_wrong_once(name):
     """Horizons that are too small, windows beyond the starts, copies over one link, contributions on one link: the
     optimum, verified."""
     (network, kind, size, chunks), options, epochs = ONCE_WRONG[name]
-    demand = Demand(CollectiveKind(kind), Fraction(size), chunks)
+    demand = Demand(collective_named(kind), Fraction(size), chunks)
     record = run(load(network).with_changes(demand=demand), Request("teccl-milp", options=options)).record
     assert record.verified, record.violations
     assert (record.metrics["epochs"], record.status) == (epochs, "feasible" if name == "paper" else "optimal")
@@ -464,8 +517,8 @@ def test_fewer_epochs_than_the_distance_are_infeasible():
         ({"epoch_duration": "0 s"}, "an epoch of no time"),
         ({"epoch_duration": "1e-9 ns"}, "is too short"),
         ({"buffer": 0}, "less than one"),
-        ({"buffer": 2, "relays": "pass"}, "says nothing"),
-        ({"buffer_counts": "all"}, "says nothing without a buffer"),
+        ({"buffer": 2, "relays": "pass"}, "has no effect"),
+        ({"buffer_counts": "all"}, "has no effect without a buffer"),
         ({"epoch_multiplier": 2, "epoch_duration": "1 us"}, "one of the two"),
         ({"priorities": [1]}, "objective=paper"),
         ({"priorities": [1, 2], "objective": "paper"}, "2 weights for 1"),
@@ -486,3 +539,13 @@ def test_what_cannot_be_reached_or_held_is_told():
         epoch_problem(on_grid(network(2, [(1, 0, 1, 0)])))
     with pytest.raises(InputError, match="less than a chunk"):
         epoch_problem(on_grid(with_switch(buffer=Fraction(10))))
+
+
+@pytest.mark.parametrize(
+    ("file", "method"), [("lp_late", "teccl-lp"), ("astar_late", "teccl-astar"), ("lp_late", "teccl")]
+)
+def test_whether_a_collective_sums_is_of_its_conditions(reference, file, method):
+    """A late all-reduce is summed too: what sums nothing does not take it, and says so in a line."""
+    record = run(load(reference / "defects3" / f"{file}.json"), Request(method)).record
+    assert (record.status, record.exit_status) == ("unsupported", 7)
+    assert record.message.endswith("it schedules no sums; use teccl-milp")

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Status
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Status
 from cwb.core.record import EXIT_STATUS
 from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.instances import load
 from cwb.models.teccl import solve_all_to_all, solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.options import AllToAllOptions, AstarOptions, LpOptions, MilpOptions
-from cwb.models.teccl.posing import pose_model
+from cwb.models.teccl.pose import pose_model
 from cwb.schedules import verdict_of
 from grids import network, on_grid, with_switch
 
@@ -103,7 +103,7 @@ def test_all_to_all(after, keeps):
 def test_a_point_at_the_limit_is_an_answer():
     """The general form and the linear program take the point that a solver has when its time is over."""
     options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
-    dgx1 = load("dgx1()").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)))
+    dgx1 = load("dgx1()").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(200_000)))
     outcome = ended(pose_model(dgx1, options), solve_milp, options, 0, keeps=True)
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
     assert "in the time that there was" in outcome.message

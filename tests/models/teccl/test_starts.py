@@ -11,8 +11,8 @@ import cwb
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.method import Status
+from cwb.core.collective import Collective, Demand
+from cwb.core.outcome import Status
 from cwb.core.solver import Capability, SolverOptions, SolverResult, Termination
 from cwb.core.timing import BandwidthChange
 from cwb.harness.clock import WallClock
@@ -48,7 +48,7 @@ class Idle:
 @pytest.mark.parametrize(("size", "epochs"), [(10**9, 35), (1000, 1182)])
 def test_early_stop_on_two_chassis(size, epochs):
     """An all-gather on NDv2 with a gap of 30 % ends with a construction that meets the bound, and no model is solved."""
-    instance = load("ndv2(chassis=2)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(size)))
+    instance = load("ndv2(chassis=2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(size)))
     record = run(instance, Request("teccl-milp", gap=0.3)).record
     assert (record.verified, record.status, record.metrics["models"]) == (True, "optimal", 0)
     assert record.metrics["epochs"] == record.metrics["start_epochs"] == epochs

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.solver import SolverOptions, Termination
 from cwb.instances import load
 from cwb.models.ten.formulation import build
@@ -16,7 +16,7 @@ from cwb.models.ten.problem import time_expanded
 
 def test_a_target_that_is_too_far_makes_the_model_infeasible():
     """Two ticks are no use where three hops are needed: nothing can start, and the solver says so."""
-    demand = Demand(CollectiveKind.POINT_TO_POINT, Fraction(1), 1, (0, 3))
+    demand = Demand(Collective.POINT_TO_POINT, Fraction(1), 1, (0, 3))
     instance = pose(load("line(4)").with_changes(demand=demand), TenOptions())
     result = solvers.get("highs").solve(build(time_expanded(instance), 2, 1), Budget(), SolverOptions())
     assert result.termination is Termination.INFEASIBLE

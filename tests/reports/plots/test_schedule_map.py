@@ -137,6 +137,6 @@ def test_only_the_first_trees_are_drawn_unless_chosen():
 
 def test_coordinates_are_projected():
     """A degree of longitude is shorter than one of latitude, away from the equator."""
-    where = schedule_map._projected(network(), {"a": (0.0, 60.0), "b": (1.0, 60.0), "c": (1.0, 61.0)})
+    where = schedule_map._project_sites(network(), {"a": (0.0, 60.0), "b": (1.0, 60.0), "c": (1.0, 61.0)})
     east, north = where[1][0] - where[0][0], where[2][1] - where[1][1]
     assert east / north == pytest.approx(0.5, abs=0.02)

@@ -7,21 +7,21 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 
 import pytest
-from cwb.core.collective import CollectiveKind
+from cwb.core.collective import Collective
 from cwb.core.errors import InputError
 from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 from cwb.instances import load
-from cwb.instances.loader import shipped
+from cwb.instances.loader import shipped_instances
 from cwb.schedules.iteration import IDLE, Loop, Pipeline, Plan, Streams, simulate_iteration
-from cwb.schedules.iteration.stages import divided, order, unrolled
+from cwb.schedules.iteration.stages import divide_layers, order, unroll_layers
 from cwb.schedules.training import communication_time, layer_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-AR, AG, A2A = CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL
-P2P, RS = CollectiveKind.POINT_TO_POINT, CollectiveKind.REDUCE_SCATTER
+AR, AG, A2A = Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL
+P2P, RS = Collective.POINT_TO_POINT, Collective.REDUCE_SCATTER
 
-TRAINING = [name for name in shipped() if load(name).training()]
+TRAINING = [name for name in shipped_instances() if load(name).training()]
 
 
 def seconds(communication):
@@ -145,7 +145,9 @@ def test_gradients_come_after_the_last_micro_batch():
 
 def test_blocks_are_repeated_together():
     """Neighbours that are repeated as often are one block; others are repeated alone."""
-    names = [x.name for x in unrolled([layer("a", repeat=2), layer("b", repeat=2), layer("c"), layer("d", repeat=2)])]
+    names = [
+        x.name for x in unroll_layers([layer("a", repeat=2), layer("b", repeat=2), layer("c"), layer("d", repeat=2)])
+    ]
     assert names == ["a", "b", "a", "b", "c", "d", "d"]
 
 
@@ -155,7 +157,7 @@ def test_layers_are_divided_evenly(work, data):
     """The longest stage is as short as that of any division into stages that are not empty, and no layer is lost."""
     stages = data.draw(st.integers(1, len(work)))
     layers = [layer(str(i), w, 0, 0) for i, w in enumerate(work)]
-    found = divided(layers, stages)
+    found = divide_layers(layers, stages)
     assert [x for stage in found for x in stage] == layers
     assert len(found) == stages
     assert all(found)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from cwb.schedules.iteration.tasks import COMPUTE, IDLE, Task, lower_bound, simulate, spent
+from cwb.schedules.iteration.tasks import COMPUTE, IDLE, Task, lower_bound, simulate, time_breakdown
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,7 +60,7 @@ def test_the_bound_is_no_larger_and_what_is_spent_is_the_time(tasks):
     free = [Task(t.name, t.what, t.stage, None, t.seconds, t.after) for t in tasks]
     assert max(ends(free, simulate(free)), default=Fraction(0)) == path
     for stage in (0, 1):
-        parts = spent(tasks, starts, stage)
+        parts = time_breakdown(tasks, starts, stage)
         assert sum(parts.values()) == total
         work = sum(t.seconds for t in tasks if t.stage == stage and t.stream == COMPUTE)
         assert parts.get("work", 0) == work
@@ -103,8 +103,8 @@ def test_what_is_exposed():
     ]
     starts = simulate(tasks)
     assert starts == (0, 2, 2, 5)
-    assert spent(tasks, starts, 0) == {"forward": 3, "dp all_reduce": 2, IDLE: 1}
-    assert spent(tasks, starts, 1) == {IDLE: 5, "forward": 1}
+    assert time_breakdown(tasks, starts, 0) == {"forward": 3, "dp all_reduce": 2, IDLE: 1}
+    assert time_breakdown(tasks, starts, 1) == {IDLE: 5, "forward": 1}
     assert lower_bound(tasks) == (6, 6)
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
@@ -29,7 +29,7 @@ def network(nodes, links, switches=0) -> Instance:
     names = [str(i) for i in range(nodes + switches)]
     kinds = [NodeKind.COMPUTE] * nodes + [NodeKind.SWITCH] * switches
     made = tuple(Link(names[a], names[b], Fraction(bw), Fraction(lat)) for a, b, bw, lat in links)
-    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(MiB))
+    demand = Demand(Collective.ALL_GATHER, Fraction(MiB))
     return Instance("test", Topology(tuple(map(Node, names, kinds)), made), demand)
 
 
@@ -135,7 +135,7 @@ class Slow:
                 end[i] = tail[i]
         return end
 
-    def shared(self):
+    def has_shared_links(self):
         """Flows that get faster together until a link is full, again after every change."""
         end, left, gone, now = {}, {}, set(), Fraction(0)
         while len(end) < self.count:
@@ -177,7 +177,7 @@ class Slow:
         if self.mode is SimulationMode.ALPHA_BETA:
             end = self.alpha_beta()
         elif self.mode is SimulationMode.FAIR_SHARE:
-            end = self.shared()
+            end = self.has_shared_links()
         else:
             end = self.queued()
         return [end[i] for i in range(self.count)]

@@ -8,7 +8,7 @@ from time import perf_counter
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from cwb.core.kernel import Allowance, interpreted_first
+from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.compiled_levels import compiled_levels, compiled_totals
@@ -50,7 +50,7 @@ def test_steps_end_when_the_slow_simulator_says(make, mode, barrier, least, monk
             assert trace.end_s.tolist() == expected
         assert trace.completion_s == trace.end_s.max()
 
-    with interpreted_first(Allowance(60.0), perf_counter):
+    with prefer_interpreted(Allowance(60.0), perf_counter):
         check()
 
 
@@ -76,7 +76,7 @@ def test_schedules_in_time_are_served_in_their_order(make, mode, least, monkeypa
         assert sums.completion_s == simulate(instance, schedule, AWARE).completion_s
         assert sums.unaware_s == simulate(instance, schedule, UNAWARE).completion_s
 
-    with interpreted_first(Allowance(60.0), perf_counter):
+    with prefer_interpreted(Allowance(60.0), perf_counter):
         check()
 
 
@@ -114,7 +114,7 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
             busy = np.bincount(transfers.sends.path_links, timeline.hop_end_s - timeline.hop_start_s, len(columns))
             assert found[0] == timeline.end_s.max() and found[1] == pytest.approx(busy)
 
-    with interpreted_first(Allowance(60.0), perf_counter):
+    with prefer_interpreted(Allowance(60.0), perf_counter):
         check()
     assert min(seen.values()) > 10
 

@@ -8,9 +8,9 @@ from time import perf_counter
 import numpy as np
 import pytest
 from cwb.core import kernel
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
-from cwb.core.kernel import Allowance, interpreted_first
+from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trace import SimulationMode
@@ -29,7 +29,7 @@ def relays(draw):
     links = tuple(Link(str(i), str(i + 1), Fraction(b), latency) for i, b in enumerate(bandwidths))
     topology = Topology(tuple(Node(str(i)) for i in range(4)), links)
     count = draw(st.integers(1, 4))
-    instance = Instance("line", topology, Demand(CollectiveKind.POINT_TO_POINT, Fraction(count), count, (0, 3)))
+    instance = Instance("line", topology, Demand(Collective.POINT_TO_POINT, Fraction(count), count, (0, 3)))
     rows: list[tuple[int, int, int, float]] = []
     for chunk in range(count):
         stops = [0, *sorted(draw(st.sets(st.integers(1, 2)))), 3]
@@ -52,7 +52,7 @@ def test_compiled_and_interpreted_agree(mode, given_):
     """From any number of sends on the simulation may be compiled, and no time changes."""
     traces = []
     for least in (1, 10**9):
-        with pytest.MonkeyPatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+        with pytest.MonkeyPatch.context() as patch, prefer_interpreted(Allowance(60.0), perf_counter):
             patch.setattr(kernel, "WORTH_CODE", least)
             patch.setattr(kernel, "WORTH_COMPILER", least)
             traces.append(simulate(*given_, mode))

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.pipelining import ENOUGH, PIECES
 from cwb.core.ragged import offsets
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.slow  # random forests are simulated
 
 AWARE, SHARES = SimulationMode.CONGESTION_AWARE, SimulationMode.SHARES
 COLLECTIVE = {
-    TreeKind.OUT: CollectiveKind.ALL_GATHER,
-    TreeKind.IN: CollectiveKind.REDUCE_SCATTER,
-    TreeKind.BOTH: CollectiveKind.ALL_REDUCE,
+    TreeKind.OUT: Collective.ALL_GATHER,
+    TreeKind.IN: Collective.REDUCE_SCATTER,
+    TreeKind.BOTH: Collective.ALL_REDUCE,
 }
 
 
@@ -210,7 +210,7 @@ def test_trees_share_constant_bandwidths_only(make):
     """Where a bandwidth varies over time, there is no closed form, and the reason is told instead of a number."""
     instance = on(make, 2, [(0, 1, 2, 0)], TreeKind.OUT, 64)
     instance = instance.with_changes(
-        demand=Demand(CollectiveKind.BROADCAST, Fraction(64)),
+        demand=Demand(Collective.BROADCAST, Fraction(64)),
         timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=(BandwidthChange(0, 0, 2, Fraction(0)),)),
     )
     made = packing(instance, TreeKind.OUT, [[(0, 1)]], [1])

@@ -13,10 +13,10 @@ from cwb.core.topology import Topology
 from cwb.core.trace import SimulationMode
 from cwb.harness import Request
 from cwb.harness import run as run_method
-from cwb.harness.demand import with_demand
 from cwb.instances import load
-from cwb.schedules.simulate import run as simulation
+from cwb.instances.demand import with_demand
 from cwb.schedules.simulate import simulate, ticks
+from cwb.schedules.simulate import timelines as simulation
 from cwb.schedules.simulate.network import wires
 from cwb.schedules.simulate.timing import rules
 from cwb.schedules.simulate.transfers import transfers_of
@@ -91,8 +91,8 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
 def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     """Completion in parts of the longest duration."""
     transfers = transfers_of(instance, answer)
-    columns = ticks.counted(transfers, len(transfers.sends.path_links), wires(instance.network), exact=True)  # type: ignore[arg-type]
-    assert isinstance(columns, ticks.Counted)
+    columns = ticks.to_ticks(transfers, len(transfers.sends.path_links), wires(instance.network), exact=True)  # type: ignore[arg-type]
+    assert isinstance(columns, ticks.TickWires)
     assert not columns.exact
     return float(simulation._simulated(transfers, columns, rules(AWARE)).end_s.max())
 

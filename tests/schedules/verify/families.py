@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.ragged import offsets
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
@@ -38,7 +38,7 @@ def star(n, latency=Fraction(0), **switch):
 
 
 def instance_of(topology, kind, units, ranks=None):
-    return Instance("case", topology, Demand(CollectiveKind(kind), units * UNIT, ranks=ranks))
+    return Instance("case", topology, Demand(collective_named(kind), units * UNIT, ranks=ranks))
 
 
 def chunks_of(rows):

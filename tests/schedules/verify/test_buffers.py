@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
@@ -27,7 +27,7 @@ def chain(room=None, kind="broadcast", chunks=2, ranks=(0, 2), fluid=False, midd
     nodes = (Node("a"), Node("b", middle, middle is NodeKind.SWITCH, limit), Node("c"))
     ends = [("a", "b"), ("b", "c"), ("c", "b"), ("b", "a")]
     topology = Topology(nodes, tuple(Link(x, y, 4 * GB) for x, y in ends))
-    demand = Demand(CollectiveKind(kind), Fraction(1000) * chunks, chunks, ranks)
+    demand = Demand(collective_named(kind), Fraction(1000) * chunks, chunks, ranks)
     return Instance("chain", topology, demand, timing=Timing(Semantics.TE_CCL, US, fluid))
 
 

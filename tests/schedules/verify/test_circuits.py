@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.core.bounds import EpochCut, EpochPartition
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
@@ -36,7 +36,7 @@ def line() -> Topology:
 
 def posed(network: Topology) -> Instance:
     """An all-gather of one byte from each, in ticks of a second."""
-    demand = Demand(CollectiveKind.ALL_GATHER, SIZE)
+    demand = Demand(Collective.ALL_GATHER, SIZE)
     return Instance("circuits", network, demand, timing=Timing(Semantics.CIRCUIT, Fraction(1)))
 
 
@@ -147,7 +147,7 @@ def test_bounds_round_ticks_down():
         instance = posed(line()).with_changes(timing=Timing(Semantics.CIRCUIT, epoch))
         cut = recomputed_epochs(instance, EpochCut((2,), 2)) * epoch
         assert 4 - 4 * epoch < cut <= 4
-        reduced = instance.with_changes(demand=replace(instance.demand, collective=CollectiveKind.ALL_REDUCE))
+        reduced = instance.with_changes(demand=replace(instance.demand, collective=Collective.ALL_REDUCE))
         parts = recomputed_epochs(reduced, EpochPartition(((0,), (1,), (2,)))) * epoch
         assert parts <= 6
 

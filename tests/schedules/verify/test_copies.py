@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 from cwb.core import kernel
-from cwb.core.kernel import Allowance, interpreted_first
+from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.schedules import cells
 from cwb.schedules.verify import circuits, copies, epochs, sends, verify
 from families import FAMILIES
@@ -25,14 +25,14 @@ def said(instance, answer, monkeypatch):
     asked = []
 
     def noted(*args):
-        asked.append(copies.copied_right(*args))
+        asked.append(copies.is_copied_correctly(*args))
         return False
 
-    with monkeypatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+    with monkeypatch.context() as patch, prefer_interpreted(Allowance(60.0), perf_counter):
         patch.setattr(kernel, "WORTH_CODE", 1)
         patch.setattr(kernel, "WORTH_COMPILER", 1)
         for module in (circuits, epochs, sends):
-            patch.setattr(module, "copied_right", noted)
+            patch.setattr(module, "is_copied_correctly", noted)
         report = verify(instance, answer)
     found = report.warnings or any(violation.kind in REPLAYED for violation in report.violations)
     return bool(found), bool(asked) and all(asked)
@@ -66,7 +66,7 @@ def test_compiled_checks_report_the_same(family, together, monkeypatch):
     for mutation in MUTATIONS.values():
         mutant = mutation(instance, answer, random)
         expected = verify(instance, mutant)
-        with monkeypatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+        with monkeypatch.context() as patch, prefer_interpreted(Allowance(60.0), perf_counter):
             patch.setattr(kernel, "WORTH_CODE", 1)
             patch.setattr(kernel, "WORTH_COMPILER", 1)
             found = verify(instance, mutant)

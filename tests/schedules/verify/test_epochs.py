@@ -11,7 +11,7 @@ import pytest
 from cwb import solvers
 from cwb.core.bounds import CutCertificate, EpochChain, EpochCut, EpochDistance, EpochFlow
 from cwb.core.budget import Budget
-from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
@@ -35,7 +35,7 @@ def star(multicast=True, semantics=Semantics.TE_CCL, latency=Fraction(0), **timi
     nodes = (Node("a"), Node("b"), Node("c"), Node("s", NodeKind.SWITCH, multicast, Fraction(0)))
     ends = [("a", "s"), ("b", "s"), ("c", "s"), ("s", "a"), ("s", "b"), ("s", "c")]
     topology = Topology(nodes, tuple(Link(x, y, Fraction(10**9), latency) for x, y in ends))
-    demand = Demand(CollectiveKind.BROADCAST, Fraction(1000))
+    demand = Demand(Collective.BROADCAST, Fraction(1000))
     return Instance("star", topology, demand, timing=Timing(semantics, US, **timing))
 
 
@@ -152,7 +152,7 @@ def problems(draw):
     )
     nodes = (*(Node(f"n{i}") for i in range(n)), Node(f"n{n}", NodeKind.SWITCH, True, Fraction(0)))
     links = tuple(Link(f"n{a}", f"n{b}", draw(rate) * 10**9, draw(late) * US) for a, b in ends)
-    kind = draw(st.sampled_from([CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL, CollectiveKind.REDUCE_SCATTER]))
+    kind = draw(st.sampled_from([Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.REDUCE_SCATTER]))
     chunks = draw(st.integers(1, 2))
     timing = Timing(draw(st.sampled_from(EPOCHS)), US)
     return Instance("random", Topology(nodes, links), Demand(kind, Fraction(1000 * n * chunks), chunks), timing=timing)
@@ -188,7 +188,7 @@ def test_what_comes_early_by_its_count_may_wait_in_a_switch():
     rates = {("a", "s"): 5 * 10**8, ("b", "s"): 5 * 10**8, ("s", "c"): 10**9}
     topology = Topology(nodes, tuple(Link(x, y, Fraction(rate)) for (x, y), rate in rates.items()))
     for chunks in (1, 2, 3):
-        demand = Demand(CollectiveKind.GATHER, Fraction(3000 * chunks), chunks, (2, 0, 1))
+        demand = Demand(Collective.GATHER, Fraction(3000 * chunks), chunks, (2, 0, 1))
         instance = Instance("merge", topology, demand, timing=Timing(Semantics.TE_CCL, US))
         outcome = solve_milp.run(instance, solvers.get("highs"), Budget(), MilpOptions())
         epochs = verdict_of(instance, outcome.answer).metrics["epochs"]

@@ -1,0 +1,244 @@
+"""Matching on equal links: in every step a maximum matching of links and chunks at every destination.
+
+Destinations are independent within a step, since a link leads to only one; so a matching that is maximum at each is
+maximum overall. Links prefer chunks that no other neighbour of the destination has, if there are any; and the
+rarest if so chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.kernel import kernel
+from ..graphs.bits import ZERO, choose, drop, has, put, seed_state, shuffle
+from .network import IncomingArcs
+
+
+class TransferRows(NamedTuple):
+    """Transfers: arc, chunk, receiving rank, and start."""
+
+    arc: Any
+    chunk: Any
+    head: Any
+    start: Any
+
+
+def room_for(count: int) -> TransferRows:
+    """Allocate rows for so many transfers; only times need 64 bits."""
+    arc, chunk, head = (np.empty(count, dtype=np.int32) for _ in range(3))
+    return TransferRows(arc, chunk, head, np.empty(count, dtype=np.int64))
+
+
+class ChunkState(NamedTuple):
+    """Chunks of every rank.
+
+    Parameters
+    ----------
+    have : array of uint64, shape (ranks, words)
+        Set of chunks of every rank.
+    lacking : array of int, shape (ranks,)
+        Number of chunks that each rank lacks.
+    copies : array of int, shape (chunks,)
+        Number of ranks that have each chunk, or are about to get it.
+    full : array of uint64, shape (words,)
+        Set of all the chunks.
+    """
+
+    have: Any
+    lacking: Any
+    copies: Any
+    full: Any
+
+
+class DestinationScratch(NamedTuple):
+    """Working arrays for one destination.
+
+    Parameters
+    ----------
+    miss, single, offer : array of uint64, shape (words,)
+        Chunks that it lacks, those that exactly one neighbour has, and those that an arc may take.
+    given, order : array of int, shape (arcs,)
+        The chunk that each of its arcs takes, and the order in which they choose.
+    before, queue : array of int, shape (arcs,)
+        For augmenting paths: the predecessor of each arc, and the queue of the search.
+    """
+
+    miss: Any
+    single: Any
+    offer: Any
+    given: Any
+    order: Any
+    before: Any
+    queue: Any
+
+
+@kernel
+def start_state(ranks: int, owner: Any) -> ChunkState:
+    """Return the state in which only the owners have their chunks."""
+    m = len(owner)
+    size = (m + 63) >> 6
+    have, full = np.zeros((ranks, size), np.uint64), np.zeros(size, np.uint64)
+    lacking = np.full(ranks, m, np.int64)
+    for chunk in range(m):
+        put(full, chunk)
+        put(have[owner[chunk]], chunk)
+        lacking[owner[chunk]] -= 1
+    return ChunkState(have, lacking, np.ones(m, np.int64), full)
+
+
+@kernel
+def gather_in_steps(
+    into: IncomingArcs, owner: Any, member: Any, how: int, seed: int, limit: int, rows: TransferRows
+) -> tuple[int, int]:
+    """Schedule an all-gather: deliver every chunk to every member.
+
+    Return the numbers of steps and of rows; no steps if given up or nothing more can be sent.
+
+    Parameters
+    ----------
+    owner : array of int, shape (chunks,)
+        The rank that has each chunk at the start.
+    member : array of bool, shape (ranks,)
+        Ranks that need all chunks; the others relay.
+    how : int
+        Choice within a set, see :func:`~cwb.algorithms.graphs.bits.choose`.
+    limit : int
+        The schedule is given up at this many steps.
+    rows : TransferRows
+        Filled with the transfers, ``start`` with steps; long enough for one of every chunk to every rank.
+    """
+    n = len(member)
+    state, random = start_state(n, owner), seed_state(seed)
+    size, widest = len(state.full), 1
+    for rank in range(n):
+        widest = max(widest, into.first[rank + 1] - into.first[rank])
+    words, places = np.zeros((3, size), np.uint64), np.empty((4, widest), np.int64)
+    scratch = DestinationScratch(words[0], words[1], words[2], places[0], places[1], places[2], places[3])
+    ranks: Any = np.arange(n)
+    step, count = ZERO, ZERO
+    while is_unserved(state.lacking, member):
+        if step + 1 >= limit:
+            return 0, count
+        shuffle(ranks, n, random)
+        begin = count
+        for rank in ranks:
+            if state.lacking[rank] > 0:
+                count = _serve(into, state, scratch, rank, how, step, random, rows, count)
+        if count == begin:
+            return 0, count
+        for row in range(begin, count):
+            put(state.have[rows.head[row]], rows.chunk[row])
+            state.lacking[rows.head[row]] -= 1
+        step += 1
+    return step, count
+
+
+@kernel
+def is_unserved(lacking: Any, member: Any) -> bool:
+    """Check if a member lacks a chunk."""
+    found = False
+    for rank in range(len(member)):
+        found = found or (member[rank] and lacking[rank] > 0)
+    return found
+
+
+@kernel
+def _serve(
+    into: IncomingArcs,
+    state: ChunkState,
+    scratch: DestinationScratch,
+    rank: int,
+    how: int,
+    step: int,
+    random: Any,
+    rows: TransferRows,
+    count: int,
+) -> int:
+    """Match the arcs into one rank with chunks that it lacks; return the new number of rows."""
+    first = into.first[rank]
+    degree = into.first[rank + 1] - first
+    _prepare(into, state, scratch, rank, first, degree)
+    for place in range(degree):
+        scratch.given[place] = -1
+        scratch.order[place] = place
+    shuffle(scratch.order, degree, random)
+    for turn in range(degree):
+        place = scratch.order[turn]
+        have = state.have[into.tail[first + place]]
+        for word in range(len(scratch.miss)):
+            scratch.offer[word] = have[word] & scratch.miss[word] & scratch.single[word]
+        chunk = choose(scratch.offer, state.copies, how, random)
+        if chunk < 0:
+            for word in range(len(scratch.miss)):
+                scratch.offer[word] = have[word] & scratch.miss[word]
+            chunk = choose(scratch.offer, state.copies, how, random)
+        if chunk < 0:
+            chunk = _augment(into, state, scratch, first, degree, place, how, random)
+        else:
+            scratch.given[place] = chunk
+        if chunk >= 0:
+            drop(scratch.miss, chunk)
+            state.copies[chunk] += 1
+    for place in range(degree):
+        if scratch.given[place] >= 0:
+            rows.arc[count], rows.chunk[count] = into.arc[first + place], scratch.given[place]
+            rows.head[count], rows.start[count] = rank, step
+            count += 1
+    return count
+
+
+@kernel
+def _prepare(
+    into: IncomingArcs, state: ChunkState, scratch: DestinationScratch, rank: int, first: int, degree: int
+) -> None:
+    """Compute the chunks that a rank lacks, and those that exactly one neighbour has."""
+    mine = state.have[rank]
+    for word in range(len(mine)):
+        once, twice = np.uint64(0), np.uint64(0)
+        for place in range(degree):
+            theirs = state.have[into.tail[first + place], word]
+            twice |= once & theirs
+            once |= theirs
+        scratch.single[word] = once & ~twice
+        scratch.miss[word] = state.full[word] & ~mine[word]
+
+
+@kernel
+def _augment(
+    into: IncomingArcs,
+    state: ChunkState,
+    scratch: DestinationScratch,
+    first: int,
+    degree: int,
+    start: int,
+    how: int,
+    random: Any,
+) -> int:
+    """Match an arc by a shortest augmenting path; return the newly used chunk, or -1."""
+    for place in range(degree):
+        scratch.before[place] = -2
+    scratch.before[start] = -1
+    scratch.queue[0] = start
+    head, tail = 0, 1
+    while head < tail:
+        place = scratch.queue[head]
+        head += 1
+        have = state.have[into.tail[first + place]]
+        if place != start:
+            for word in range(len(scratch.miss)):
+                scratch.offer[word] = have[word] & scratch.miss[word]
+            fresh = choose(scratch.offer, state.copies, how, random)
+            if fresh >= 0:
+                chunk = fresh
+                while place != -1:
+                    chunk, scratch.given[place] = scratch.given[place], chunk
+                    place = scratch.before[place]
+                return fresh
+        for other in range(degree):
+            if scratch.before[other] == -2 and scratch.given[other] >= 0 and has(have, scratch.given[other]):
+                scratch.before[other] = place
+                scratch.queue[tail] = other
+                tail += 1
+    return -1

@@ -1,0 +1,65 @@
+"""Results as methods claim them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from .answers import Answer
+from .bounds import Certificate
+from .solver import ModelSize, SolverResult
+
+
+class Status(Enum):
+    """Status at the end of a run."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One of several solutions of a declared model."""
+
+    answer: Answer
+    model_objective: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Claims of a method; the verifier recomputes the objective and checks the certificate.
+
+    Parameters
+    ----------
+    status : Status
+        ``optimal`` only with an answer and a bound that meet within the method's stated gap.
+    objective, bound : float or None
+        Claimed value of the answer, and proved bound on the best possible one.
+    message : str
+        Reason why there is no answer, or a remark on it for the user.
+    size : ModelSize
+        The largest model that was passed to a solver.
+    metrics : mapping of str to object
+        The method's own numbers, of those that :attr:`~cwb.core.method.Method.metrics` declares; never a score.
+    pool : tuple of Alternative
+        Best solutions, if more than one was requested; the first is :attr:`answer`.
+    """
+
+    status: Status
+    answer: Answer | None = None
+    objective: float | None = None
+    bound: float | None = None
+    certificate: Certificate | None = None
+    message: str = ""
+    reports: tuple[SolverResult, ...] = ()
+    size: ModelSize = field(default_factory=ModelSize)
+    iterations: int = 0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    pool: tuple[Alternative, ...] = ()

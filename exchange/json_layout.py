@@ -1,0 +1,41 @@
+"""JSON for readers: indented, short values on one line, as in the instances of cwb."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WIDTH = 120
+_INDENT = 2
+
+
+def readable_json(data: Any) -> str:
+    """Write plain data as JSON text that ends with a newline.
+
+    Parameters
+    ----------
+    data : object
+        Mappings, sequences, strings and numbers; no NaN.
+    """
+    return _lay_out(data, indent=0, used=0) + "\n"
+
+
+def _lay_out(value: Any, *, indent: int, used: int) -> str:
+    """Lay out one value; ``used`` are the columns that its line has already, with room for a comma behind it."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if used + len(line) <= WIDTH or not value or isinstance(value, str | int | float):
+        return line
+    inner = indent + _INDENT
+    if isinstance(value, Mapping):
+        heads = [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+        return _enclose("{}", heads, list(value.values()), inner)
+    return _enclose("[]", [""] * len(value), value, inner)
+
+
+def _enclose(brackets: str, heads: Sequence[str], values: Sequence[Any], indent: int) -> str:
+    rows = ",\n".join(
+        " " * indent + head + _lay_out(value, indent=indent, used=indent + len(head) + 1)
+        for head, value in zip(heads, values, strict=True)
+    )
+    return f"{brackets[0]}\n{rows}\n{' ' * (indent - _INDENT)}{brackets[1]}"

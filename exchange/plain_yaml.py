@@ -1,0 +1,81 @@
+"""YAML files as plain data, without aliases, deep nesting or duplicate keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..core.errors import InputError
+from ..core.files import read_text
+
+#: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
+MAX_YAML_BYTES = 64 * 2**10
+
+_MAX_YAML_DEPTH = 32
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping of plain data; every scalar is the text that was written, so that decimals stay exact.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no such YAML, has an alias or a key twice, or more than one document.
+    """
+    text = read_text(path, MAX_YAML_BYTES)
+    try:
+        node = yaml.compose(text, Loader=_PlainLoader)
+        data = _plain(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else None
+        raise InputError(f"not YAML: {error.problem or error.context}", place=place) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"not YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise InputError("not YAML that cwb reads: nested too deeply") from None
+    if not isinstance(data, dict):
+        raise InputError("expected a YAML mapping, such as 'Topology: [ Ring, Switch ]'")
+    return data
+
+
+class _PlainLoader(yaml.BaseLoader):
+    """A loader that knows text, lists and mappings, and rejects aliases and deep nesting.
+
+    A few lines of aliases can stand for gigabytes, and a few thousand brackets take minutes.
+    """
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node unless it is an alias, or too deep."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise InputError("an alias; expected plain data", place=f"line {event.start_mark.line + 1}")
+        if self.depth == _MAX_YAML_DEPTH:
+            raise InputError(f"not YAML that cwb reads: nested too deeply, beyond {_MAX_YAML_DEPTH} lists")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _plain(node: yaml.Node | None) -> Any:
+    """Return the data of a node: text, lists and mappings of text."""
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(entry) for entry in node.value]
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    data: dict[str, Any] = {}
+    for key, value in node.value:
+        place = f"line {key.start_mark.line + 1}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise InputError("a key is not a text", place=place)
+        if key.value in data:
+            raise InputError(f"key {key.value[:60]!r} is given twice", place=place)
+        data[key.value] = _plain(value)
+    return data

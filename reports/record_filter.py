@@ -1,0 +1,236 @@
+"""Filters of records; choice of columns and pivots of finished tables."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from ..core.text import did_you_mean, one_of, printable
+from .labels import label_text, natural
+from .marks import MISSING
+from .spec import Column, ColumnGroup, Key, Label
+from .table import Row, Table, TableCell
+
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(?P<field>[^<>=!\s]+)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a field of a record.
+
+    Parameters
+    ----------
+    field : str
+        Name of a field, nested ones after dots: ``seconds.total``.
+    sign : str
+        ``=`` and ``!=`` compare text, and patterns such as ``torus*``; the others compare numbers.
+    value : str
+        Text or number to compare with.
+    """
+
+    field: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Parse a condition such as ``model=ring`` or ``seconds.total<1``.
+
+        Raises
+        ------
+        InputError
+            If the text is no condition, or no record has such a field.
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise InputError(f"{text!r} is not a condition; expected one such as model=ring or seconds.total<1")
+        condition = cls(found["field"], found["sign"], found["value"])
+        known = RunRecord.__dataclass_fields__
+        if (name := condition.field.partition(".")[0]) not in known:
+            raise InputError(f"no record has a field {name!r}{one_of(name, known)}")
+        if condition.sign in _COMPARED and _number(condition.value) is None:
+            raise InputError(f"{condition.value!r} is not a number; expected one after {condition.sign!r}")
+        return condition
+
+    def of(self, record: RunRecord) -> Any:
+        """Return the field's value in a record; None if it has none."""
+        value: Any = record
+        for name in self.field.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        return value
+
+    def holds(self, record: RunRecord) -> bool:
+        """Return whether a record meets it; one without the field meets ``!=`` alone."""
+        value = self.of(record)
+        if self.sign in _COMPARED:
+            number, other = _number(value), _number(self.value)
+            return number is not None and other is not None and _COMPARED[self.sign](number, other)
+        same = value is not None and (fnmatchcase(_text(value), self.value) or _equal(value, self.value))
+        return same if self.sign == "=" else not same
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _equal(value: Any, text: str) -> bool:
+    number, other = _number(value), _number(text)
+    return number is not None and number == other
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def filter_records(
+    records: Sequence[RunRecord], conditions: Iterable[Condition], models: Sequence[str] = ()
+) -> list[RunRecord]:
+    """Return the records that meet all conditions, and match one of the model names or patterns.
+
+    Raises
+    ------
+    InputError
+        If no record remains, or a condition is on a field that has parts.
+    """
+    asked = list(conditions)
+    for condition in asked:
+        parts = next((found for each in records if isinstance(found := condition.of(each), Mapping) and found), None)
+        if parts is not None:
+            text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
+            raise InputError(text, source="--where")
+    kept = [record for record in records if all(condition.holds(record) for condition in asked)]
+    if models:
+        kept = [record for record in kept if any(fnmatchcase(record.model, pattern) for pattern in models)]
+    if not kept:
+        there = sorted({record.model for record in records})
+        hint = did_you_mean(models[0], there) if models else ""
+        asked_for = " and ".join(["--where"] * bool(asked) + ["--only"] * bool(models))
+        raise InputError(
+            f"none of {len(records)} records is left; their models are {', '.join(there)}{hint}", source=asked_for
+        )
+    return kept
+
+
+#: Columns that answer a question; without any of them the question is not part of a table.
+_ANSWERS = frozenset({"objective", "objective_s", "bound", "gap", "time_ratio", "excess"})
+
+
+def with_columns(table: Table, names: Sequence[str]) -> Table:
+    """Return the table with these columns only, in this order; labels stay unless some are named.
+
+    The explanation of objectives is dropped with the last column that depends on it: completion times and bandwidths
+    have one time model for all methods.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
+    spec = table.spec
+    keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]
+    columns = [c for name in names for c, column in enumerate(spec.columns) if _is_named(column, name)]
+    for name in names:
+        known: tuple[Key | Column, ...] = (*spec.keys, *spec.columns)
+        if not any(_is_named(item, name) for item in known):
+            raise _unknown(name, known)
+    columns = columns or list(range(len(spec.columns)))
+    answers = any(spec.columns[c].name in _ANSWERS for c in columns)
+    shown = tuple(keys) or tuple(i for i in table.shown if answers or spec.keys[i].name != "question")
+    return replace(
+        table,
+        spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
+        shown=shown,
+        rows=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
+        ),
+        footers=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.footers
+        ),
+    )
+
+
+def pivot_table(table: Table, asked: str) -> Table:
+    """Return the table pivoted on one label: ``method×size`` has a row for each method.
+
+    Other labels that differ stay before the rows'. Without another choice by :func:`with_columns`, the first column of
+    numbers is shown.
+
+    Raises
+    ------
+    InputError
+        If there are no such labels, or the columns are in groups already.
+    """
+    names = [name.strip() for name in re.split(r"×|\*|,| x ", asked)]
+    if len(names) != 2 or not all(names):
+        raise InputError(f"{asked!r} is no pair of columns; expected one such as method×size")
+    if len(table.spec.groups) > 1:
+        raise InputError(f"the columns of {table.spec.name} are already grouped; expected another table")
+    spec = table.spec
+    row_key, column_key = (_key(spec.keys, name) for name in names)
+    others = [
+        i for i in table.shown if i not in (row_key, column_key) and len({row.labels[i] for row in table.rows}) > 1
+    ]
+    places = [*others, row_key]
+    values = sorted({row.labels[column_key] for row in table.rows}, key=natural)
+    found: dict[tuple[Label, ...], dict[Label, Row]] = {}
+    for row in table.rows:
+        cells = found.setdefault(tuple(row.labels[i] for i in places), {})
+        if row.labels[column_key] in cells:
+            raise InputError(f"two rows have the same {asked}; expected --where to leave one of them")
+        cells[row.labels[column_key]] = row
+    groups = tuple(ColumnGroup(str(value), _heading(spec.keys[column_key], value)) for value in values)
+    made = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
+    rows = tuple(_across(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    meaning = f"{MISSING.text} {MISSING.meaning}"
+    missing = any(len(cells) < len(values) for cells in found.values())
+    unsaid = missing and not any(note.startswith(meaning) for note in table.notes)
+    notes = (*table.notes, f"{meaning}.") if unsaid else table.notes
+    return Table(made, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
+
+
+def _across(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:
+    """Return one row of a pivoted table."""
+    nothing = tuple(TableCell(MISSING.text) for _ in range(count))
+    parts = [cells.get(value) for value in values]
+    return Row(
+        labels,
+        tuple(nothing if part is None else part.cells[0] for part in parts),
+        tuple("missing" if part is None else part.statuses[0] for part in parts),
+    )
+
+
+def _heading(key: Key, value: Label) -> str:
+    return printable(label_text(key, value))
+
+
+def _key(keys: Sequence[Key], name: str) -> int:
+    for index, key in enumerate(keys):
+        if _is_named(key, name):
+            return index
+    raise _unknown(name, keys)
+
+
+def _is_named(item: Key | Column, name: str) -> bool:
+    """Return whether a name is an item's CSV name or heading."""
+    return name.lower() in (item.name.lower(), item.heading.lower())
+
+
+def _unknown(name: str, items: Sequence[Key | Column]) -> InputError:
+    known = [item.name for item in items]
+    hint = did_you_mean(name, [*known, *(item.heading.lower() for item in items)])
+    return InputError(f"no column {name!r}; expected one of {', '.join(known)}{hint}")

@@ -1,0 +1,64 @@
+"""The verifier's operations on answers by class, implemented beside the checks of each class."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import singledispatch
+
+from ...core.answers import Answer
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.orbits import TreeOrbits
+from ...core.schedule import Schedule, StepSchedule
+from ...core.trees import TreePacking
+from .network import Network
+from .report import Findings
+
+#: An answer that has all its sends or trees itself.
+Whole = StepSchedule | Schedule | TreePacking
+
+
+@singledispatch
+def check_answer(answer: Answer, instance: Instance, network: Network, findings: Findings) -> None:
+    """Add the violations of an answer to the findings; the answer belongs to the instance."""
+    raise InputError("expected a schedule or trees", place="answer")
+
+
+@singledispatch
+def count_epochs(answer: Answer, instance: Instance) -> int | None:
+    """Return the epochs up to the last arrival; None if the answer is not on a grid."""
+    return None
+
+
+def has_epochs(answer: Answer) -> bool:
+    """Return whether answers of this class are on the instance's grid of epochs, if it has one."""
+    return count_epochs.dispatch(type(answer)) is not count_epochs.dispatch(object)
+
+
+@singledispatch
+def write_out(answer: Answer, instance: Instance) -> Whole:
+    """Expand an answer to all sends or trees that it represents.
+
+    Raises
+    ------
+    InputError
+        If there are too many, the answer is wrong, or it has no sends.
+    """
+    raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
+
+
+@write_out.register
+def _(answer: StepSchedule | Schedule | TreePacking, instance: Instance) -> Whole:
+    return answer
+
+
+@singledispatch
+def heaviest_link(forest: TreePacking | TreeOrbits, instance: Instance) -> tuple[int, Fraction]:
+    """Return the first most loaded link and its exact seconds for the bytes of all trees.
+
+    Raises
+    ------
+    InputError
+        If the network has no links, or a path names one that does not exist.
+    """
+    raise InputError("expected trees", place="answer")

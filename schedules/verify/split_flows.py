@@ -1,0 +1,279 @@
+"""Check of link loads without copies: chunks that may be split are a separate flow to every target.
+
+In the fluid problem (TE-CCL, section 4.1) a part of a chunk that two ranks need is sent twice over every link that
+both paths share. A schedule may name such a link once. So the path to every target is reconstructed over the sends
+of the part, and the total load of all paths on a link in an epoch must fit. Sums are no such flows: contributions
+merge.
+
+Where a part arrives at a node several times, any of the arrivals may have been forwarded. First the earliest takes
+all but one for each of the others; if that does not fit, a linear program searches for a feasible flow. From a node
+that has room for nothing, only arrivals at an index leave at it. A node with a limit stores data on its way to
+every target, each separately, within that limit; data leaving at an index makes room at it, and a rank's own data
+and data that it needs itself take none, as in :mod:`.buffers`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints, Schedule
+from ...core.topology import NodeKind
+from .grid import Grid
+from .network import Network
+from .report import Findings, Violation
+
+#: For each node with a limit and index: the sends that leave there (-1) or arrive (1) of what takes room.
+Stored = dict[int, dict[int, list[tuple[int, float]]]]
+
+#: Ways times sends that are written as a linear program; beyond, the first try decides.
+MAX_FLOWS = 2_000_000
+
+
+def check_uncopied(
+    grid: Grid, network: Network, schedule: Schedule, start: Ints, hop_start: Ints, overload: float, findings: Findings
+) -> None:
+    """Check link loads and the contents of limited nodes, with every target counted separately.
+
+    Parameters
+    ----------
+    start : array of int, shape (sends,)
+        Index at which each send starts.
+    hop_start : array of int, shape (hops,)
+        Index at which each hop starts.
+    overload : float
+        Tolerance for rounding, relative to a link's or node's capacity.
+    """
+    sends, chunks = schedule.sends, schedule.chunks
+    targets = _targets(network, schedule)
+    if not any(len(nodes) > 1 for nodes in targets.values()) or not len(sends):
+        return
+    end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
+    passing = _passing(grid)
+    parts: dict[int, list[int]] = defaultdict(list)
+    for send in np.argsort(-start, kind="stable").tolist():
+        parts[int(sends.chunk[send])].append(send)
+    times = np.ones(len(sends), dtype=np.float64)
+    for chunk, mine in parts.items():
+        if chunk in targets:
+            times[mine] = _first_try(schedule, mine, (start, end), targets[chunk], passing)
+    slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
+    room = np.array([float(grid.rate[e] * grid.timing.factor(e, k)) for e, k in slots.T.tolist()])
+    size = chunks.sizes_bytes[sends.chunk] / float(grid.chunk_bytes)
+    where = where.ravel()
+    load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
+    full = np.flatnonzero(load > room * (1 + overload))
+    limits = _limits(grid, passing)
+    stored = _find_stored(network, schedule, (start, end), targets, limits)
+    kept = _first_overfull(stored, limits, size * times, overload)
+    # A send over a link that is down is wrong however the ways are.
+    if (not len(full) and kept is None) or (
+        room.all()
+        and _some_ways_fit(
+            network, schedule, parts, targets, (start, end), passing, size, where, room, stored, limits, overload
+        )
+    ):
+        return
+    if len(full):
+        link, epoch = slots[:, full[0]].tolist()
+        a, b = network.name(int(grid.source[link])), network.name(int(grid.target[link]))
+        text = f"{a} -> {b} carries {load[full[0]]:.9g} chunks for all targets, but can carry {room[full[0]]:.9g}"
+        text, place = f"{text} in epoch {epoch}", link
+    else:
+        assert kept is not None  # noqa: S101 (one of the two is too full)
+        node, index, amount = kept
+        text = f"{network.name(node)} keeps {amount:.9g} chunks for all targets, but has room for {limits[node]:.9g}"
+        text, place = f"{text} at index {index}", None
+    findings.add(Violation("copied", f"{text}; where chunks may be split, nothing is copied", link=place))
+
+
+def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
+    """Return the nodes that need each chunk and lack it; chunks that are sums are left out."""
+    chunks, known = schedule.chunks, dict[tuple[int, int], frozenset[int]]()
+    found: dict[int, frozenset[int]] = {}
+    rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
+    for chunk, (held, needed, summed) in enumerate(rows):
+        if not summed:
+            if (held, needed) not in known:
+                ranks = set(chunks.groups[needed]) - set(chunks.groups[held])
+                known[held, needed] = frozenset(network.rank_node[sorted(ranks)].tolist())
+            found[chunk] = known[held, needed]
+    return found
+
+
+def _passing(grid: Grid) -> frozenset[int]:
+    """Return the nodes without room: switches with a buffer of 0, and ranks with a limit below a chunk."""
+    return frozenset(
+        n
+        for n, node in enumerate(grid.topology.nodes)
+        if node.buffer_bytes is not None
+        and (node.buffer_bytes == 0 or (node.kind is NodeKind.COMPUTE and node.buffer_bytes < grid.chunk_bytes))
+    )
+
+
+def _limits(grid: Grid, passing: frozenset[int]) -> dict[int, float]:
+    """Return the capacity in chunks of each node with a limit but some room."""
+    return {
+        n: float(node.buffer_bytes / grid.chunk_bytes)
+        for n, node in enumerate(grid.topology.nodes)
+        if node.buffer_bytes is not None and n not in passing
+    }
+
+
+def _find_stored(
+    network: Network,
+    schedule: Schedule,
+    times: tuple[Ints, Ints],
+    targets: Mapping[int, frozenset[int]],
+    limits: Mapping[int, float],
+) -> Stored:
+    """Find arrivals and departures at limited nodes, except a rank's own data and its needs."""
+    sends, chunks, (start, end) = schedule.sends, schedule.chunks, times
+    found: Stored = defaultdict(lambda: defaultdict(list))
+    for nodes, indices, sign in ((sends.source, start, -1.0), (sends.target, end, 1.0)):
+        for send in np.flatnonzero(np.isin(nodes, list(limits))).tolist():
+            chunk, node = int(sends.chunk[send]), int(nodes[send])
+            groups = (chunks.groups[int(group[chunk])] for group in (chunks.held_by, chunks.needed_by))
+            if chunk in targets and not any(network.rank(node) in group for group in groups):
+                found[node][int(indices[send])].append((send, sign))
+    return found
+
+
+def _first_overfull(
+    stored: Stored, limits: Mapping[int, float], amounts: Floats, overload: float
+) -> tuple[int, int, float] | None:
+    """Return the first overfull node for given amounts of sends, with index and content."""
+    for node, changes in stored.items():
+        now = 0.0
+        for index in sorted(changes):
+            now += sum(sign * float(amounts[send]) for send, sign in changes[index])
+            if now > limits[node] * (1 + overload):
+                return node, index, now
+    return None
+
+
+def _first_try(
+    schedule: Schedule, mine: list[int], times: tuple[Ints, Ints], targets: frozenset[int], passing: frozenset[int]
+) -> list[float]:
+    """Return the number of targets of each send of a part, from the last send to the first."""
+    sends, (start, end) = schedule.sends, times
+    into: dict[int, list[int]] = defaultdict(list)
+    for send in mine:
+        into[int(sends.target[send])].append(int(end[send]))
+    # What leaves each node, and when; what stays leaves after all else.
+    leaving: dict[int, list[list[int]]] = defaultdict(list)
+    stays = int(end[mine].max()) + 1
+    for node in targets:
+        leaving[node].append([stays, 1])
+    found: list[float] = []
+    for send in mine:
+        node, arrives = int(sends.target[send]), int(end[send])
+        into[node].remove(arrives)
+        served = sorted((way for way in leaving[node] if way[0] >= arrives and way[1]), reverse=True)
+        before = any(other <= arrives for other in into[node])
+        if node in passing:
+            served = [way for way in served if way[0] in (arrives, stays)]
+            before = arrives in into[node]
+        wanted = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
+        found.append(float(wanted))
+        leaving[int(sends.source[send])].append([int(start[send]), wanted])
+        for way in served:
+            taken = min(way[1], wanted)
+            way[1] -= taken
+            wanted -= taken
+    return found
+
+
+def _some_ways_fit(
+    network: Network,
+    schedule: Schedule,
+    parts: dict[int, list[int]],
+    targets: dict[int, frozenset[int]],
+    times: tuple[Ints, Ints],
+    passing: frozenset[int],
+    size: Floats,
+    where: Ints,
+    room: Floats,
+    stored: Stored,
+    limits: Mapping[int, float],
+    overload: float,
+) -> bool:
+    """Return whether a linear program finds flows to all targets within link and node limits."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    if sum(len(mine) * len(targets.get(chunk, ())) for chunk, mine in parts.items()) > MAX_FLOWS:
+        return False
+    offset, slots = schedule.sends.path_offset.tolist(), where.tolist()
+    # The first column is by how much links and nodes are overloaded at most; rows are links in epochs, then what nodes
+    # have and keep.
+    entries: list[tuple[int, int, float]] = [(row, 0, -1.0) for row in range(len(room))]
+    bounds, columns = [1.0] * len(room), 1
+    flows: dict[int, list[int]] = defaultdict(list)
+    for chunk, mine in parts.items():
+        holders = set(network.rank_node[list(schedule.chunks.groups[int(schedule.chunks.held_by[chunk])])].tolist())
+        for target in targets.get(chunk, ()):
+            for column, send in enumerate(mine, start=columns):
+                flows[send].append(column)
+                entries += [(row, column, size[send] / room[row]) for row in slots[offset[send] : offset[send + 1]]]
+            for row, bound in _flow_rows(schedule, mine, columns, times, passing, holders, target):
+                entries += [(len(bounds), column, sign) for column, sign in row]
+                bounds.append(bound)
+            columns += len(mine)
+        if chunk not in targets:
+            for send in mine:
+                for row in slots[offset[send] : offset[send + 1]]:
+                    bounds[row] -= size[send] / room[row]
+    for node, changes in stored.items():
+        # A column for each index: the part of the limit that is kept from then on, which is what was kept and has come
+        # and not left.
+        for step, index in enumerate(sorted(changes)):
+            entries += [(len(bounds), columns, 1.0), (len(bounds), 0, -1.0), (len(bounds) + 1, columns, -1.0)]
+            entries += [(len(bounds) + 1, columns - 1, 1.0)] if step else []
+            entries += [
+                (len(bounds) + 1, column, sign * float(size[send]) / limits[node])
+                for send, sign in changes[index]
+                for column in flows[send]
+            ]
+            bounds += [1.0, 0.0]
+            columns += 1
+    rows, cols, values = (np.array(column) for column in zip(*entries, strict=True))
+    matrix: Any = coo_array((values, (rows, cols)), shape=(len(bounds), columns)).tocsr()
+    cost = np.zeros(columns)
+    cost[0] = 1.0
+    found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
+    return bool(found.status == 0 and found.fun <= overload)
+
+
+def _flow_rows(
+    schedule: Schedule,
+    mine: list[int],
+    columns: int,
+    times: tuple[Ints, Ints],
+    passing: frozenset[int],
+    holders: set[int],
+    target: int,
+) -> Iterator[tuple[list[tuple[int, float]], float]]:
+    """Yield constraints of one target's flow: departures never exceed arrivals, one unit remains there.
+
+    Data leaving a node that has room for nothing arrives there at the same index.
+    """
+    sends, (start, end) = schedule.sends, times
+    events: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for column, send in enumerate(mine, start=columns):
+        events[int(sends.source[send])].append((int(start[send]), 1, column))
+        events[int(sends.target[send])].append((int(end[send]), 0, column))
+    for node in events.keys() - holders:
+        row: list[tuple[int, float]] = []
+        since, first = -1, 0
+        for index, leaves, column in sorted(events[node]):
+            if node in passing and index > since:
+                since, first = index, len(row)
+            row.append((column, 1.0 if leaves else -1.0))
+            if leaves:
+                yield row[first:], 0.0
+        if node == target:
+            yield row, -1.0

@@ -1,0 +1,195 @@
+"""Check that one tree, translated to all ranks, is a schedule.
+
+See :class:`~cwb.core.translated_trees.TranslatedTrees` for why this suffices. The verifier checks only the edges of
+rank 0, n - 1 for every chunk of a rank, and, link by link, that the network has a link for every generator from every
+rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.collective import Collective, Demand
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks, Ints, Schedule, Sends
+from ...core.timing import Semantics
+from ...core.translated_trees import TranslatedTrees, translate_ranks
+from ...core.trees import TreeKind
+from .answers import check_answer, count_epochs, write_out
+from .grid import NEVER, grid_of
+from .network import Network, network_of
+from .report import Findings, Violation
+
+#: Which way the trees of a collective go.
+_KINDS = {
+    Collective.ALL_GATHER: TreeKind.OUT,
+    Collective.REDUCE_SCATTER: TreeKind.IN,
+    Collective.ALL_REDUCE: TreeKind.BOTH,
+}
+
+#: An answer of more sends than this is not written out.
+MAX_SENDS = 2**26
+
+
+def demand_of_all(instance: Instance, kind: TreeKind) -> Demand | None:
+    """Return the demand that all ranks share and trees of this kind satisfy; None for others."""
+    demand = instance.demand
+    if demand is None or instance.also or not demand.is_of_all(instance.npus):
+        return None
+    return demand if _KINDS.get(demand.collective) is kind else None
+
+
+@check_answer.register
+def verify_translated(answer: TranslatedTrees, instance: Instance, network: Network, findings: Findings) -> None:
+    """Check the edges of rank 0.
+
+    They must be trees over links that all ranks have, and use no generator twice in a step.
+    """
+    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
+        findings.add(Violation("tree", "steps of equal length need a timing of circuits"))
+        return
+    demand = demand_of_all(instance, answer.kind)
+    if demand is None:
+        findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
+        return
+    if answer.ranks != network.nodes or answer.ranks != instance.npus:
+        text = f"sizes make {answer.ranks} ranks; expected {instance.npus} and no switches"
+        findings.add(Violation("tree", text))
+        return
+    if _are_trees(answer, demand.chunks, findings):
+        _check_generators(instance, network, answer, findings)
+
+
+@count_epochs.register
+def _(answer: TranslatedTrees, instance: Instance) -> int:
+    return answer.steps * int(grid_of(instance).delay.max(initial=0))  # of links that are equal
+
+
+def _are_trees(answer: TranslatedTrees, chunks: int, findings: Findings) -> bool:
+    """Return whether every chunk reaches every rank but 0 once, from an earlier holder."""
+    n = answer.ranks
+    for name, column, limit in (
+        ("copy", answer.copy, chunks),
+        ("parent", answer.parent, n),
+        ("child", answer.child, n),
+    ):
+        wrong = np.flatnonzero((column < 0) | (column >= limit))
+        for edge in wrong[:1].tolist():
+            findings.add(Violation("range", f"edge {edge} names {name} {column[edge]}, but there are {limit}"))
+            return False
+    reached = np.bincount(answer.copy * n + answer.child, minlength=chunks * n).reshape(chunks, n)
+    for chunk, rank in np.argwhere(reached != (np.arange(n) > 0))[:1].tolist():
+        text = f"chunk {chunk} of rank 0 reaches rank {rank} {reached[chunk, rank]} times"
+        findings.add(Violation("tree", text, rank=rank, chunk=chunk))
+        return False
+    since = np.full(chunks * n, -1, dtype=np.int64)
+    since[answer.copy * n + answer.child] = answer.step
+    late = np.flatnonzero(since[answer.copy * n + answer.parent] >= answer.step)
+
+    def not_held(edge: int) -> Violation:
+        text = f"rank {answer.parent[edge]} does not hold it yet"
+        return Violation("not-held", text, chunk=int(answer.copy[edge]), step=int(answer.step[edge]))
+
+    return not findings.add_each("not-held", late, not_held)
+
+
+def _check_generators(instance: Instance, network: Network, answer: TranslatedTrees, findings: Findings) -> None:
+    """Check that generators are used once per step and have equal links from every rank."""
+    generator = translate_ranks(answer.sizes, answer.child, answer.parent, -1)
+    used, where = np.unique(generator, return_inverse=True)
+    order = np.lexsort((where, answer.step))
+    same = (np.diff(answer.step[order]) == 0) & (np.diff(where[order]) == 0)
+
+    def twice(index: int) -> Violation:
+        edge = int(order[index + 1])
+        text = f"generator {generator[edge]} is used twice, so that links have two chunks at once"
+        return Violation("capacity", text, chunk=int(answer.copy[edge]), step=int(answer.step[edge]))
+
+    findings.add_each("capacity", same, twice)
+    grid = grid_of(instance)
+    taken: list[Ints] = []
+    for inwards in (True, False):
+        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
+            continue
+        for g in used.tolist():
+            links = generator_links(network, answer, g, inwards=inwards)
+            if (missing := np.flatnonzero(links < 0)).size:
+                rank = int(missing[0])
+                findings.add(Violation("path", f"has no link by generator {g}", rank=rank))
+                return
+            taken.append(grid.delay[links])
+    longest = int(grid.delay.max())
+    if taken and (longest >= NEVER or set(np.unique(np.concatenate(taken)).tolist()) != {longest}):
+        findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
+
+
+def generator_links(network: Network, answer: TranslatedTrees, generator: int, *, inwards: bool) -> Ints:
+    """Return the link from each rank by a generator, or back by it; -1 without one."""
+    n = answer.ranks
+    nodes = np.arange(n)
+    other = translate_ranks(answer.sizes, nodes, np.array(generator), -1 if inwards else 1)
+    key = network.link_source * n + network.link_target
+    order = np.argsort(key, kind="stable")
+    wanted = nodes * n + other
+    place = np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)
+    found = order[place]
+    return np.where(key[found] == wanted, found, -1)
+
+
+@write_out.register
+def expand(answer: TranslatedTrees, instance: Instance) -> Schedule:
+    """Expand to the timed sends of all ranks.
+
+    Raises
+    ------
+    InputError
+        If there are too many, or the answer does not belong to the instance.
+    """
+    findings = Findings()
+    network = network_of(instance)
+    if answer.sends > MAX_SENDS:
+        raise InputError(f"{answer.sends:,} sends; expected at most {MAX_SENDS:,}", place="answer")
+    verify_translated(answer, instance, network, findings)
+    if findings.violations or instance.demand is None or instance.timing is None:
+        raise InputError(str(findings.violations[0]), place="answer")
+    n, c, edges = answer.ranks, instance.demand.chunks, len(answer.step)
+    root = np.repeat(np.arange(n), edges)
+    up, down = (translate_ranks(answer.sizes, root, np.tile(column, n)) for column in (answer.parent, answer.child))
+    chunk, step = root * c + np.tile(answer.copy, n), np.tile(answer.step, n)
+    generator = np.tile(translate_ranks(answer.sizes, answer.child, answer.parent, -1), n)
+    length = answer.steps // answer.phases
+    parts: list[tuple[Ints, ...]] = []
+    for inwards in (True, False):
+        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
+            continue
+        a, b = (down, up) if inwards else (up, down)
+        link = np.empty(len(a), dtype=np.int64)
+        for g in np.unique(generator).tolist():
+            here = generator == g
+            link[here] = generator_links(network, answer, g, inwards=inwards)[a[here]]
+        when = length - 1 - step if inwards else step + length * (answer.phases - 1)
+        parts.append((chunk, a, b, np.full(len(a), int(inwards)), link, when))
+    chunks, source, target, adds, links, when = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(when, kind="stable")
+    offset = np.arange(len(order) + 1, dtype=np.int64)
+    sends = Sends(chunks[order], source[order], target[order], adds[order] > 0, offset, links[order])
+    epoch = float(instance.timing.epoch_s) * int(grid_of(instance).delay.max())
+    begin = np.asarray(when[order], dtype=np.float64)
+    return Schedule(answer.instance_sha256, _chunks(instance, answer, c), sends, begin * epoch, (begin + 1) * epoch)
+
+
+def _chunks(instance: Instance, answer: TranslatedTrees, copies: int) -> Chunks:
+    """Return the chunks; chunk j of rank r has number ``r * copies + j``."""
+    assert instance.demand is not None  # noqa: S101 (the caller has looked)
+    n, kind = answer.ranks, answer.kind
+    everyone = np.full(n * copies, n)
+    own = np.repeat(np.arange(n), copies)
+    return Chunks(
+        np.ones(n * copies, dtype=np.int64),
+        instance.demand.size_bytes / (n * copies),
+        (*((rank,) for rank in range(n)), tuple(range(n))),
+        own if kind is TreeKind.OUT else everyone,
+        own if kind is TreeKind.IN else everyone,
+        np.full(n * copies, kind is not TreeKind.OUT),
+    )

@@ -1,0 +1,302 @@
+"""Advice on a machine by size: NCCL's choice, best schedule found, proved bound, measurements.
+
+NCCL's prediction and the completion time of its schedule are kept apart: the first uses NCCL's measured constants,
+the second cwb's time model, as for all other schedules. Ratios compare times of cwb's model only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from operator import itemgetter
+from typing import Any
+
+from ..algorithms.bounds.schedule_bounds import best_bound
+from ..core.budget import Progress, ignore
+from ..core.errors import CwbError, InputError, locate_errors
+from ..core.fields import run_validation
+from ..core.sensitivity import Sensitivity
+from ..exchange.nccl_tests import Measurements
+from ..harness.request import Request
+from ..harness.run import run
+from ..heuristics.nccl.constants import Algorithm
+from ..heuristics.nccl.method import NcclOptions, Prediction, prediction
+from ..heuristics.nccl.model import COLLECTIVES, seconds
+from .calibration import Fit, fit
+from .schedule_candidates import Candidate, Candidates, Choice, Item, candidates, distinct_candidates
+from .sensitivity import sensitivity
+
+SCHEMA = "cwb-advice/1"
+
+#: What is run beside NCCL's algorithms if nobody says what: methods that end in seconds on a machine of some boxes.
+DEFAULT_MODELS = (
+    "ring, direct, rhd, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, forestcoll, switch-trees, tacos"
+)
+
+#: The method whose bound is taken, and differentiated.
+BOUND = "forestcoll"
+
+#: Links that are named among those that would help.
+_MOST_LINKS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Advice on a machine, by size.
+
+    Parameters
+    ----------
+    among : tuple of Candidate
+        Candidates with distinct costs at some size.
+    flow_s_per_byte : Fraction or None
+        Proved lower bound in seconds per byte.
+    links : Sensitivity or None
+        Value of more bandwidth at the last size.
+    why_no_links : str
+        Reason why sensitivities are missing.
+    """
+
+    choice: Choice
+    sizes: tuple[int, ...]
+    options: NcclOptions
+    found: Candidates
+    among: tuple[Candidate, ...]
+    predicted: Prediction
+    flow_s_per_byte: Fraction | None
+    links: Sensitivity | None
+    measured: Measurements | None
+    why_no_links: str = ""
+
+    def row(self, size: int) -> dict[str, Any]:
+        """Return the results at one size as plain data; None for missing ones."""
+        pick = self.predicted.pick(size)
+        drawn = self.predicted.pick(size, self.predicted.drawable)
+        played = None if drawn is None else self.least(size, "nccl", drawn.algorithm)
+        ring, best = self.least(size, "ring"), self.least(size)
+        bound, measured_s = self.bound(size), self.measured_s(size)
+        return {
+            "size_bytes": size,
+            "nccl": None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value},
+            "nccl_predicted_s": None if pick is None else pick.seconds,
+            "nccl_schedule": None if drawn is None else drawn.algorithm.value,
+            "nccl_s": None if played is None else played[0],
+            "ring_s": None if ring is None else ring[0],
+            "best": None if best is None else best[1].label,
+            "best_s": None if best is None else best[0],
+            "times_nccl": played[0] / best[0] if played and best else None,
+            "bound_s": bound,
+            "gap": best[0] / bound - 1 if best and bound else None,
+            "measured_s": measured_s,
+            "measured_below_bound": measured_s is not None and measured_s < bound,
+        }
+
+    def least(self, size: int, model: str = "", algorithm: Algorithm | None = None) -> tuple[float, Candidate] | None:
+        """Return the least completion time at a size and its candidate.
+
+        Only candidates of the method and algorithm count, if they are given.
+        """
+        some = [one for one in self.found.found if one.item.model == model] if model else self.among
+        if algorithm is not None:
+            some = [one for one in some if one.item.options.get("algorithm") == algorithm.value]
+        timed = [(_seconds_of(one, size), one) for one in some]
+        return min(((s, one) for s, one in timed if s is not None), key=itemgetter(0), default=None)
+
+    def bound(self, size: int) -> float:
+        """Return the proved lower bound at a size in seconds."""
+        least, _ = best_bound(self.choice.posed(size, 1))
+        flow = Fraction(0) if self.flow_s_per_byte is None else self.flow_s_per_byte * size
+        return float(max(least, flow))
+
+    def measured_s(self, size: int) -> float | None:
+        """Return the least measured time at a size; None without one."""
+        samples = () if self.measured is None else self.measured.samples
+        return min((sample.seconds for sample in samples if sample.size == size), default=None)
+
+    @property
+    def fitted(self) -> Fit | None:
+        """Latency and bandwidth fitted to the measured times; None if there is no fit."""
+        try:
+            return None if self.measured is None else fit(self.measured.samples)
+        except InputError:
+            return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output of ``cwb advise --json``."""
+        machine, fitted = self.predicted.machine, self.fitted
+        factor = float(self.choice.kind.busbw_factor(self.choice.ranks))
+        return {
+            "schema": SCHEMA,
+            "instance": self.choice.instance.name,
+            "collective": self.choice.kind.name,
+            "ranks": self.choice.ranks,
+            "boxes": machine.nodes,
+            "gpu": machine.gpu,
+            "nccl": self.options.version,
+            "busbw_factor": factor,
+            "rows": [self.row(size) for size in self.sizes],
+            "table": self.table(),
+            "graphs": {
+                a.value: {"channels": g.channels, "intra_GBps": g.intra, "inter_GBps": g.inter}
+                for a, g in machine.graphs.items()
+            },
+            "fit": None if fitted is None else fitted.plain(),
+            "links": self.helpful_links(),
+            "why_no_links": self.why_no_links,
+            "algorithms": self.helpful_algorithms(),
+            "left_out": dict(self.found.left_out),
+            "why_ended": self.found.why_ended,
+        }
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return NCCL's table for the collective."""
+        return [
+            {
+                "algorithm": algorithm.value,
+                "protocol": protocol.value,
+                "latency_us": cost.latency_us,
+                "bandwidth_GBps": cost.bandwidth_GBps,
+            }
+            for (algorithm, protocol), cost in self.predicted.costs.items()
+        ]
+
+    def helpful_links(self) -> list[dict[str, Any]]:
+        """Return the classes of links that limit the last size, with the bound's gain from 10 % more bandwidth."""
+        if self.links is None:
+            return []
+        rows: list[dict[str, Any]] = []
+        for entry in self.links.entries:
+            slope = entry.up.slope_s_per_GBps if entry.up else None
+            if slope is not None:
+                gain = -slope * entry.bandwidth_GBps * 0.1 / self.links.seconds
+                rows.append({"links": entry.name, "count": entry.count, "GBps": entry.bandwidth_GBps, "gain": gain})
+        return sorted(rows, key=lambda row: (-row["gain"], row["count"]))[:_MOST_LINKS]
+
+    def helpful_algorithms(self) -> list[dict[str, Any]]:
+        """Return, by size, NCCL's algorithm that is fastest in cwb's model if NCCL chooses another one."""
+        rows: list[dict[str, Any]] = []
+        machine, tuning, costs = self.predicted.machine, self.predicted.tuning, self.predicted.costs
+        for size in self.sizes:
+            drawn = self.predicted.pick(size, self.predicted.drawable)
+            timed = {a: self.least(size, "nccl", a) for a in self.predicted.drawable}
+            known = {a: found[0] for a, found in timed.items() if found is not None}
+            if drawn is None or drawn.algorithm not in known:
+                continue
+            best = min(known, key=known.__getitem__)
+            if known[best] < known[drawn.algorithm] * 0.98:
+                predicted = [seconds(machine, tuning, costs, at, size) for at in costs if at[0] is best]
+                rows.append(
+                    {
+                        "size_bytes": size,
+                        "taken": drawn.algorithm.value,
+                        "better": best.value,
+                        "times": known[drawn.algorithm] / known[best],
+                        "predicted_s": min((time for time in predicted if time is not None), default=None),
+                    }
+                )
+        return rows
+
+
+def advice_of(
+    choice: Choice,
+    nccl: Mapping[str, Any],
+    measured: Measurements | None = None,
+    links_s: float | None = 60.0,
+    progress: Progress = ignore,
+) -> Advice:
+    """Run NCCL's algorithms and other methods, and prove a bound.
+
+    Parameters
+    ----------
+    nccl : mapping
+        Options of the method ``nccl`` except algorithm and protocol.
+    links_s : float or None
+        Time limit for sensitivities in seconds; 0 for none.
+
+    Raises
+    ------
+    InputError
+        If NCCL has no algorithm for the collective, an option is wrong, or the number of measured ranks differs.
+    """
+    if choice.kind not in COLLECTIVES:
+        expected = ", ".join(kind.name for kind in COLLECTIVES)
+        raise InputError(f"NCCL has no algorithms for {choice.kind.name}; expected one of {expected}")
+    if measured is not None and measured.ranks not in (None, choice.ranks):
+        raise InputError(
+            f"{measured.ranks} ranks were measured, and the machine has {choice.ranks}", source="--measured"
+        )
+    with locate_errors(source="-O"):
+        options = run_validation(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
+    predicted = prediction(choice.posed(choice.last, 1), options)
+    own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
+    sizes = _sizes(choice, measured)
+
+    def made(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
+        progress("comparing")
+        at = dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])) if found.interrupted else sizes
+        among = tuple(distinct_candidates(found, choice, tuple(at)))
+        return Advice(choice, tuple(at), options, found, among, predicted, flow, links, measured, why)
+
+    found = candidates(replace(choice, items=own, chunks=(1,)), progress)
+    found.found = [replace(one, label=f"nccl {one.item.options['algorithm']}") for one in found.found]
+    if found.interrupted:
+        return made(found, None, None, "stopped")
+    others = candidates(choice, progress)
+    found.found += others.found
+    found.records += others.records
+    found.left_out |= others.left_out
+    found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
+    if found.interrupted:
+        return made(found, None, None, "stopped")
+    stop = threading.Event()
+    flow = _flow(choice, stop)
+    links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
+    if stop.is_set():
+        found.why_ended, found.interrupted = "stopped after all runs", True
+    return made(found, flow, links, why)
+
+
+def _seconds_of(one: Candidate, size: int) -> float | None:
+    """Return the completion time at a size; None if cwb's time model has none."""
+    try:
+        return one.seconds(size)
+    except InputError:
+        return None
+
+
+def _sizes(choice: Choice, measured: Measurements | None) -> tuple[int, ...]:
+    """Return every other power of two from the first size, the last size, and all measured sizes."""
+    found = {choice.first, choice.last}
+    found |= {choice.first * 4**step for step in range(40) if choice.first * 4**step <= choice.last}
+    if measured is not None:
+        found |= {sample.size for sample in measured.samples if choice.first <= sample.size <= choice.last}
+    return tuple(sorted(found))
+
+
+def _own(predicted: Prediction) -> list[Algorithm]:
+    """Return NCCL's algorithms that have a predicted time and a schedule in cwb."""
+    offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
+    return [algorithm for algorithm in predicted.drawable if algorithm in offered]
+
+
+def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
+    """Return the recomputed lower bound in seconds per byte, without latency."""
+    request = Request(BOUND, time_limit_s=choice.each_s)
+    try:
+        record = run(choice.posed(choice.last, 1), request, stop=stop).record
+    except CwbError:
+        return None
+    return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
+
+
+def _links(
+    choice: Choice, limit_s: float | None, progress: Progress, stop: threading.Event
+) -> tuple[Sensitivity | None, str]:
+    """Return the sensitivities at the last size, or the reason for their absence."""
+    if limit_s == 0:
+        return None, "not asked for"
+    try:
+        return sensitivity(choice.posed(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress, stop), ""
+    except CwbError as error:
+        return None, str(error)

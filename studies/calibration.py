@@ -1,0 +1,371 @@
+"""Latency and effective bandwidth fitted to measured times, with intervals, and the calibrated machine.
+
+Times are modelled as alpha + S / B. For a runtime that changes its protocol with the size, this holds at both ends but
+not in between: the fit uses sizes whose time, or time per byte, is at most a quarter above the least, and the misfit
+of the others is reported. Samples far from those of neighbouring sizes are outliers: reported and not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, log
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.bounds.schedule_bounds import best_bound
+from ..core.collective import Collective, Demand
+from ..core.errors import CwbError, InputError
+from ..core.instance import Instance
+from ..core.schedule import Floats
+from ..core.topology import Topology
+from ..core.units import exact
+from ..exchange.nccl_tests import Measurements, Sample
+from ..harness import registry
+from ..harness.request import Request
+from ..harness.run import run
+from ..schedules.files import Written
+from .schedule_candidates import resize_schedule
+
+#: A sample that is off by this part or less is no outlier, however quiet the others are.
+LEAST_OFF = 0.25
+
+#: How many times the usual deviation an outlier is off.
+_SPREADS = 5.0
+
+#: Of more, something else is wrong.
+MOST_OUTLIERS = 100
+
+#: Times up to so many times the least one are those of small sizes; times for a byte likewise those of large ones.
+_SMALL = _LARGE = 1.25
+
+#: A latency, or a bandwidth, that makes up a smaller part of the times is none.
+_LEAST_PART = 0.01
+
+#: Digits of the factors of rates and latencies.
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def plain(self) -> dict[str, float]:
+        """Return the estimate as plain data."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A sample far from those of neighbouring sizes, which predict ``expected_s``."""
+
+    sample: Sample
+    expected_s: float
+
+    def plain(self) -> dict[str, Any]:
+        """Return the outlier as plain data."""
+        return {
+            "size_bytes": self.sample.size,
+            "in_place": self.sample.in_place,
+            "seconds": self.sample.seconds,
+            "expected_s": self.expected_s,
+        }
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of a fit.
+
+    Parameters
+    ----------
+    latency_s, bandwidth_Bps : Estimate
+        Estimates of alpha and B in alpha + S / B.
+    samples : int
+        Number of samples used in the fit.
+    outliers : tuple of Outlier
+        Samples that the fit does not use.
+    misfit : float
+        Largest ratio of measured to fitted time over all samples except outliers.
+    """
+
+    latency_s: Estimate
+    bandwidth_Bps: Estimate
+    samples: int
+    outliers: tuple[Outlier, ...]
+    misfit: float
+
+    def seconds(self, size: float) -> float:
+        """Return the fitted time of a size in bytes."""
+        return self.latency_s.value + size / self.bandwidth_Bps.value
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fit as plain data."""
+        return {
+            "latency_s": self.latency_s.plain(),
+            "bandwidth_Bps": self.bandwidth_Bps.plain(),
+            "samples": self.samples,
+            "outliers": [one.plain() for one in self.outliers],
+            "misfit": self.misfit,
+        }
+
+
+def fit(samples: Sequence[Sample]) -> Fit:
+    """Fit a latency and a bandwidth.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than four usable samples or two usable sizes, times do not grow with the size, or they show
+        no latency.
+    """
+    outliers = _outliers(samples)
+    left = [sample for sample in samples if not any(sample is one.sample for one in outliers)]
+    sizes, times = (np.array([getattr(s, name) for s in left], dtype=np.float64) for name in ("size", "seconds"))
+    if len(left) < 4 or len(set(sizes.tolist())) < 2:
+        without = f" without {len(outliers)} outliers" if outliers else ""
+        raise InputError(f"{len(left)} samples{without}; expected at least four, of two sizes or more")
+    used = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
+    if len(set(sizes[used].tolist())) < 2:
+        raise InputError("times do not grow with the size")
+    (alpha, beta), spread = _least_squares(sizes[used], times[used])
+    if beta * sizes.max() < _LEAST_PART * alpha:
+        raise InputError("times do not grow with the size")
+    if alpha < _LEAST_PART * times.min():
+        raise InputError("times have no latency: smaller sizes are missing")
+    factor = _quantile(int(used.sum()) - 2)
+    latency = Estimate(alpha, alpha - factor * spread[0], alpha + factor * spread[0])
+    slow, fast = beta + factor * spread[1], max(beta - factor * spread[1], beta * 1e-9)
+    bandwidth = Estimate(1 / beta, 1 / slow, 1 / fast)
+    misfit = float((times / (alpha + sizes * beta)).max())
+    return Fit(latency, bandwidth, int(used.sum()), outliers, misfit)
+
+
+def _least_squares(sizes: Floats, times: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return alpha and beta of least squared relative error, and their standard errors."""
+    rows = np.column_stack([1 / times, sizes / times])
+    scale = np.linalg.norm(rows, axis=0)
+    found, *_ = np.linalg.lstsq(rows / scale, np.ones(len(times)), rcond=None)
+    rest = 1 - rows / scale @ found
+    variance = float(rest @ rest) / max(len(times) - 2, 1)
+    spread = np.sqrt(np.diag(np.linalg.inv((rows / scale).T @ (rows / scale))) * variance) / scale
+    alpha, beta = (found / scale).tolist()
+    return (alpha, beta), (float(spread[0]), float(spread[1]))
+
+
+def _quantile(freedom: int) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, max(freedom, 1)))
+
+
+def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
+    """Return the samples far from those of neighbouring sizes, by size.
+
+    They are removed one by one, the farthest first.
+    """
+    left, found = list(samples), list[Outlier]()
+    while len({sample.size for sample in left}) >= 3:
+        guesses = _all_guesses(left)
+        off = [
+            min((log(sample.seconds) - guess for guess in some), key=abs, default=0.0)
+            for sample, some in zip(left, guesses, strict=True)
+        ]
+        spread = 1.4826 * median(map(abs, off))
+        worst = max(range(len(left)), key=lambda index: abs(off[index]))
+        if abs(off[worst]) <= max(log(1 + LEAST_OFF), _SPREADS * spread):
+            break
+        if len(found) == MOST_OUTLIERS:
+            raise InputError(f"more than {MOST_OUTLIERS} samples are outliers among their neighbouring sizes")
+        found.append(Outlier(left.pop(worst), exp(guesses[worst][-1])))
+    return tuple(sorted(found, key=lambda one: (one.sample.size, one.sample.in_place)))
+
+
+def _all_guesses(samples: Sequence[Sample]) -> list[list[float]]:
+    """Return, for every sample, logarithms of the times that the other samples predict."""
+    by_size: dict[int, list[float]] = {}
+    for sample in samples:
+        by_size.setdefault(sample.size, []).append(log(sample.seconds))
+    sizes = sorted(by_size)
+    place = {size: index for index, size in enumerate(sizes)}
+    middle = [median(by_size[size]) for size in sizes]
+    found: list[list[float]] = []
+    for sample in samples:
+        same = list(by_size[sample.size])
+        same.remove(log(sample.seconds))
+        beside = _beside(sizes, middle, place[sample.size])
+        found.append([*beside, *([median(same)] if same else [])])
+    return found
+
+
+def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[float]:
+    """Return logarithms of times inter- or extrapolated from neighbouring sizes."""
+    size = sizes[index]
+    if 0 < index < len(sizes) - 1:
+        low, high = sizes[index - 1], sizes[index + 1]
+        part, bent = (size - low) / (high - low), log(size / low) / log(high / low)
+        before, after = middle[index - 1], middle[index + 1]
+        return [log((1 - part) * exp(before) + part * exp(after)), (1 - bent) * before + bent * after]
+    if index == 0:
+        first, later = exp(middle[1]), exp(middle[2])
+        straight = first - (later - first) / (sizes[2] - sizes[1]) * (sizes[1] - size)
+        return [*([log(straight)] if straight > 0 else []), middle[1]]
+    last, earlier = exp(middle[index - 1]), exp(middle[index - 2])
+    slope = (last - earlier) / (sizes[index - 1] - sizes[index - 2])
+    return [log(max(last + slope * (size - sizes[index - 1]), last))]
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedMachine:
+    """A machine with links as fast as measured.
+
+    Parameters
+    ----------
+    data : mapping
+        Contents of its instance file.
+    rate, latency : float
+        Factors of the rates and latencies of links.
+    schedule : str
+        NCCL's schedule for the largest size.
+    below_bound : tuple of (int, float, float)
+        Sizes measured below the proved bound of the uncalibrated machine: size in bytes, measured s, bound in s.
+    """
+
+    data: dict[str, Any]
+    fit: Fit
+    rate: float
+    latency: float
+    schedule: str
+    below_bound: tuple[tuple[int, float, float], ...]
+    measured: Measurements
+    collective: Collective
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output of ``cwb calibrate --json``."""
+        names = ("size_bytes", "measured_s", "bound_s")
+        return {
+            "schema": "cwb-calibration/1",
+            "collective": self.collective.name,
+            "ranks": self.measured.ranks,
+            "nccl": self.measured.version,
+            **self.fit.plain(),
+            "rate_factor": self.rate,
+            "latency_factor": self.latency,
+            "schedule": self.schedule,
+            "below_bound": [dict(zip(names, row, strict=True)) for row in self.below_bound],
+        }
+
+
+def calibrate_machine(
+    machine: Instance, measured: Measurements, kind: Collective, told: str, nccl: dict[str, Any]
+) -> CalibratedMachine:
+    """Scale the links of a machine so that NCCL's schedules on it take the measured times.
+
+    Rates are scaled by the ratio of the fitted bandwidth to that of NCCL's schedule for the largest size; latencies by
+    the ratio of the fitted latency to the time of NCCL's schedule for the smallest size, without data.
+
+    Parameters
+    ----------
+    told : str
+        Source of the times, for the description of the machine.
+
+    Raises
+    ------
+    InputError
+        If the number of ranks differs, or nothing can be fitted.
+    """
+    network = machine.network
+    if not isinstance(network, Topology):
+        raise InputError(f"{network} has no links; expected a machine with an explicit network")
+    if measured.ranks not in (None, machine.npus):
+        raise InputError(f"{measured.ranks} ranks were measured, and the machine has {machine.npus}")
+    found = fit(measured.samples)
+    sizes = [sample.size for sample in measured.samples]
+    large, name = _seconds(machine, kind, max(sizes), nccl, 2**40)
+    small, _ = _seconds(machine, kind, min(sizes), nccl, 1)
+    rate = found.bandwidth_Bps.value / (2**40 / large)
+    latency = found.latency_s.value / small
+    what = f"{kind.name} of {machine.npus} ranks, {told}"
+    alpha, rates = found.latency_s, found.bandwidth_Bps
+    text = (
+        f"calibrated on {what}: latency {alpha.value * 1e6:.4g} us ({alpha.low * 1e6:.4g} to {alpha.high * 1e6:.4g}), "
+        f"bandwidth {rates.value / 1e9:.4g} GB/s ({rates.low / 1e9:.4g} to {rates.high / 1e9:.4g}); "
+        f"rates of links times {rate:.4g}, latencies times {latency:.4g}"
+    )
+    below = below_bound(machine, measured, kind)
+    return CalibratedMachine(
+        _scale_links(machine, network, rate, latency, text), found, rate, latency, name, below, measured, kind
+    )
+
+
+def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> tuple[tuple[int, float, float], ...]:
+    """Find sizes measured below the proved bound of the machine as described: size, measured s, bound in s."""
+    least: dict[int, float] = {}
+    for sample in measured.samples:
+        least[sample.size] = min(sample.seconds, least.get(sample.size, sample.seconds))
+
+    def posed(size: int) -> Instance:
+        return machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
+
+    largest = max(least)
+    try:
+        flow_s = registry.get("forestcoll").proved_bound(posed(largest), None) or Fraction(0)
+    except CwbError:
+        flow_s = Fraction(0)
+    found = []
+    for size, seconds in sorted(least.items()):
+        bound_s = float(max(best_bound(posed(size))[0], flow_s * size / largest))
+        if seconds < bound_s:
+            found.append((size, seconds, bound_s))
+    return tuple(found)
+
+
+def _seconds(machine: Instance, kind: Collective, size: int, options: dict[str, Any], at: int) -> tuple[float, str]:
+    """Return the time, at another size, of NCCL's schedule for a size, and the schedule's name."""
+    from ..schedules.completion import completion_of
+
+    posed = machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
+    done = run(posed, Request("nccl", options=options))
+    if not isinstance(done.answer, Written) or done.instance is None:
+        raise InputError(f"there is no schedule of NCCL for {kind.name} here: {done.record.message}")
+    found = completion_of(*resize_schedule(done.instance, done.answer, Fraction(at)))
+    if found.seconds is None or found.seconds <= 0:
+        raise InputError(f"the machine's links have no latency that could be scaled {found.why}".rstrip())
+    return found.seconds, str(done.record.metrics["schedule"])
+
+
+def _scale_links(machine: Instance, network: Topology, rate: float, latency: float, text: str) -> dict[str, Any]:
+    """Return the data of an instance file with scaled links, whose ratios of rates stay exact."""
+    faster, later = (Fraction(f"{factor:.{_DIGITS}g}") for factor in (rate, latency))
+    nodes = [
+        {
+            "name": node.name,
+            "kind": node.kind.value,
+            **({"multicast": True} if node.multicast else {}),
+            **({"reduces": True} if node.reduces else {}),
+            **({} if node.buffer_bytes is None else {"buffer": exact(node.buffer_bytes, "B")}),
+        }
+        for node in network.nodes
+    ]
+    links = [
+        {
+            "source": link.source,
+            "target": link.target,
+            "bandwidth": exact(link.bandwidth_Bps / 10**9 * faster, "GB/s"),
+            "latency": exact(link.latency_s * 10**6 * later, "us"),
+        }
+        for link in network.links
+    ]
+    return {
+        "schema": "cwb-instance/1",
+        "name": f"{machine.name}, calibrated",
+        "description": f"{machine.name} with the rates and latencies that were measured.",
+        "source": text,
+        "network": {"nodes": nodes, "links": links},
+    }

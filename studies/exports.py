@@ -1,0 +1,378 @@
+"""The verbs ``export_*``: schedules, models and formats as files of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.budget import Progress, ignore
+from ..core.choices import PLACEMENTS, PROTOCOLS
+from ..core.errors import InputError, locate_errors
+from ..core.files import write_whole
+from ..core.folders import check_new, new_folder
+from ..core.option_names import check_name, verb
+from ..core.topology import Topology
+from ..core.units import UnitKind, parse
+from .inputs import whole
+from .programs import read_flow, size_range
+
+if TYPE_CHECKING:
+    from ..exchange.chakra.trace import Trace
+    from ..exchange.msccl.flow import Flow
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """A file or a folder for another program.
+
+    Parameters
+    ----------
+    content : object
+        The MSCCL algorithm, the MSCCL++ plan, the Chakra trace, or the text.
+    about : str
+        Summary of its sizes in one line.
+    rounded : bool
+        True if sizes of messages are rounded up to whole bytes.
+    """
+
+    content: Any
+    about: str
+    rounded: bool = False
+
+
+@verb
+def export_msccl(
+    schedule: str | Path,
+    *,
+    output: str | Path | None = None,
+    dialect: str = "msccl",
+    proto: str = "Simple",
+    instances: int = 1,
+    placement: str = "out",
+    min_bytes: str = "0 B",
+    max_bytes: str | None = None,
+    fused: bool | None = None,
+    name: str | None = None,
+) -> Exported:
+    """Convert a schedule into an MSCCL algorithm, as ``cwb export msccl`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, which is verified first.
+    output, name : optional
+        File for the algorithm, .xml, and its name; by default the file's.
+    dialect, proto, placement : str
+        The runtime, the protocol, and ``out``, ``in`` or ``both``.
+    instances : int
+        Parallel copies, each with a part of the data and its own channels.
+    min_bytes, max_bytes : str
+        Smallest and largest size; the largest is by default 1 GiB, or the schedule's if that is larger.
+    fused : bool, optional
+        True if steps may be fused; by default if the runtime supports it.
+
+    Returns
+    -------
+    Exported
+        The algorithm, which has been run with symbolic data.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, or exceeds a limit of the runtime.
+    """
+    from ..exchange.msccl.dialects import dialect_of
+    from ..exchange.msccl.lower import Target, lower
+    from ..exchange.msccl.write import xml_text
+
+    check_name(proto, PROTOCOLS, "--proto")
+    check_name(placement, PLACEMENTS, "--placement")
+    copies = whole(instances, "instances", 1, 128)
+    flow = read_flow(Path(schedule))
+    low, high = size_range(min_bytes, max_bytes, flow)
+    called = name or Path(output or schedule).stem
+    target = Target(dialect_of(dialect), called, proto, copies, placement, low, high, fused)
+    with locate_errors(source=str(schedule)):
+        found = lower(flow, target)
+    _write(output, xml_text(found))
+    blocks = max(len(gpu.blocks) for gpu in found.gpus)
+    size = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
+    return Exported(found, f"{size}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU")
+
+
+@verb
+def export_mscclpp(
+    schedule: str | Path,
+    *,
+    output: str | Path | None = None,
+    protocol: str = "Simple",
+    channel: str = "memory",
+    box: int | None = None,
+    instances: int = 1,
+    inplace: bool = False,
+    min_bytes: str = "0 B",
+    max_bytes: str | None = None,
+    name: str | None = None,
+) -> Exported:
+    """Convert a schedule into an MSCCL++ execution plan, as ``cwb export mscclpp`` does.
+
+    Parameters
+    ----------
+    schedule, output, name, instances, min_bytes, max_bytes
+        As in :func:`export_msccl`; the file is .json.
+    protocol, channel : str
+        ``Simple`` or ``LL``, and ``memory`` or ``port``.
+    box : int, optional
+        Number of GPUs of a box; channels between boxes are ports.
+    inplace : bool
+        True for calls whose output is the memory of the input.
+
+    Returns
+    -------
+    Exported
+        The plan, which has been run with symbolic data.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, or exceeds a limit of the executor.
+    """
+    from ..exchange.mscclpp.lower import Target, lower
+    from ..exchange.mscclpp.write import json_text
+
+    check_name(protocol, ("Simple", "LL"), "--protocol")
+    check_name(channel, ("memory", "port"), "--channel")
+    copies = whole(instances, "instances", 1, 128)
+    flow = read_flow(Path(schedule))
+    low, high = size_range(min_bytes, max_bytes, flow)
+    target = Target(name or Path(output or schedule).stem, protocol, channel, box, copies, inplace, low, high)
+    with locate_errors(source=str(schedule)):
+        found = lower(flow, target)
+    _write(output, json_text(found))
+    blocks = max(len(gpu.blocks) for gpu in found.gpus)
+    size = f"{found.collective} of {found.ngpus} GPUs, {found.steps:,} operations"
+    return Exported(found, f"{size}, at most {blocks} thread blocks of a GPU")
+
+
+@verb
+def export_goal(schedule: str | Path, *, output: str | Path | None = None, reduce_rate: str | None = None) -> Exported:
+    """Convert a schedule into GOAL text for LogGOPSim, as ``cwb export goal`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, which is verified first.
+    output, reduce_rate : optional
+        File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default adding takes no time.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong.
+    """
+    from ..exchange.goal import goal_text
+
+    with locate_errors(source="--reduce-rate"):
+        rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
+    flow = read_flow(Path(schedule))
+    text = goal_text(flow, rate)
+    _write(output, (text,))
+    messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
+    return Exported(text, f"{flow.ranks:,} ranks, {messages:,} messages")
+
+
+@verb
+def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> Exported:
+    """Write a schedule as Chakra execution traces, as ``cwb export chakra`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, which is verified first.
+    output : str or Path
+        Folder for the files, one for each rank.
+    name : str, optional
+        Files are ``NAME.RANK.et``; by default the folder's name.
+
+    Returns
+    -------
+    Exported
+        The trace, which has been run.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, or the folder has another trace.
+    """
+    from ..exchange.chakra.files import file_of
+
+    folder = Path(output)
+    prefix = _prefix(folder, name)
+    flow, trace = _traced(Path(schedule))
+    names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
+    _make_folder(folder, set(names))
+    for rank, file in enumerate(names):
+        write_whole(folder / file, file_of(trace, rank))
+    return _exported_trace(flow, trace)
+
+
+@verb
+def export_astra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> Exported:
+    """Write a schedule with all other inputs of an ASTRA-sim run, as ``cwb export astra`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, on a network of rings, switches and fully connected dimensions.
+    output, name : optional
+        A new folder, and prefix of the traces as in :func:`export_chakra`.
+
+    Returns
+    -------
+    Exported
+        The trace, which has been run.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, its network is another one, or the folder exists.
+    """
+    from ..exchange.astra_files import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
+    from ..exchange.chakra.files import file_of, workload_of
+    from ..schedules.files import read_schedule
+
+    folder = Path(output)
+    check_new(folder)
+    prefix = _prefix(folder, name)
+    flow, trace = _traced(Path(schedule))
+    network = read_schedule(Path(schedule)).instance.network
+    with locate_errors(source=str(schedule)):
+        if flow.kind is None or not isinstance(network, Topology) or len(network.ranks) != flow.ranks:
+            raise InputError("expected one collective of all ranks", place="instance.collective")
+        texts = {
+            "network.yml": network_text(dimensions_of(network)),
+            "system.json": system_text(flow.kind, f"traces/{prefix}"),
+            "memory.json": MEMORY,
+        }
+    size = ceil(flow.grains * flow.grain_bytes)
+    with new_folder(folder) as made:
+        for file, text in texts.items():
+            (made / file).write_text(text, encoding="utf-8")
+        for inner in ("traces", "workload"):
+            (made / inner).mkdir()
+        for rank in range(trace.ngpus):
+            (made / "traces" / f"{prefix}.{rank}.et").write_bytes(file_of(trace, rank))
+            content = workload_of(flow.kind.name, COLLECTIVES[flow.kind][1], size)
+            (made / "workload" / f"{prefix}.{rank}.et").write_bytes(content)
+    return _exported_trace(flow, trace)
+
+
+@verb
+def export_schema(of: str = "instance", *, output: str | Path | None = None) -> str:
+    """Return the JSON Schema of a file format, as ``cwb export schema`` prints it.
+
+    Parameters
+    ----------
+    of, output : optional
+        Format, ``instance`` or ``workload``, and file for the schema.
+
+    Raises
+    ------
+    InputError
+        If there is no such format.
+    """
+    from ..instances.schema_export import schema_text
+
+    text = schema_text(check_name(of, ("instance", "workload"), "--of"))
+    _write(output, (text,))
+    return text
+
+
+@verb
+def export_instances(
+    suite: str | Path = "library", *, output: str | Path = "library", progress: Progress = ignore
+) -> tuple[int, list[Any], list[str]]:
+    """Write the models of a suite's runs as MPS and LP files, as ``cwb export-instances`` does.
+
+    Parameters
+    ----------
+    suite : str or Path
+        File or name of the suite.
+    output : str or Path
+        Folder for the files and index.json.
+
+    Returns
+    -------
+    tuple of (int, list, list of str)
+        Number of runs, written models, and runs without a model with the reason.
+
+    Raises
+    ------
+    InputError
+        If the suite is wrong or the folder cannot be written.
+    """
+    from ..harness.plan import cells
+    from ..harness.suite_file import load_suite
+    from .model_library import export_models
+
+    plan = cells(load_suite(suite))
+    models, failures = export_models(plan, Path(output), progress)
+    return len(plan), models, failures
+
+
+def _write(output: str | Path | None, parts: Iterable[str]) -> None:
+    if output is not None:
+        write_whole(Path(output), "".join(parts).encode())
+
+
+def _prefix(folder: Path, name: str | None) -> str:
+    prefix = name or folder.resolve().name
+    if not prefix or Path(prefix).name != prefix:
+        raise InputError(f"{prefix!r} is not a valid file name", source="--name")
+    return prefix
+
+
+def _traced(schedule: Path) -> tuple[Flow, Trace]:
+    """Convert a schedule to a trace and run it."""
+    from ..exchange.chakra.replay import problems_of
+    from ..exchange.chakra.schema import messages
+    from ..exchange.chakra.trace import trace_of
+
+    messages()
+    flow = read_flow(schedule)
+    with locate_errors(source=str(schedule)):
+        trace = trace_of(flow)
+        for problem in problems_of(trace)[:1]:
+            raise InputError(f"no order of its sends runs: {problem}", place="sends")
+    return flow, trace
+
+
+def _exported_trace(flow: Flow, trace: Trace) -> Exported:
+    sends, moved = messages_and_bytes(trace)
+    rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
+    return Exported(trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
+
+
+def messages_and_bytes(trace: Trace) -> tuple[int, int]:
+    """Return the number of messages of a trace and their total bytes."""
+    from ..exchange.chakra.schema import SEND
+
+    sends = sum(node.type == SEND for nodes in trace.ranks for node in nodes)
+    return sends, sum(trace.transfers.values())
+
+
+def _make_folder(folder: Path, names: set[str]) -> None:
+    """Make the folder; reject an existing one with traces that would not be replaced."""
+    with locate_errors(source=str(folder)):
+        try:
+            folder.mkdir(exist_ok=True)
+            others = sorted(path.name for path in folder.glob("*.et") if path.name not in names)
+        except FileNotFoundError:
+            raise InputError("its folder does not exist") from None
+        except (OSError, ValueError) as error:
+            raise InputError((getattr(error, "strerror", None) or "cannot be made").lower()) from None
+        if others:
+            raise InputError(f"has {others[0]} of another trace; expected an empty folder")

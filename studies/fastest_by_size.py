@@ -1,0 +1,101 @@
+"""Lower envelope of cost curves, with the exact sizes at which the lowest curve changes.
+
+A curve gives the seconds for a whole number of bytes. Curves are evaluated every half octave; where the lowest one
+changes, bisection finds the first byte at which the other one is faster. In between, a curve is left out only if it is
+slower at the smaller size than the lowest is at the larger one, which is exact for non-decreasing curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+#: Seconds of a size.
+Curve = Callable[[int], float]
+
+#: Curves that differ by no more than this part are the same, and the first one counts: rounding is no crossover.
+SAME = 1e-12
+
+#: Sizes that are looked at in an octave.
+_PER_OCTAVE = 2
+
+
+class Span(NamedTuple):
+    """A range of sizes, both ends included, with its lowest curve."""
+
+    first: int
+    last: int
+    curve: int
+
+
+def sizes_between(first: int, last: int) -> list[int]:
+    """Return the ends of a range of sizes and half octaves between them."""
+    found = {first, last}
+    step = 0
+    while (size := round(first * 2 ** (step / _PER_OCTAVE))) < last:
+        found.add(size)
+        step += 1
+    return sorted(found)
+
+
+def fastest(curves: Sequence[Curve], first: int, last: int) -> list[Span]:
+    """Divide a range of sizes into spans of one lowest curve each.
+
+    Parameters
+    ----------
+    curves : sequence of callable
+        At least one; of equal curves the first is used.
+    first, last : int
+        Smallest and largest size in bytes.
+    """
+    starts = [(first, _lowest(curves, range(len(curves)), first))]
+    for low, high in pairwise(sizes_between(first, last)):
+        most = min(curve(high) for curve in curves)
+        alive = [index for index, curve in enumerate(curves) if curve(low) <= most * (1 + SAME)]
+        starts += _changes(curves, alive, (low, _lowest(curves, alive, low)), (high, _lowest(curves, alive, high)))
+    ends = [start - 1 for start, _ in starts[1:]] + [last]
+    return [Span(start, end, curve) for (start, curve), end in zip(starts, ends, strict=True)]
+
+
+def _lowest(curves: Sequence[Curve], among: Sequence[int], size: int) -> int:
+    least = min(curves[index](size) for index in among)
+    return next(index for index in among if curves[index](size) <= least * (1 + SAME))
+
+
+def _changes(
+    curves: Sequence[Curve], alive: Sequence[int], low: tuple[int, int], high: tuple[int, int]
+) -> list[tuple[int, int]]:
+    """Return the sizes between two others at which the lowest curve changes, each with the new one."""
+    if low[1] == high[1]:
+        return []
+    if high[0] == low[0] + 1:
+        return [high]
+    size = (low[0] + high[0]) // 2
+    middle = size, _lowest(curves, alive, size)
+    return _changes(curves, alive, low, middle) + _changes(curves, alive, middle, high)
+
+
+def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> list[Span]:
+    """Reduce the spans of a range of sizes to a number by dropping the least valuable curves.
+
+    The value of a curve is the largest slow-down without it.
+    """
+    left = list(range(len(curves)))
+    while True:
+        spans = [span._replace(curve=left[span.curve]) for span in fastest([curves[i] for i in left], first, last)]
+        winners = {span.curve for span in spans}
+        if len(spans) <= most or len(winners) == 1:
+            return spans
+        sizes = sizes_between(first, last)
+        left.remove(
+            min(
+                sorted(winners),
+                key=lambda one: _worst_slowdown([curves[i] for i in left if i != one], curves[one], sizes),
+            )
+        )
+
+
+def _worst_slowdown(others: Sequence[Curve], curve: Curve, sizes: Sequence[int]) -> float:
+    """Return the largest slow-down of the others relative to a curve."""
+    return max(min(other(size) for other in others) / curve(size) for size in sizes)

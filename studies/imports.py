@@ -1,0 +1,561 @@
+"""The verbs ``import_*``: instances and schedules from files of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.budget import Progress, ignore
+from ..core.collective import collective_named
+from ..core.errors import InputError, locate_errors
+from ..core.files import write_whole
+from ..core.instance import Instance
+from ..core.option_names import check_name, verb
+from ..core.units import UnitKind, parse
+from .inputs import Spec, load, whole
+from .programs import network_of
+
+if TYPE_CHECKING:
+    from ..core.schedule import Schedule, StepSchedule
+    from ..exchange.box import Layout, Times
+    from ..exchange.link_rates import Rates, Rating
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """An instance as the data of its file.
+
+    Parameters
+    ----------
+    data : dict
+        Contents of the instance file, already checked.
+    """
+
+    data: dict[str, Any]
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance."""
+        return load(self.data)
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedSchedule:
+    """A verified schedule of another program.
+
+    Parameters
+    ----------
+    about : str
+        Summary of its sizes in one line.
+    """
+
+    instance: Instance
+    schedule: StepSchedule | Schedule
+    about: str
+
+
+@verb
+def import_libra(
+    *,
+    network: str | Path,
+    workload: str | Path,
+    communicator: str | Path,
+    cost_model: str | Path,
+    total_bandwidth: str | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported:
+    """Read the input files of the original LIBRA, as ``cwb import libra`` does.
+
+    Parameters
+    ----------
+    network, workload, communicator, cost_model : str or Path
+        The four input files of LIBRA.
+    total_bandwidth : str, optional
+        Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``.
+    name, output : optional
+        Name of the instance, by default such as ``gpt-3-4d``, and file for it.
+
+    Raises
+    ------
+    InputError
+        If a file is wrong.
+    """
+    from ..exchange.libra import LibraFiles, import_libra
+
+    files = LibraFiles(Path(network), Path(workload), Path(communicator), Path(cost_model))
+    return _written(import_libra(files, total_bandwidth=total_bandwidth, name=name), output)
+
+
+@verb
+def import_teccl(
+    input_file: str | Path,
+    *,
+    as_drawn: bool = False,
+    schedule: str | Path | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported | ImportedSchedule:
+    """Read an input file of the original TE-CCL, or a schedule for it, as ``cwb import teccl`` does.
+
+    Parameters
+    ----------
+    input_file : str or Path
+        JSON input of the original program.
+    as_drawn : bool
+        Use the network of the paper's figure if that of the original's code differs.
+    schedule : str or Path, optional
+        A schedule of the original for this input.
+    name, output : optional
+        Name of the instance, by default the file's, and file for it or the schedule.
+
+    Returns
+    -------
+    Imported or ImportedSchedule
+        The schedule if one is given, else the instance.
+
+    Raises
+    ------
+    InputError
+        If a file is wrong.
+    """
+    from ..exchange.teccl import import_teccl, topology_name
+
+    data = import_teccl(Path(input_file), as_drawn=as_drawn, name=name)
+    if schedule is None:
+        return _written(data, output)
+    from ..exchange.teccl_schedule import import_schedule
+    from ..schedules.epoch_sends import schedule_in_epochs
+    from ..schedules.verify.epochs import finish_epochs
+
+    path = Path(schedule)
+    found = import_schedule(data, topology_name(Path(input_file)), path)
+    timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
+    epochs = finish_epochs(found.instance, timed)
+    about = f"{len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}"
+    return _written_schedule(found.instance, timed, f"{path.name}, a schedule of microsoft/TE-CCL", about, output)
+
+
+@verb
+def import_wan(
+    source: str | Path,
+    *,
+    bandwidth: str | None = None,
+    capacity_unit: str | None = None,
+    latency: str | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported:
+    """Read a wide-area network, as ``cwb import wan`` does.
+
+    Parameters
+    ----------
+    source : str or Path
+        GraphML, GML, SNDlib's XML, node-link JSON, or ``topohub:NAME``.
+    bandwidth : str, optional
+        Rate per direction of links without one.
+    capacity_unit : str, optional
+        Unit of rates without one, such as ``"Mb/s"``.
+    latency : str, optional
+        Latency of links whose sites have no coordinates.
+    name, output : optional
+        Name of the instance, by default the graph's, and file for it.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong.
+    """
+    from ..exchange.graph_network import Defaults
+    from ..exchange.wan import import_wan
+
+    return _written(import_wan(str(source), Defaults(bandwidth, capacity_unit, latency=latency), name), output)
+
+
+@verb
+def import_nccl(
+    file: str | Path,
+    *,
+    rates: str = "effective",
+    generation: str | None = None,
+    nvlink: str | None = None,
+    wiring: str | None = None,
+    no_nvlink: bool = False,
+    graph: int = 0,
+    nvls: bool | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+    **boxes: Any,
+) -> Imported:
+    """Read a topology or a graph of NCCL or RCCL, as ``cwb import nccl`` does.
+
+    Parameters
+    ----------
+    file : str or Path
+        File written by NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE.
+    rates : str
+        Rates of links, ``effective`` or ``nominal``.
+    generation, nvlink, wiring, no_nvlink : optional
+        For a file with only the PCIe tree: the GPU, such as ``a100``; NVLinks of a GPU, as ``"12 x 25 GB/s"``;
+        ``switch``, ``mesh`` or ``hybrid-cube-mesh``; or True without NVLinks.
+    graph : int
+        Number of the graph in a graph file; 0 is the rings.
+    nvls : bool, optional
+        True if NVSwitches copy and add; by default those of Hopper and later.
+    name, output : optional
+        Name of the instance, by default the file's, and file for it.
+    **boxes
+        Several boxes: ``boxes=4``, ``nic="8 x 400 Gb/s"``, ``nics``, ``rails``, ``keep_pcie``, ``latency``,
+        ``nic_latency``.
+
+    Raises
+    ------
+    InputError
+        If the file or an option is wrong.
+    """
+    from ..exchange.box import Wiring
+    from ..exchange.nccl_topology import Missing, import_nccl
+
+    links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
+    missing = Missing(generation, links, Wiring(wiring) if wiring else None, no_nvlink)
+    layout = _layout(nvls=nvls, **boxes)
+    found = import_nccl(Path(file), layout, _rating(rates), missing, graph=whole(graph, "graph", 0, 100), name=name)
+    return _written(found, output)
+
+
+@verb
+def import_nvidia_smi(
+    files: str | Path | Sequence[str | Path],
+    *,
+    rates: str = "effective",
+    generation: str | None = None,
+    nvlink: str | None = None,
+    pcie: str | None = None,
+    between_cpus: str | None = None,
+    nvls: bool | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+    **boxes: Any,
+) -> Imported:
+    """Read the text of nvidia-smi topo -m, as ``cwb import nvidia-smi`` does.
+
+    Parameters
+    ----------
+    files : str, Path or sequence of them
+        The text, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
+    pcie, between_cpus : str, optional
+        Rates of a PCIe link and between two CPUs.
+    rates, generation, nvlink, nvls, name, output, **boxes
+        The same as in :func:`import_nccl`.
+
+    Raises
+    ------
+    InputError
+        If a file or an option is wrong.
+    """
+    from ..exchange.nvidia_smi import import_nvidia_smi
+
+    paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
+    links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
+    told = _rates(rates, generation, links, pcie, between_cpus)
+    return _written(import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
+
+
+@verb
+def import_rocm_smi(
+    file: str | Path,
+    *,
+    rates: str = "effective",
+    generation: str | None = None,
+    xgmi: str | None = None,
+    pcie: str | None = None,
+    between_cpus: str | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+    **boxes: Any,
+) -> Imported:
+    """Read the text of rocm-smi --showtopo, as ``cwb import rocm-smi`` does.
+
+    Parameters
+    ----------
+    xgmi : str, optional
+        xGMI links of a pair, as ``"2 x 50 GB/s"``.
+    pcie, between_cpus : str, optional
+        Rates of a PCIe link and between two CPUs.
+    rates, generation, name, output, **boxes
+        The same as in :func:`import_nccl`.
+
+    Raises
+    ------
+    InputError
+        If the file or an option is wrong.
+    """
+    from ..exchange.rocm_smi import import_rocm_smi
+
+    links = None if xgmi is None else _times("--xgmi", xgmi)
+    told = _rates(rates, generation, links, pcie, between_cpus)
+    return _written(import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
+
+
+@verb
+def import_astra(
+    file: str | Path,
+    *,
+    blocks: str | None = None,
+    bandwidth: str | None = None,
+    latency: str | None = None,
+    fabric: bool = False,
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported:
+    """Read a network of ASTRA-sim, as ``cwb import astra`` does.
+
+    Parameters
+    ----------
+    file : str or Path
+        A network of the analytical backend, or the logical dimensions of the ns-3 backend.
+    blocks, bandwidth, latency : str, optional
+        For logical dimensions: comma-separated blocks, rates and latencies.
+    fabric : bool
+        Return a network of dimensions instead of a graph.
+    name, output : optional
+        Name of the instance, by default the file's, and file for it.
+
+    Raises
+    ------
+    InputError
+        If the file or an option is wrong.
+    """
+    from ..exchange.astra import import_astra
+
+    lists = {"blocks": _list(blocks), "bandwidth": _list(bandwidth), "latency": _list(latency)}
+    return _written(import_astra(Path(file), **lists, fabric=fabric, name=name), output)
+
+
+@verb
+def import_taccl(
+    file: str | Path,
+    *,
+    sketch: str | Path | None = None,
+    size: str | None = None,
+    time_unit: str = "1 us",
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported:
+    """Read a topology of the original TACCL, as ``cwb import taccl`` does.
+
+    Parameters
+    ----------
+    sketch : str or Path, optional
+        A sketch: the number of boxes, and the senders between them.
+    size : str, optional
+        Data size to which the costs apply; by default that in the file's name.
+    time_unit : str
+        Time of a cost of 1.
+    name, output : optional
+        Name of the instance, by default the file's, and file for it.
+
+    Raises
+    ------
+    InputError
+        If a file is wrong.
+    """
+    from ..exchange.taccl import import_taccl
+
+    drawn = None if sketch is None else Path(sketch)
+    return _written(import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output)
+
+
+@verb
+def import_csv(
+    file: str | Path,
+    *,
+    switches: str | None = None,
+    bandwidth: str | None = None,
+    latency: str | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+) -> Imported:
+    """Read a list of links, as ``cwb import csv`` does.
+
+    Parameters
+    ----------
+    file : str or Path
+        Columns source, target, bandwidth, latency, count, bidirectional.
+    switches : str, optional
+        Patterns of the names of switches, such as ``"leaf*,spine*"``.
+    bandwidth, latency : str, optional
+        Values for links without one; latency is by default 0.
+    name, output : optional
+        Name of the instance, by default the file's, and file for it.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong.
+    """
+    from ..exchange.graph_network import Defaults
+    from ..exchange.links_csv import import_links
+
+    defaults = Defaults(bandwidth, latency=latency, switches=_list(switches))
+    return _written(import_links(Path(file), defaults, name=name), output)
+
+
+@verb
+def import_msccl(
+    file: str | Path,
+    *,
+    topology: Spec,
+    size: str = "1 GiB",
+    name: str | None = None,
+    output: str | Path | None = None,
+    progress: Progress = ignore,
+) -> ImportedSchedule:
+    """Read an MSCCL algorithm of any origin as a schedule in steps, as ``cwb import msccl`` does.
+
+    Parameters
+    ----------
+    file : str or Path
+        The algorithm, which is run with symbolic data.
+    topology : Instance or other
+        The network, or what :func:`load` takes; GPU i is its rank i.
+    size : str
+        Full buffer of the collective.
+    name, output : optional
+        Name of the instance, by default the file's, and file for the schedule.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong, or cannot be expressed as a schedule in steps.
+    """
+    from ..exchange.msccl.lift import lift
+    from ..exchange.msccl.read import read_algorithm
+    from ..schedules.verify import verify
+
+    path = Path(file)
+    algorithm = read_algorithm(path)
+    network = network_of(topology, progress)
+    with locate_errors(source="--size"):
+        size_bytes = parse(size, UnitKind.SIZE, allow_zero=False)
+    with locate_errors(source=str(path)):
+        instance, schedule = lift(algorithm, network, size_bytes, name or path.stem)
+        report = verify(instance, schedule)
+        if not report.ok:
+            raise InputError(f"cannot be expressed as a schedule in steps: {report.violations[0]}")
+    about = f"{algorithm.coll}, {len(schedule.sends):,} sends in {schedule.steps:,} steps"
+    return _written_schedule(instance, schedule, f"{path.name}, an MSCCL algorithm", about, output)
+
+
+@verb
+def import_chakra(
+    folder: str | Path,
+    *,
+    topology: Spec,
+    collective: str,
+    size: str | None = None,
+    name: str | None = None,
+    output: str | Path | None = None,
+    progress: Progress = ignore,
+) -> ImportedSchedule:
+    """Read Chakra execution traces of all ranks as a schedule in steps, as ``cwb import chakra`` does.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with a trace for each rank.
+    topology : Instance or other
+        The network, or what :func:`load` takes, with the trace's number of ranks.
+    collective : str
+        Collective of the trace; ``point_to_point`` for plain messages.
+    size : str, optional
+        Full buffer of the collective; by default derived from the messages.
+    name, output : optional
+        Name of the instance, by default the folder's, and file for the schedule.
+
+    Raises
+    ------
+    InputError
+        If the traces are wrong, or contain no schedule.
+    """
+    from ..exchange.chakra.files import read_trace
+    from ..exchange.chakra.lift import lift_trace
+
+    path = Path(folder)
+    with locate_errors(source="--collective"):
+        kind = collective_named(collective)
+    with locate_errors(source="--size"):
+        size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False)
+    trace, network = read_trace(path), network_of(topology, progress)
+    with locate_errors(source=str(path)):
+        instance, schedule = lift_trace(trace, network, kind, size_bytes, name or path.resolve().name)
+    about = f"{collective}, {len(schedule.sends):,} sends in {schedule.steps:,} steps"
+    return _written_schedule(instance, schedule, f"{path.name}, Chakra execution traces", about, output)
+
+
+def _written(data: dict[str, Any], output: str | Path | None) -> Imported:
+    """Return the instance, and write it if a file is given."""
+    from ..exchange.json_layout import readable_json
+
+    if output is not None:
+        write_whole(Path(output), readable_json(data).encode())
+    return Imported(data)
+
+
+def _written_schedule(
+    instance: Instance, schedule: StepSchedule | Schedule, source: str, about: str, output: str | Path | None
+) -> ImportedSchedule:
+    """Return the schedule, and write it if a file is given."""
+    from ..schedules.files import write_schedule
+
+    if output is not None:
+        write_schedule(Path(output), instance, schedule, extra={"source": source})
+    return ImportedSchedule(instance, schedule, about)
+
+
+def _layout(
+    boxes: int = 1,
+    nic: str | None = None,
+    nics: str | None = None,
+    rails: bool = False,
+    keep_pcie: bool = False,
+    latency: str = "0.7 us",
+    nic_latency: str = "1.3 us",
+    nvls: bool | None = None,
+) -> Layout:
+    from ..exchange.box import Layout
+
+    port = None if nic is None else _times("--nic", nic)
+    return Layout(boxes, port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
+
+
+def _rating(text: str) -> Rating:
+    from ..exchange.link_rates import Rating
+
+    return Rating(check_name(text, tuple(rating.value for rating in Rating), "--rates"))
+
+
+def _rates(rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None) -> Rates:
+    from ..exchange.link_rates import Rates
+
+    return Rates(_rating(rates), generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
+
+
+def _times(option: str, text: str, *, counted: bool = False) -> Times:
+    from ..exchange.box import Times
+
+    with locate_errors(source=option):
+        return Times.read(text, counted=counted)
+
+
+def _rate(option: str, text: str | None) -> Fraction | None:
+    with locate_errors(source=option):
+        return None if text is None else parse(text, UnitKind.RATE, allow_zero=False)
+
+
+def _list(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",")) if text else ()

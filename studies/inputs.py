@@ -1,0 +1,201 @@
+"""Loading of instances from names, files, expressions, graphs and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from math import inf
+from numbers import Real
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core.errors import InputError, locate_errors, show_value
+from ..core.fabric import Fabric
+from ..core.instance import Instance
+from ..core.option_names import keyword_names
+from ..core.topology import Topology
+
+if TYPE_CHECKING:
+    from ..exchange.graph_network import Defaults
+    from ..instances.edits import Edit
+
+#: What :func:`load` takes: text, a path, a mapping, a network, a graph of networkx or a DataFrame of pandas.
+Spec: TypeAlias = Any
+
+#: The latency that is that of a link's length.
+LENGTH = "length"
+
+#: Chunks into which a part may be divided.
+MAX_CHUNKS = 10**9
+
+_GRAPH_FILES = (".graphml", ".gml")
+
+
+def load(
+    spec: Spec,
+    *,
+    bandwidth: str | None = None,
+    bandwidth_unit: str | None = None,
+    latency: str | None = None,
+    latency_unit: str | None = None,
+    switches: str | Sequence[str] = (),
+    name: str | None = None,
+    collective: str | None = None,
+    size: str | None = None,
+    chunks: int | None = None,
+    ranks: str | None = None,
+    without_link: str | Sequence[str] = (),
+    without_node: str | Sequence[str] = (),
+    without_rank: str | Sequence[str] = (),
+    link: str | Sequence[str] = (),
+) -> Instance:
+    """Load an instance from a name, a file, an expression, a graph or a table.
+
+    Parameters
+    ----------
+    spec : str, Path, mapping, networkx.Graph, pandas.DataFrame, Topology, Fabric or Instance
+        A shipped name (``"4d"``), building blocks, an expression (``"torus(8,8)"``), or a file: an instance, a graph in
+        GraphML or GML, or links as comma-separated values. A mapping has the contents of an instance file, only its
+        network, or node-link data. In a graph and in a table of links, rates and times have one of several names, and a
+        unit in the value or in the name: :ref:`graphs and tables <graphs-and-tables>`.
+    bandwidth, latency : str, optional
+        Defaults for links of a graph or table, such as ``"25 GB/s"``; without ``latency`` it is 0. ``"length"``
+        computes latency from ``dist`` in km or coordinates, at 200,000 km/s.
+    bandwidth_unit, latency_unit : str, optional
+        Units of numbers without one, such as ``"Gb/s"`` and ``"us"``.
+    switches : str or sequence of str
+        Patterns of the names of switches, such as ``"leaf*"``.
+    collective, size, chunks : optional
+        Collective that replaces the instance's, such as ``"all_gather"``, ``"1 GiB"`` and 4.
+    ranks : str, optional
+        Ranks of the network to keep, such as ``"0-3,8"``.
+    without_link, without_node, without_rank : str or sequence of str
+        Links (``"a:b"``) and nodes to remove, as by ``cwb solve``.
+    link : str or sequence of str
+        Links to change or add, such as ``"a:b=25GB/s,1us"`` or ``"a:b=50%"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such instance, or it is wrong; the message names the place.
+    """
+    from ..exchange.graph_network import Defaults
+    from ..instances.edits import edit_instance
+
+    lengths = latency == LENGTH
+    patterns = (switches,) if isinstance(switches, str) else tuple(switches)
+    asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
+    with keyword_names():
+        instance = _loaded(spec, asked, name)
+        if edits := edits_of(ranks, without_link, without_node, without_rank, link):
+            instance = edit_instance(instance, edits)
+        if name is not None and name != instance.name:
+            instance = instance.with_changes(name=name)
+        if collective is None and size is None and chunks is None:
+            return instance
+        from ..instances.demand import with_demand
+
+        return with_demand(
+            instance, collective, size, None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
+        )
+
+
+def edits_of(
+    ranks: str | None,
+    without_link: str | Sequence[str],
+    without_node: str | Sequence[str],
+    without_rank: str | Sequence[str],
+    link: str | Sequence[str],
+) -> list[Edit]:
+    """Return the changes of a network given by keyword arguments of :func:`load`."""
+    from ..instances.edits import Edit
+
+    options = ("--without-link", "--without-node", "--without-rank", "--link", "--ranks")
+    given = (without_link, without_node, without_rank, link, () if ranks is None else ranks)
+    texts = [(one,) if isinstance(one, str) else one for one in given]
+    return [Edit(option, text) for option, some in zip(options, texts, strict=True) for text in some]
+
+
+def _loaded(spec: Spec, asked: Defaults, name: str | None) -> Instance:
+    if (data := _of_links(spec, asked, name)) is not None:
+        return _built(data, str(data["name"]))
+    from ..exchange.graph_network import Defaults
+
+    if asked != Defaults(lengths=False):
+        raise InputError("bandwidth, latency, their units and switches are those of a graph or a table of links")
+    if isinstance(spec, Instance):
+        return spec
+    if isinstance(spec, Topology | Fabric):
+        return Instance(name or "network", spec)
+    if isinstance(spec, Mapping):
+        with locate_errors(source="a mapping"):
+            return _built({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
+    if isinstance(spec, str | Path):
+        from ..instances import load as load_instance
+
+        return load_instance(spec)
+    expected = "a text, a path, a mapping, a graph of networkx, a DataFrame, a network or an instance"
+    raise InputError(f"{show_value(spec)} is a {type(spec).__name__}; expected {expected}")
+
+
+def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] | None:
+    """Return the data of an instance given as a graph or a table of links; None for all other input."""
+    suffix = Path(spec).suffix.lower() if isinstance(spec, str | Path) else ""
+    if suffix == ".csv":
+        from ..exchange.links_csv import import_links
+
+        return import_links(Path(spec), asked, name=name)
+    if _is_a("pandas", "DataFrame", spec):
+        from ..exchange.links_csv import import_frame
+
+        with locate_errors(source="a DataFrame"):
+            return import_frame(spec, asked, name or "links")
+    if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or _is_node_link(spec):
+        from ..exchange.networkx_graphs import import_data, import_file, import_graph
+
+        if isinstance(spec, str | Path):
+            return import_file(Path(spec), asked, name)
+        with locate_errors(source="a graph"):
+            return (
+                import_data(dict(spec), asked, name) if isinstance(spec, Mapping) else import_graph(spec, asked, name)
+            )
+    return None
+
+
+def _is_a(library: str, class_name: str, value: object) -> bool:
+    """Return True if a value is of a class of a library, which is not imported for this."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(value, getattr(module, class_name))
+
+
+def _is_node_link(spec: Spec) -> bool:
+    """Return True for node-link data: its nodes have ids instead of names."""
+    nodes = spec.get("nodes") if isinstance(spec, Mapping) else None
+    return isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
+
+
+def _built(data: object, name: str) -> Instance:
+    from ..instances.loader import from_data
+
+    return from_data(data, name)
+
+
+def whole(value: Any, name: str, least: int, most: int) -> int:
+    """Return a keyword argument as an int; reject all but Python and numpy integers within limits."""
+    number = None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
+    if number is None or not least <= number <= most:
+        raise InputError(f"{show_value(value)}; expected a whole number from {least:,} to {most:,}", source=name)
+    return number
+
+
+def at_least_0(value: Any, name: str) -> float:
+    """Return a keyword argument as a float; reject it unless finite and at least 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < inf:
+        raise InputError(f"{show_value(value)}; expected a number of at least 0", source=name)
+    return float(value)
+
+
+def seconds_or_none(value: float | None, name: str) -> float | None:
+    """Return a time limit in seconds, given as a keyword argument; None is no limit."""
+    return None if value is None else at_least_0(value, name)

@@ -1,0 +1,213 @@
+"""A library of models for developers of solvers: everything that methods pass to their solver, as MPS and LP files.
+
+A method gets a solver that writes every model before solving it, so the library has exactly the models that cwb
+solves.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from .. import instances
+from ..core.budget import Budget, ignore
+from ..core.errors import CwbError, locate_errors
+from ..core.fields import run_validation
+from ..core.files import write_whole
+from ..core.solver import Availability, Capability, CompiledModel, ResolvingSolver, Solver, SolverOptions, SolverResult
+from ..exchange.models import write_model
+from ..harness import registry
+from ..harness.clock import WallClock
+from ..harness.plan import Cell
+from ..instances.demand import with_demand
+
+INDEX = "index.json"
+
+_DEFAULT = SolverOptions()
+
+
+@dataclass(frozen=True)
+class LibraryModel:
+    """A model of the library, as listed in the index.
+
+    Parameters
+    ----------
+    name : str
+        Stem of its files, ``NAME.mps.gz`` and ``NAME.lp.gz``.
+    family : str
+        Method that solves the model.
+    sense : str
+        Sense of the objective: minimize or maximize.
+    objective, bound : float or None
+        Best known value and best proved bound.
+    status : str
+        Reason why the solver stopped.
+    solver : str
+        Solver of these values, with its version.
+    mps_sha256, lp_sha256 : str
+        Digests of the files' uncompressed contents.
+    """
+
+    name: str
+    family: str
+    instance: str
+    collective: str | None
+    variables: int
+    integers: int
+    constraints: int
+    nonzeros: int
+    sense: str
+    objective: float | None
+    bound: float | None
+    status: str
+    solver: str
+    mps_sha256: str
+    lp_sha256: str
+
+
+class ModelRecorder:
+    """A solver that writes every model before another solver solves it."""
+
+    def __init__(self, inner: Solver, keep: Callable[[bytes, bytes, str, SolverResult], None]) -> None:
+        self._inner = inner
+        self._keep = keep
+
+    @property
+    def name(self) -> str:
+        """Name of the wrapped solver."""
+        return self._inner.name
+
+    @property
+    def capabilities(self) -> Capability:
+        """Capabilities of the wrapped solver."""
+        return self._inner.capabilities
+
+    def installed(self) -> Availability:
+        """Check that the wrapped solver is installed."""
+        return self._inner.installed()
+
+    def licensed(self) -> Availability:
+        """Check that the wrapped solver has a licence."""
+        return self._inner.licensed()
+
+    def solve(self, model: Any, budget: Budget, options: SolverOptions = _DEFAULT) -> SolverResult:
+        """Write the model and solve it."""
+        texts = model_texts(model)
+        result = self._inner.solve(model, budget, options)
+        self._keep(*texts, result)
+        return result
+
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = _DEFAULT) -> CompiledModel:
+        """Write the unchanged model, solve it once, and compile it."""
+        self.solve(model, budget, options)
+        if not isinstance(self._inner, ResolvingSolver):
+            raise TypeError(f"{self.name} does not keep a model between solves")
+        return self._inner.compile(model, budget, options)
+
+
+def model_texts(model: Any) -> tuple[bytes, bytes, str]:
+    """Return a Pyomo model as MPS and LP text, and its sense."""
+    import pyomo.environ as pyo
+
+    maximizes = any(o.sense == pyo.maximize for o in model.component_data_objects(pyo.Objective, active=True))
+    return write_model(model, ".mps"), write_model(model, ".lp"), "maximize" if maximizes else "minimize"
+
+
+def export_models(
+    cells: Sequence[Cell], folder: Path, progress: Callable[[str], None] = ignore
+) -> tuple[list[LibraryModel], list[str]]:
+    """Write the models of all cells and an index into a folder; equal models are written once.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Runs whose models are written; each solves under its own limits.
+    folder : Path
+        Folder for the files; ``index.json`` is written last.
+
+    Returns
+    -------
+    models : list of Exported
+        Entries of the index.
+    failures : list of str
+        Cells that could not be run, with the reason.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    models: dict[str, LibraryModel] = {}
+    failures: list[str] = []
+    for cell in cells:
+        try:
+            _run(cell, folder, models, progress)
+        except CwbError as error:
+            failures.append(f"{cell}: {error}")
+    found = sorted(models.values(), key=lambda model: model.name)
+    index = {"schema": "cwb-library/1", "models": [asdict(model) for model in found]}
+    write_whole(folder / INDEX, (json.dumps(index, indent=1) + "\n").encode())
+    return found, failures
+
+
+def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Callable[[str], None]) -> None:
+    """Run the method of a cell on a recording solver."""
+    request = cell.request
+    method = registry.get(request.model)
+    instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
+    with locate_errors(source="-O"):
+        options = run_validation(lambda: method.options.model_validate(dict(request.options)))
+    posed = method.pose(instance, options)
+    stem = slug(str(cell))
+    count = 0
+
+    def keep(mps: bytes, lp: bytes, sense: str, result: SolverResult) -> None:
+        nonlocal count
+        digest = sha256(mps).hexdigest()
+        if digest in models:
+            return
+        count += 1
+        name = f"{stem}-{count}"
+        for suffix, text in (("mps", mps), ("lp", lp)):
+            write_whole(folder / f"{name}.{suffix}.gz", gzip.compress(text, mtime=0))
+        size = result.size
+        collective = posed.demand.collective.name if posed.demand else None
+        models[digest] = LibraryModel(
+            name,
+            method.name,
+            cell.instance,
+            collective,
+            size.variables,
+            size.integers,
+            size.constraints,
+            size.nonzeros,
+            sense,
+            result.objective if result.has_solution else None,
+            result.bound,
+            result.termination.value,
+            f"{result.solver} {result.version}",
+            digest,
+            sha256(lp).hexdigest(),
+        )
+        progress(f"{name}: {size.variables:,} variables, {size.constraints:,} constraints, {result.termination.value}")
+
+    clock = WallClock(request.time_limit_s)
+    budget = Budget(
+        time_limit_s=request.time_limit_s,
+        threads=request.threads,
+        seed=request.seed,
+        gap=request.gap,
+        log_file=None,
+        clock=clock,
+        progress=ignore,
+        stop=threading.Event(),
+    )
+    method.run(posed, ModelRecorder(registry.solver(request.solver), keep), budget, options)
+
+
+def slug(text: str) -> str:
+    """Convert the text of a cell to a file name of letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:120]

@@ -1,0 +1,423 @@
+"""A paper's printed numbers, recomputed and compared.
+
+Each run is made once, however many rows need it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from statistics import fmean, geometric_mean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..core.answers import Answer
+from ..core.budget import ignore
+from ..core.errors import CwbError, InputError, locate_errors
+from ..core.fields import run_validation
+from ..core.instance import Instance
+from ..core.paper_results import (
+    Agreement,
+    Finding,
+    PublishedFile,
+    PublishedNetwork,
+    PublishedRow,
+    PublishedRun,
+    Quantity,
+    compare_row,
+    parse_printed,
+)
+from ..core.pipelining import LatencyModel
+from ..core.rate_reservation import reserve_rates
+from ..core.record import RunRecord
+from ..core.text import one_of
+from ..core.topology import Topology
+from ..core.training import TrainingOptions
+from ..core.trees import TreePacking
+from ..harness.cell import load_and_run, run_cell
+from ..harness.clock import WallClock
+from ..harness.interrupt import command_limits, stop_on_interrupt
+from ..harness.plan import Cell
+from ..harness.run import DEFAULT_SOLVER, Request
+from .topology_finder.assessment import run_finder
+
+#: How numbers of several parts or seeds become one.
+_COMBINED: dict[str, Callable[[list[float]], float]] = {
+    "mean": fmean,
+    "geomean": geometric_mean,
+    "least": min,
+    "largest": max,
+    "total": sum,
+}
+
+
+class NotComputedError(Exception):
+    """A quantity cannot be computed; the text gives the reason."""
+
+
+def papers() -> tuple[str, ...]:
+    """Return the names of the papers whose numbers are compared."""
+    names = (entry.name for entry in (files(__name__.rpartition(".")[0]) / "papers").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def load_paper(name: str) -> PublishedFile:
+    """Read the published numbers of a paper."""
+    if name not in papers():
+        raise InputError(f"unknown paper{one_of(name, papers())}", source=name)
+    text = (files(__name__.rpartition(".")[0]) / "papers" / f"{name}.toml").read_text()
+    with locate_errors(source=f"{name}.toml"):
+        data = tomllib.loads(text)
+        return run_validation(lambda: PublishedFile.model_validate(data))
+
+
+def select_rows(paper: PublishedFile, table: str | None) -> list[PublishedRow]:
+    """Return the rows of one table, or all."""
+    if table is None:
+        return paper.row
+    rows = [row for row in paper.row if row.table.lower() == table.lower()]
+    if not rows:
+        tables = dict.fromkeys(row.table for row in paper.row)
+        raise InputError(f"no such table; expected one of {', '.join(tables)}", source=table)
+    return rows
+
+
+def unchecked_rows(rows: Iterable[PublishedRow]) -> dict[str, list[PublishedRow]]:
+    """Return the rows that are not computed, by the requirement of their computation."""
+    found: dict[str, list[PublishedRow]] = {}
+    for row in rows:
+        if row.ours is None:
+            found.setdefault(row.needs, []).append(row)
+    return found
+
+
+def findings_of(
+    paper: PublishedFile,
+    rows: Sequence[PublishedRow],
+    *,
+    quick: bool = False,
+    time_limit_s: float | None = None,
+    progress: Callable[[str], None] = ignore,
+    stop: threading.Event | None = None,
+) -> list[Finding]:
+    """Compute and compare every row that needs no hardware.
+
+    Parameters
+    ----------
+    quick : bool
+        True to leave out rows that need a slow run.
+    time_limit_s : float, optional
+        Time limit of each run. Runs have none of their own, so without it only computing times depend on the machine
+        and its load.
+    stop : threading.Event, optional
+        Set by the first Ctrl-C: remaining rows are not run.
+
+    Returns
+    -------
+    list of Finding
+        One for each row, in order.
+    """
+    stop = stop or threading.Event()
+    with TemporaryDirectory() as folder, stop_on_interrupt(stop):
+        runs = Runs(paper, time_limit_s, progress, Path(folder), stop)
+        return [_finding(paper, row, runs, quick) for row in rows]
+
+
+def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -> Finding:
+    if row.ours is None:
+        return Finding(row, Agreement.UNCHECKED, reason=f"needs {row.needs}")
+    if quick and any(paper.runs[name].slow for name in row.ours.runs()):
+        return Finding(row, Agreement.NOT_RUN, reason="a slow run, left out by --quick")
+    try:
+        return compare_row(row, compute_quantity(row.ours, runs), paper.models.get(row.predicted, ""))
+    except (StoppedError, KeyboardInterrupt):
+        runs.stop.set()
+        return Finding(row, Agreement.NOT_RUN, reason="stopped")
+    except NotComputedError as error:
+        return Finding(row, Agreement.FAILED, reason=str(error))
+
+
+class StoppedError(Exception):
+    """A run that a row needs was stopped or not started."""
+
+
+class Runs:
+    """Runs of a paper, made on first use; the paper's own instances are written to a folder."""
+
+    def __init__(
+        self,
+        paper: PublishedFile,
+        time_limit_s: float | None,
+        progress: Callable[[str], None],
+        folder: Path,
+        stop: threading.Event,
+    ) -> None:
+        self.stop = stop
+        self._paper = paper
+        self._folder = folder
+        self._limit_s = time_limit_s
+        self._progress = progress
+        self._made: dict[str, list[RunRecord]] = {}
+
+    def records(self, name: str) -> list[RunRecord]:
+        """Return the records of a run, one for each combination and seed."""
+        if name not in self._made:
+            made: list[RunRecord] = []
+            if (wanted := self._paper.runs[name].find) is not None:
+                for nodes in wanted.sizes:
+                    self._go_on()
+                    made.append(_network(name, wanted, nodes))
+                    degrees = ", ".join(map(str, wanted.degrees))
+                    self._progress(f"{made[-1].instance}: {nodes} nodes of degree {degrees}")
+            run = self._paper.runs[name]
+            self._go_on()
+            if run.train is not None:
+                made += _train_runs(self._paper, name, self._folder, self._limit_s, self._progress)
+            for cell in cells_of(self._paper, name, self._folder, self._limit_s):
+                simulated = run.pieces or run.hold_latency
+                made.append(_simulate_cell(cell, run.pieces, self.stop) if simulated else run_cell(cell, self.stop))
+                self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
+                self._go_on()
+            self._made[name] = made
+        return self._made[name]
+
+    def _go_on(self) -> None:
+        """Raise StoppedError after Ctrl-C, so that an interrupted run is never compared."""
+        if self.stop.is_set():
+            raise StoppedError
+
+
+def _simulate_cell(cell: Cell, pieces: int | None, stop: threading.Event) -> RunRecord:
+    """Run a cell, and simulate its answer with links also busy during latency."""
+    try:
+        made = load_and_run(cell, stop)
+        if made.instance is None or made.answer is None:
+            raise NotComputedError(f"{cell}: {made.record.message or 'no answer'}")
+        with command_limits(WallClock(None)):
+            seconds = _occupied_s(made.instance, made.answer, pieces)
+    except CwbError as error:
+        raise NotComputedError(f"{cell}: {error}") from None
+    return replace(made.record, metrics={**made.record.metrics, "simulated_s": seconds})
+
+
+def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float:
+    """Return the completion time with links busy during latency.
+
+    Trees in pieces each have their own rate.
+    """
+    from ..schedules.completion import mode_of
+    from ..schedules.simulate import simulate
+    from ..schedules.simulate.rate_reservation import simulate_reserved
+
+    if pieces is None:
+        return simulate(instance, answer, mode_of(answer), hold_latency=True).completion_s
+    if not isinstance(answer, TreePacking):
+        raise NotComputedError(f"{instance.name}: no trees that could be cut into pieces")
+    held = LatencyModel.OCCUPANCY
+    plan = reserve_rates(instance.topology, answer, held, Fraction(0), pieces)
+    return simulate_reserved(instance, answer, plan, held, overhead_s=Fraction(0)).completion_s
+
+
+def _train_runs(
+    paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None, progress: Callable[[str], None]
+) -> list[RunRecord]:
+    """Simulate training for each combination and seed; raise NotComputedError if one fails."""
+    from .training import request_of, training_record
+
+    merged, made = _run_with_defaults(paper, name), []
+    train = merged.train or TrainingOptions()
+    for index, names in enumerate(_combinations(merged)):
+        asked = train.model_copy(update=_fill_braces(dict(train), names))
+        try:
+            instance = _instance(paper, merged, names, folder / f"{name}-{index}.json")
+            request = request_of(asked, int(_fill_braces(merged.chunks, names) or 1), int(names["seed"]), time_limit_s)
+            with command_limits(WallClock(None)):  # its runs have limits, the simulation has none
+                made.append(training_record(instance, request))
+        except CwbError as error:
+            raise NotComputedError(f"{name}: {error}") from None
+        progress(f"{made[-1].instance}: an iteration of {made[-1].metrics['workload']}")
+    return made
+
+
+def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
+    """Run the topology finder; raise NotComputedError for an unknown network."""
+    try:
+        with command_limits(WallClock(None)):  # the finder asks no budget: Ctrl-C ends it at once
+            return run_finder(wanted, nodes)
+    except CwbError as error:
+        raise NotComputedError(f"{name}: {error}") from None
+
+
+def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None = None) -> list[Cell]:
+    """Plan the cells of a paper's run: one for each combination and seed.
+
+    Runs of the topology finder and of simulated training have none.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to which the paper's own instances are written.
+
+    Raises
+    ------
+    NotComputedError
+        If neither the run nor the paper's default names a model or an instance.
+    """
+    run = paper.runs[name]
+    if run.find is not None or run.train is not None:
+        return []
+    merged = _run_with_defaults(paper, name)
+    if merged.model is None or merged.instance is None:
+        raise NotComputedError(f"the run {name!r} names no model or no instance")
+    cells: list[Cell] = []
+    for names in _combinations(merged):
+        instance = _instance(paper, merged, names, folder / f"{name}-{len(cells)}.json")
+        options = _fill_braces({**paper.default.options, **run.options}, names)
+        seed, solver = int(names["seed"]), merged.solver or DEFAULT_SOLVER
+        request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
+        chunks = _fill_braces(merged.chunks, names)
+        cells.append(
+            Cell(
+                instance,
+                request,
+                merged.collective,
+                _fill_braces(merged.size, names),
+                None if chunks is None else int(chunks),
+            )
+        )
+    return cells
+
+
+def _run_with_defaults(paper: PublishedFile, name: str) -> PublishedRun:
+    """Return a run completed by the paper's defaults."""
+    run = paper.runs[name]
+    return paper.default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
+
+
+def _instance(paper: PublishedFile, run: PublishedRun, names: Mapping[str, str], path: Path) -> str:
+    """Return the instance of a run; write the paper's own to a file."""
+    instance = _fill_braces(run.instance or "", names)
+    if instance not in paper.instances:
+        return str(instance)
+    path.write_text(json.dumps(_fill_braces(paper.instances[instance], names)))
+    return str(path)
+
+
+def _combinations(run: PublishedRun) -> Iterator[dict[str, str]]:
+    """Yield combinations of values for the names in braces."""
+    for values in product(*run.each.values()):
+        for seed in run.seeds:
+            yield {**dict(zip(run.each, map(str, values), strict=True)), "seed": str(seed)}
+
+
+def _fill_braces(value: Any, names: Mapping[str, str]) -> Any:
+    """Replace names in braces, in text at any depth."""
+    if isinstance(value, str):
+        for name, text in names.items():
+            value = value.replace(f"{{{name}}}", text)
+        return value
+    if isinstance(value, list):
+        return [_fill_braces(part, names) for part in value]
+    if isinstance(value, dict):
+        return {key: _fill_braces(part, names) for key, part in value.items()}
+    return value
+
+
+def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
+    """Compute a quantity; a word only if a run's value is one.
+
+    Raises
+    ------
+    NotComputedError
+        If a run has no such value or no result.
+    """
+    if quantity.run is not None:
+        values = [_value(record, quantity.value, quantity.run) for record in runs.records(quantity.run)]
+        if quantity.over == "commonest":
+            return Counter(values).most_common(1)[0][0]
+        words = [value for value in values if isinstance(value, str)]
+        if words:
+            return " ".join(dict.fromkeys(words))
+        found = _COMBINED[quantity.over]([float(value) for value in values])
+    elif quantity.network is not None:
+        found = _count_network(quantity.network, quantity.value)
+    elif quantity.number is not None:
+        found = float(parse_printed(quantity.number).value or 0)
+    else:
+        found = _combine_parts(quantity, [_number(part, runs) for part in quantity.parts])
+    factor = parse_printed(quantity.times).value or Fraction(0)
+    return found if factor == 1 else float(Fraction(found) * factor)
+
+
+def _count_network(network: str, what: str) -> float:
+    """Return the number of ranks, nodes or links of a network."""
+    from ..instances import load
+
+    topology = load(network).network
+    if not isinstance(topology, Topology):
+        raise NotComputedError(f"{network} has no nodes and links")
+    return float(
+        len(topology.rank_nodes) if what == "ranks" else len(topology.nodes if what == "nodes" else topology.links)
+    )
+
+
+def _number(quantity: Quantity, runs: Runs) -> float:
+    value = compute_quantity(quantity, runs)
+    if isinstance(value, str):
+        raise NotComputedError(f"{value!r} is no number")
+    return value
+
+
+def _combine_parts(quantity: Quantity, parts: list[float]) -> float:
+    if quantity.ratio is not None:
+        if parts[1] == 0:
+            raise NotComputedError("a ratio to zero")
+        return parts[0] / parts[1]
+    if quantity.difference is not None:
+        return parts[0] - parts[1]
+    name = next(name for name in _COMBINED if getattr(quantity, name) is not None)
+    return _COMBINED[name](parts)
+
+
+def _value(record: RunRecord, name: str, run: str) -> float | str:
+    """Return a value of a record."""
+    if record.status == "error" or record.verified is False:
+        raise NotComputedError(f"{run}: {record.message or '; '.join(record.violations)}")
+    field, *keys = name.split(".")
+    value = getattr(record, field, None)
+    for key in keys:
+        value = _part(value, key)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise NotComputedError(f"{run}: no {name}: {record.message or record.status}")
+    return _plain(value)
+
+
+def _part(value: object, key: str) -> object:
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
+        return value[int(key)]
+    return None
+
+
+def _plain(value: float | str) -> float | str:
+    """Convert text such as a fraction to a number."""
+    if isinstance(value, str) and (exact := parse_printed(value)).value is not None and not exact.sign:
+        return float(exact.value)
+    return value
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """Count the verdicts, including those that do not occur."""
+    found = dict.fromkeys((agreement.value for agreement in Agreement), 0)
+    for finding in findings:
+        found[finding.agreement.value] += 1
+    return found

@@ -1,0 +1,283 @@
+"""Cost of single failures: the optimum after the loss of each link, rank and switch.
+
+The optimum is that of trees in the flow model (ForestColl): no schedule of the collective on the changed network is
+faster, and trees attain it for all collectives except all-reduce. Its certificate is recomputed for every failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..algorithms.graphs.link_orbits import link_orbits
+from ..core.bounds import Certificate
+from ..core.budget import Budget, Progress, ignore
+from ..core.choices import FAILURES, TREE_COLLECTIVES
+from ..core.errors import InputError, Unsupported
+from ..core.instance import Instance
+from ..core.network_views import other_view
+from ..core.option_names import check_name, verb
+from ..core.topology import NodeKind, Topology
+from ..core.units import exact_number
+from ..harness.clock import WallClock
+from ..harness.interrupt import command_limits
+from ..instances.demand import with_demand
+from ..instances.edits import LARGEST_PART, Edit, edit_instance
+from ..models.forestcoll.problem import check_balance
+from ..models.forestcoll.solve import bound_of, ways_of
+from ..schedules.collective import exact_bound
+from .inputs import Spec, load, seconds_or_none
+
+#: Networks with more links are not looked at.
+MAX_LINKS = 20_000
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Optimal time of a collective.
+
+    Parameters
+    ----------
+    time_s : Fraction
+        Flow time of the best trees; for an all-reduce, of a reduce-scatter followed by an all-gather.
+    bound_s : Fraction
+        Lower bound on every schedule, recomputed from the certificate.
+    """
+
+    time_s: Fraction
+    bound_s: Fraction
+    certificate: Certificate
+
+    def to_json(self) -> dict[str, Any]:
+        """Return times in seconds and the certificate as plain data."""
+        return {
+            "flow_time_s": float(self.time_s),
+            "bound_s": float(self.bound_s),
+            "certificate": self.certificate.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure and its cost.
+
+    Parameters
+    ----------
+    kind : str
+        One of the parts in :data:`~cwb.core.choices.FAILURES`.
+    names : tuple of str
+        The failed part first, then the parts that symmetries of the network exchange with it.
+    optimum : Optimum or None
+        Optimum of the remaining network; None if ranks are cut off, or if it is not known.
+    reason : str
+        Reason for a missing optimum.
+    is_cut_off : bool
+        True if some rank is unreachable.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    optimum: Optimum | None
+    reason: str = ""
+    is_cut_off: bool = False
+
+
+@dataclass(frozen=True)
+class Resilience:
+    """All single failures of a network.
+
+    Parameters
+    ----------
+    optimum : Optimum
+        Optimum of the network without a failure.
+    failures : tuple of Failure
+        Failures in the order of their examination.
+    complete : bool
+        True if all were examined within the time limit.
+    """
+
+    instance: Instance
+    optimum: Optimum
+    failures: tuple[Failure, ...]
+    complete: bool
+
+    def loss(self, failure: Failure) -> float | None:
+        """Return the lost part of the throughput; None if unknown."""
+        if failure.optimum is None:
+            return 1.0 if failure.is_cut_off else None
+        return float(1 - self.optimum.time_s / failure.optimum.time_s)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output of ``cwb resilience --json``."""
+        return {
+            "instance": self.instance.name,
+            "optimum": self.optimum.to_json(),
+            "complete": self.complete,
+            "failures": [
+                {
+                    "kind": failure.kind,
+                    "names": list(failure.names),
+                    "loss": self.loss(failure),
+                    "cut_off": failure.is_cut_off,
+                    "reason": failure.reason,
+                    **({} if failure.optimum is None else failure.optimum.to_json()),
+                }
+                for failure in self.failures
+            ],
+        }
+
+
+def optimum_of(instance: Instance) -> Optimum:
+    """Return the least flow time of trees, with a recomputed bound.
+
+    Raises
+    ------
+    InputError
+        If data cannot reach some rank.
+    Unsupported
+        If trees do not support the collective.
+    """
+    ways, mirrored = ways_of(instance)
+    seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
+    bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
+    if exact_bound(instance, certificate) != bound:
+        raise AssertionError("the certificate proves another bound")
+    return Optimum(seconds, bound, certificate)
+
+
+def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: Budget) -> Iterator[Failure]:
+    """Yield failures one by one until the budget is exhausted.
+
+    Parameters
+    ----------
+    instance : Instance
+        A network of links, and a collective of all ranks.
+    kinds : sequence of str
+        Kinds of failures, of :data:`~cwb.core.choices.FAILURES`.
+    slow : Fraction
+        Part of its bandwidth that a link keeps, from 0 (it is lost) to below 1. Ranks and switches are always lost.
+
+    Raises
+    ------
+    Unsupported
+        If trees do not support the collective, or the network is too large.
+    """
+    network = instance.network
+    if not isinstance(network, Topology) or instance.demand is None or instance.demand.ranks is not None:
+        raise Unsupported("expected a network of links, and one collective of all of its ranks")
+    if len(network.links) > MAX_LINKS:
+        raise Unsupported(f"{len(network.links):,} links; expected at most {MAX_LINKS:,}")
+    root = network.ranks[0] if instance.demand.collective.rooted else None
+    cases = {"link": _links(network, root, slow, budget), "rank": _ranks(network), "switch": _switches(network)}
+    for kind in kinds:
+        for number, (names, edits) in enumerate(cases[kind]):
+            if budget.exhausted:
+                return
+            budget.progress(f"{kind} {number + 1}: {names[0]}")
+            yield _failure(instance, kind, names, edits)
+
+
+@verb
+def resilience(
+    instance: Spec,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    kind: str | Sequence[str] = FAILURES,
+    slow: str | float | Fraction = 0,
+    time_limit_s: float | None = 300.0,
+    progress: Progress = ignore,
+) -> Resilience:
+    """Examine all single failures of links, ranks and switches, as ``cwb resilience`` does.
+
+    Parameters
+    ----------
+    instance : Instance or other
+        The instance, or what :func:`load` takes.
+    collective, size : str, optional
+        Collective that replaces the instance's.
+    kind : str or sequence of str
+        Parts that fail: ``link``, ``rank``, ``switch``.
+    slow : str, float or Fraction
+        Part of its bandwidth that a link keeps, from 0 to below 1.
+    time_limit_s : float or None
+        Seconds for all failures; None is no limit.
+
+    Returns
+    -------
+    Resilience
+        The optimum without a failure and with each of them.
+
+    Raises
+    ------
+    InputError
+        If an option is wrong.
+    Unsupported
+        If trees do not support the collective, or the network is too large.
+    """
+    factor = _factor(slow)
+    clock = WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
+    if collective is not None:
+        check_name(collective, TREE_COLLECTIVES, "--collective")
+    kinds = [check_name(one, FAILURES, "--kind") for one in ((kind,) if isinstance(kind, str) else kind)]
+    posed = with_demand(load(instance), collective, size, None)
+    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
+    whole = optimum_of(posed)
+    found: list[Failure] = []
+    with command_limits(clock, progress, asks=True) as budget:
+        found.extend(failures(posed, kinds or FAILURES, factor, budget))
+        over = budget.exhausted
+    return Resilience(posed, whole, tuple(found), not over)
+
+
+def _factor(given: str | float | Fraction) -> Fraction:
+    text = str(given)
+    factor = exact_number(text)
+    if factor is None or factor >= 1:
+        raise InputError(f"{text[:40]!r}; expected a part of the bandwidth from 0 to below 1", source="--slow")
+    if 0 < factor < 1 / LARGEST_PART:
+        raise InputError(f"{text[:40]!r} is too small; expected 0, or at least 1e-12", source="--slow")
+    return factor
+
+
+def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Sequence[Edit]) -> Failure:
+    try:
+        left = edit_instance(instance, edits)
+        if isinstance(left.network, Topology) and left.demand is not None:
+            check_balance(left.network, left.demand)  # otherwise the optimum of trees is no proved optimum
+    except InputError as error:
+        return Failure(kind, names, None, error.problem)
+    try:
+        return Failure(kind, names, optimum_of(left))
+    except InputError as error:
+        return Failure(kind, names, None, error.problem, is_cut_off=True)
+
+
+def _links(
+    network: Topology, root: str | None, slow: Fraction, budget: Budget
+) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
+    """Yield one pair of nodes of every class of links under symmetries that fix the root."""
+    nodes: list[Any] = [
+        (node.kind, node.multicast, node.reduces, node.buffer_bytes, node.name == root) for node in network.nodes
+    ]
+    rates = [(link.bandwidth_Bps, link.latency_s) for link in network.links]
+    for pairs in link_orbits(nodes, network.link_ends, rates, lambda: budget.exhausted):
+        names = [(network.nodes[a].name, network.nodes[b].name) for a, b in pairs]
+        first = ":".join(names[0])
+        edit = Edit("--link", f"{first}={100 * slow}%") if slow else Edit("--without-link", first)
+        yield tuple(" - ".join(pair) for pair in names), [edit]
+
+
+def _ranks(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
+    for rank, name in enumerate(network.ranks):
+        others = [(0, rank - 1), (rank + 1, len(network.ranks) - 1)]
+        text = ",".join(f"{low}-{high}" for low, high in others if low <= high)
+        yield (name,), [Edit("--ranks", text)]
+
+
+def _switches(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
+    for node in network.nodes:
+        if node.kind is NodeKind.SWITCH:
+            yield (node.name,), [Edit("--without-node", node.name)]

@@ -1,0 +1,389 @@
+"""Candidate schedules for a selection by size: methods to run, and costs of their schedules.
+
+A schedule is made for one size and serves all: its chunks are fractions of the data. Its cost at another size is its
+completion time there (:mod:`~cwb.schedules.completion`), the common time model of all methods; trees have the number
+of pieces that is best at the size.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, partial, singledispatch
+from math import isqrt
+
+from ..core.answers import ChunkOrders, is_same
+from ..core.budget import Progress, ignore
+from ..core.choices import MSCCL_COLLECTIVES
+from ..core.collective import Collective, Demand
+from ..core.errors import CwbError, InputError, locate_errors
+from ..core.fields import run_validation
+from ..core.instance import Instance
+from ..core.network_views import other_view
+from ..core.orbits import Forest, TreeOrbits
+from ..core.pipelining import PIECES
+from ..core.record import RunRecord
+from ..core.schedule import Schedule, StepSchedule
+from ..core.topology import Topology
+from ..core.translated_trees import TranslatedTrees
+from ..core.trees import TreePacking
+from ..core.units import UnitKind, parse
+from ..harness import registry
+from ..harness.clock import WallClock
+from ..harness.request import Request
+from ..harness.run import FinishedRun, run
+from ..instances.demand import with_demand
+from ..schedules.chunk_orders import to_sends
+from ..schedules.completion import completion_of
+from ..schedules.files import Written
+from ..schedules.simulate.pipeline import Pipeline, pipeline
+from ..schedules.verify import verify
+from .fastest_by_size import SAME, sizes_between
+
+#: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
+DEFAULT_MODELS = (
+    "ring, direct, rhd, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, multitree, c-cube, tto, blink, "
+    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, blueconnect, themis, tacos, pccl"
+)
+
+#: Chunks of a rank's part, if nobody says how many.
+DEFAULT_CHUNKS = (1, 4)
+
+#: Collectives whose sizes are those of one rank's part in the runtimes' files.
+_PARTS = frozenset({Collective.GATHER, Collective.SCATTER})
+
+
+@dataclass(frozen=True)
+class Item:
+    """A method with its options, as ``--models`` names it."""
+
+    model: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join([self.model, *(f"{name}={value}" for name, value in self.options.items())])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selection problem: machine, collective, sizes and methods.
+
+    Parameters
+    ----------
+    instance : Instance
+        The machine, and the group of a collective if it has one.
+    first, last : int
+        Sizes in bytes as the runtimes count them: of the full buffer, of a gather and a scatter of one rank's part.
+    chunks : sequence of int
+        Numbers of equal chunks of each rank's part to try.
+    time_limit_s, each_s : float or None
+        Time limit of all runs and of each, in seconds.
+    """
+
+    instance: Instance
+    kind: Collective
+    first: int
+    last: int
+    items: Sequence[Item]
+    chunks: Sequence[int] = DEFAULT_CHUNKS
+    time_limit_s: float | None = None
+    each_s: float | None = None
+
+    @cached_property
+    def ranks(self) -> int:
+        """Number of ranks of the group."""
+        known = self.instance.demand
+        return self.instance.npus if known is None or known.ranks is None else len(known.ranks)
+
+    def posed(self, size: int, chunks: int) -> Instance:
+        """Return the instance with a collective of a size."""
+        known = self.instance.demand
+        full = Fraction(size * self.ranks if self.kind in _PARTS else size)
+        return self.instance.with_changes(demand=Demand(self.kind, full, chunks, known.ranks if known else None))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes that schedules are made for: the geometric mean, the first, the last."""
+        return tuple(dict.fromkeys((isqrt(self.first * self.last), self.first, self.last)))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A verified schedule and its cost.
+
+    Parameters
+    ----------
+    label : str
+        Method, options and chunks as text.
+    chunks : int
+        Number of chunks that was requested.
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
+        The schedule as the method returned it.
+    unit : int
+        Bytes of the full buffer per byte of the runtimes' size.
+    also : tuple of Candidate
+        Other candidates with the same program.
+    """
+
+    label: str
+    item: Item
+    chunks: int
+    instance: Instance
+    answer: Written
+    unit: int
+    record: RunRecord
+    also: tuple[Candidate, ...] = ()
+    _known: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def made(self) -> tuple[Instance, Written]:
+        """The schedule and its problem."""
+        return self.instance, self.answer
+
+    @property
+    def original_size(self) -> int:
+        """Size of its problem, as the runtimes count it."""
+        return int(self.instance.demand.size_bytes / self.unit) if self.instance.demand else 0
+
+    def seconds(self, size: int) -> float:
+        """Return the completion time at a size of the fastest candidate with its program.
+
+        Raises
+        ------
+        InputError
+            If the common time model gives none.
+        """
+        if size not in self._known:
+            self._known[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
+        return self._known[size]
+
+    def joined(self, other: Candidate) -> Candidate:
+        """Return both as one candidate with the cost of the faster one."""
+        return replace(self, also=(*self.also, other), _known={})
+
+    @cached_property
+    def _line(self) -> Pipeline | None:
+        """Closed form of the completion time of trees."""
+        changing = self.instance.timing is not None and self.instance.timing.changes
+        return None if changing or not isinstance(self.answer, Forest) else pipeline(self.instance, self.answer)
+
+    def _seconds(self, size: int) -> float:
+        if (line := self._line) is not None:
+            flow_s = float(line.flow_s * size * self.unit / line.size_bytes)
+            return min(float(line.seconds(pieces, [flow_s])[0]) for pieces in PIECES)
+        found = completion_of(*resize_schedule(self.instance, self.answer, Fraction(size * self.unit)))
+        if found.seconds is None:
+            raise InputError(found.why)
+        return found.seconds
+
+
+def resize_schedule(instance: Instance, answer: Written, size_bytes: Fraction) -> tuple[Instance, Written]:
+    """Return the same sends for another size; times of a timed schedule only keep their order."""
+    if instance.demand is None:
+        raise InputError("expected a collective", place="collective")
+    scale = size_bytes / instance.demand.size_bytes
+    posed = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
+    return posed, _scaled(answer, posed.sha256, scale)
+
+
+@singledispatch
+def _scaled(answer: Written, sha256: str, scale: Fraction) -> Written:
+    """Return an answer for another instance, with chunks scaled by a factor."""
+    raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
+
+
+@_scaled.register
+def _(answer: StepSchedule | Schedule, sha256: str, scale: Fraction) -> StepSchedule | Schedule:
+    chunks = replace(answer.chunks, unit_bytes=answer.chunks.unit_bytes * scale)
+    return replace(answer, instance_sha256=sha256, chunks=chunks)
+
+
+@_scaled.register
+def _scaled_trees(packing: TreePacking, sha256: str, scale: Fraction) -> TreePacking:
+    unit, sums = packing.unit_bytes * scale, packing.reduction
+    sums = None if sums is None else replace(sums, instance_sha256=sha256, unit_bytes=unit)
+    return replace(packing, instance_sha256=sha256, unit_bytes=unit, reduction=sums)
+
+
+@_scaled.register
+def _(answer: TreeOrbits, sha256: str, scale: Fraction) -> TreeOrbits:
+    return replace(answer, trees=_scaled_trees(answer.trees, sha256, scale))
+
+
+@_scaled.register
+def _(answer: TranslatedTrees, sha256: str, scale: Fraction) -> TranslatedTrees:
+    return replace(answer, instance_sha256=sha256)
+
+
+def items_of(text: str) -> list[Item]:
+    """Parse ``--models``: comma-separated methods, each followed by its options.
+
+    Raises
+    ------
+    InputError
+        If a method is unknown, or a word after it is no option.
+    """
+    found: list[Item] = []
+    for part in text.split(","):
+        words = part.split()
+        if not words:
+            raise InputError("a name is missing; expected methods such as 'ring, forestcoll k=2'", source="--models")
+        pairs = [word.partition("=") for word in words[1:]]
+        for name, equals, value in pairs:
+            if not name or not value:
+                text = (
+                    f"{name + equals!r} after {words[0]} is no option; expected name=value, and commas between methods"
+                )
+                raise InputError(text, source="--models")
+        options = {name.replace("-", "_"): value for name, _, value in pairs}
+        with locate_errors(source="--models"):
+            kinds = registry.get(words[0]).options
+            with locate_errors(words[0]):
+                run_validation(partial(kinds.model_validate, options), kinds.model_fields)
+        found.append(Item(words[0], options))
+    return found
+
+
+def counts_of(chunks: str | Sequence[int]) -> tuple[int, ...]:
+    """Parse ``--chunks``: numbers of chunks, without repetitions."""
+    words = [word.strip() for word in chunks.split(",")] if isinstance(chunks, str) else list(map(str, chunks))
+    if not words or not all(word.isdecimal() and len(word) <= 4 and int(word) for word in words):
+        raise InputError(f"{chunks!r}; expected whole numbers from 1 to 9999, such as '1, 4'", source="--chunks")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def whole_size(text: str, option: str) -> int:
+    """Parse a size as an integer in bytes."""
+    with locate_errors(source=option):
+        size = parse(text, UnitKind.SIZE, allow_zero=False)
+        if size.denominator != 1:
+            raise InputError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
+    """Return a machine of nodes and links, and its only collective.
+
+    Raises
+    ------
+    InputError
+        If there is no network of links, or not exactly one collective.
+    """
+    posed = with_demand(instance, collective, None, None)
+    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
+    if not isinstance(posed.network, Topology):
+        raise InputError("is a bandwidth design; expected a network and a collective")
+    if posed.demand is None or posed.also:
+        raise InputError("expected one collective; --collective names it")
+    if posed.demand.collective is Collective.POINT_TO_POINT:
+        raise InputError(f"point_to_point; expected one of {', '.join(MSCCL_COLLECTIVES)}", source="--collective")
+    return posed, posed.demand.collective
+
+
+@dataclass
+class Candidates:
+    """Schedules of all runs.
+
+    Parameters
+    ----------
+    found : list of Candidate
+        Candidates in the order of the methods, without duplicates of the same sends.
+    left_out : dict of str to str
+        Reasons of methods without a schedule.
+    why_ended : str
+        Reason why not everything was run; empty if it was.
+    interrupted : bool
+        True if the reason was Ctrl-C.
+    """
+
+    found: list[Candidate] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    records: list[RunRecord] = field(default_factory=list)
+    why_ended: str = ""
+    interrupted: bool = False
+
+    def add(self, made: Candidate) -> None:
+        """Add a candidate, unless one of the same label has the same sends."""
+        self.left_out.pop(made.label, None)
+        demand = made.instance.demand
+        alike = [one for one in self.found if one.label == made.label]
+        if demand and any(is_same(resize_schedule(*one.made, demand.size_bytes)[1], made.answer) for one in alike):
+            return
+        self.found.append(made)
+
+
+def candidates(choice: Choice, progress: Progress = ignore) -> Candidates:
+    """Run every method for all numbers of chunks and the sizes of the choice, until the time limit.
+
+    Packings of trees depend neither on the size nor on the chunks, so a method that answers with one is run once.
+    """
+    clock, stop, result = WallClock(choice.time_limit_s), threading.Event(), Candidates()
+    plan = [(size, chunks, item) for size in choice.sizes for chunks in choice.chunks for item in choice.items]
+    trees: set[str] = set()
+    for number, (size, chunks, item) in enumerate(plan):
+        if str(item) in trees:
+            continue
+        left_s = clock.remaining_s()
+        if stop.is_set() or (left_s is not None and left_s <= 0):
+            why = "stopped" if stop.is_set() else f"the time limit of {choice.time_limit_s:g} s ran out"
+            result.why_ended, result.interrupted = f"{why} after {number} of {len(plan)} runs", stop.is_set()
+            break
+        label = f"{item}, {chunks} chunks" if chunks > 1 else str(item)
+        progress(f"{number + 1} of {len(plan)}: {label}, {size:,} B")
+        limit_s = min((limit for limit in (left_s, choice.each_s) if limit is not None), default=None)
+        request = Request(item.model, options=item.options, time_limit_s=limit_s)
+        try:
+            done = run(choice.posed(size, chunks), request, stop=stop)
+        except CwbError as error:
+            result.left_out.setdefault(label, str(error))
+            continue
+        except Exception as error:
+            result.left_out.setdefault(label, f"internal error: {type(error).__name__}: {error}")
+            continue
+        result.records.append(done.record)
+        if (made := _schedule(done)) is None:
+            result.left_out.setdefault(label, done.record.message or f"{done.record.status}, no schedule")
+            continue
+        if isinstance(made[1], TreePacking):
+            trees.add(label := str(item))
+        result.add(Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record))
+    if stop.is_set() and not result.interrupted:
+        result.why_ended, result.interrupted = "stopped in the last run", True
+    return result
+
+
+def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
+    """Return the verified schedule of a run, with chunk orders as sends on the links of their fabric."""
+    if done.instance is None or not done.record.verified:
+        return None
+    if isinstance(done.answer, ChunkOrders):
+        with suppress(InputError):
+            made = to_sends(done.instance, done.answer)
+            return made if verify(*made).ok else None
+    return (done.instance, done.answer) if isinstance(done.answer, Written) else None
+
+
+def distinct_candidates(found: Candidates, choice: Choice, sizes: Sequence[int] = ()) -> list[Candidate]:
+    """Return candidates with distinct completion times; of those that agree at every size, the first.
+
+    The sizes are the given ones, or half octaves of the choice.
+    """
+    sizes = sizes or sizes_between(choice.first, choice.last)
+    kept: list[tuple[Candidate, list[float]]] = []
+    for one in found.found:
+        try:
+            curve = [one.seconds(size) for size in sizes]
+        except InputError as error:
+            found.left_out[one.label] = f"no completion time: {error.problem}"
+            continue
+        if not any(all(abs(a - b) <= SAME * b for a, b in zip(curve, other, strict=True)) for _, other in kept):
+            kept.append((one, curve))
+    labels = Counter(one.label for one, _ in kept)
+    return [
+        one if labels[one.label] == 1 else replace(one, label=f"{one.label}, of {one.original_size:,} B")
+        for one, _ in kept
+    ]

@@ -1,0 +1,128 @@
+"""Support matrix of methods, computed from every method's own answers so that nothing is declared twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..core.collective import collective_names, collectives
+from ..core.errors import CwbError, Refusal
+from ..core.instance import Instance
+from ..core.method import Method
+from ..core.network_views import supported_view
+from ..harness import registry
+from ..instances.demand import with_demand
+
+#: Small instances of every kind of network; a method takes a kind if it takes one of them.
+NETWORKS: Mapping[str, Sequence[str]] = {
+    "links": ("ring(4)", "torus(4,4)", "mesh(3,3)", "hypercube(3)"),
+    "switches": ("star(4)", "star(4, multicast=true)", "switch2d(2, 2)"),
+    "fabric": ("RI(4)_FC(2)",),
+    "training": ("gpt-3-3d", "msft-1t-hp-4d"),
+    "experts": ("experts(gpus=2, slots=2, loads=[3, 2, 1])",),
+}
+
+#: What is asked of instances that say themselves what is to be found.
+_OWN = ""
+
+
+@dataclass(frozen=True)
+class MethodSupport:
+    """Networks and collectives that a method supports.
+
+    Parameters
+    ----------
+    networks : tuple of str
+        Kinds of networks, of :data:`NETWORKS`.
+    collectives : tuple of str
+        Names of collectives supported on any of the networks.
+    """
+
+    networks: tuple[str, ...]
+    collectives: tuple[str, ...]
+
+    def of_collectives(self) -> str:
+        """Summarize the collectives in a short text."""
+        known = collective_names()
+        missing = [name for name in known if name not in self.collectives]
+        if not self.collectives:
+            return "those of its workload" if self.networks == ("training",) else "none"
+        if len(missing) > 2:
+            return ", ".join(self.collectives)
+        return f"all but {' and '.join(missing)}" if missing else "all"
+
+
+class Probes:
+    """Small instances, each with all collectives that it may have."""
+
+    def __init__(self) -> None:
+        from ..instances import load
+
+        self._posed: dict[tuple[str, str], list[Instance]] = {}
+        for network, specs in NETWORKS.items():
+            for instance in map(load, specs):
+                asked = [_OWN] if network in ("training", "experts") else collective_names()
+                for name in asked:
+                    posed = with_demand(instance, name or None, None, None)
+                    self._posed.setdefault((network, name), []).append(posed)
+
+    def taken(self, method: Method) -> MethodSupport:
+        """Return the networks and collectives that a method supports."""
+        found = [
+            place
+            for place, posed in self._posed.items()
+            if any(refusal(method, each, as_it_is=True) is None for each in posed)
+        ]
+        networks = tuple(network for network in NETWORKS if any(network == place[0] for place in found))
+        kinds = tuple(kind.name for kind in collectives() if any(kind.name == place[1] for place in found))
+        return MethodSupport(networks, kinds)
+
+
+def refusal(method: Method, instance: Instance, *, as_it_is: bool = False) -> Refusal | None:
+    """Return the reason why a method supports no view of an instance; None if it supports one.
+
+    Views are links and fabric; with ``as_it_is`` only the given one counts.
+    """
+    try:
+        return method.supports(instance) if as_it_is else supported_view(method, instance)[1]
+    except CwbError as error:
+        return Refusal("other", str(error))
+    except Exception as error:  # of a method of somebody's own
+        return Refusal("other", f"{type(error).__name__}: {error}")
+
+
+def method_refusals(instance: Instance) -> Iterator[tuple[Method, Refusal | None]]:
+    """Yield every method with its refusal of an instance or None; supporting methods come first."""
+    asked = [(method, refusal(method, instance)) for method in map(registry.get, registry.names())]
+    yield from ((method, reason) for method, reason in asked if reason is None)
+    yield from ((method, reason) for method, reason in asked if reason is not None)
+
+
+def methods() -> Iterator[dict[str, str]]:
+    """Yield every method by family: type of its objective, and supported problems."""
+    probes = Probes()
+    families = {registry.family(name): None for name in registry.names()}
+    for family in families:
+        for name in (name for name in registry.names() if registry.family(name) == family):
+            method = registry.get(name)
+            found = probes.taken(method)
+            yield {
+                "name": name,
+                "family": family,
+                "kind": method.kind.value,
+                "network": ", ".join(found.networks) or "none",
+                "summary": method.summary,
+                "collectives": found.of_collectives(),
+            }
+
+
+def methods_for(instance: Instance) -> Iterator[dict[str, str]]:
+    """Yield the methods that support an instance, then the others with the reason."""
+    for method, reason in method_refusals(instance):
+        yield {
+            "name": method.name,
+            "family": registry.family(method.name),
+            "kind": method.kind.value,
+            "takes it": "yes" if reason is None else "no",
+            "why not" if reason else "summary": reason.text if reason else method.summary,
+        }

@@ -1,0 +1,228 @@
+"""Assessment of networks: rates of all-to-alls, and the values of a paper's rows."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ... import solvers
+from ...core.budget import Budget
+from ...core.collective import Collective, Demand
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.paper_results import PublishedNetwork
+from ...core.record import RunRecord
+from ...core.topology import Link, Node, Topology
+from ...core.units import UnitKind, parse
+from ...harness.environment import cwb_version
+from ...instances.expression import parse_expression
+from ...instances.generators import generate
+
+if TYPE_CHECKING:
+    from .candidates import Candidate
+    from .finder import Choice, Closure, Job
+
+#: Flows, of every node on every link, whose classes the topology finder looks for: 256 nodes of degree 4.
+MAX_FLOWS = 300_000
+
+#: Classes of flows up to which it solves the linear program.
+MAX_CLASSES = 40_000
+
+#: The same for a paper's rows, which take minutes.
+MOST_FLOWS, MOST_CLASSES = 5_000_000, 200_000
+
+
+def generate_network(expression: str) -> Topology:
+    """Make the network of a generator expression."""
+    return generate(parse_expression(expression))
+
+
+def network_of(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fraction) -> Topology:
+    """Build a candidate's network with equal links."""
+    from .build import links_of
+
+    ends = links_of(candidate, generate_network).tolist()
+    links = (Link(str(u), str(v), bandwidth_Bps, latency_s) for u, v in ends)
+    return Topology(tuple(Node(str(node)) for node in range(candidate.nodes)), tuple(links))
+
+
+def all_to_all_rate(candidate: Candidate, seconds: float | None = None) -> float | None:
+    """Return the rate of every pair in units of a link; None if the linear program would take too long.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Time limit of each linear program; 0 for none of them.
+    """
+    rate = _rate(candidate, seconds, MAX_FLOWS, MAX_CLASSES)
+    return rate[0] if rate is not None and rate[1] else None
+
+
+def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int) -> tuple[float, bool] | None:
+    """Return the rate of every pair or a limit on it, and True for a rate.
+
+    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions
+    do: the rate is the smallest of the factors' rates times the factor's share of all nodes.
+    """
+    from .candidates import Construction
+
+    if candidate.made in (Construction.POWER, Construction.PRODUCT):
+        rates = [_rate(part, seconds, flows, classes) for part in candidate.of]
+        known = [(rate[0] * part.nodes, rate[1]) for rate, part in zip(rates, candidate.of, strict=True) if rate]
+        if len(known) < len(rates):
+            return None
+        return min(known)[0] / candidate.nodes, all(exact for _, exact in known)
+    if candidate.nodes**2 * candidate.degree > flows or seconds == 0:
+        return None
+    return _solved_rate(candidate, seconds, classes)
+
+
+def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> tuple[float, bool] | None:
+    """Solve LP (3) on a network with links of 1 byte per second and 1 byte for every pair."""
+    from ...models.mcf.solve import bound
+
+    network = network_of(candidate, Fraction(1), Fraction(0))
+    instance = Instance(str(candidate), network, Demand(Collective.ALL_TO_ALL, Fraction(candidate.nodes)))
+    budget = Budget(time_limit_s=seconds)
+    proved = bound(instance, solvers.get(), budget, classes)
+    if budget.stop.is_set():  # Ctrl-C has stopped the solver, so that this is no rate
+        raise KeyboardInterrupt
+    return None if proved.seconds is None else (float(1 / proved.seconds), proved.exact)
+
+
+def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
+    """Run the topology finder for a published network, or for the bounds of a size and degree.
+
+    Parameters
+    ----------
+    nodes : int
+        One of the network's sizes.
+
+    Raises
+    ------
+    InputError
+        If the finder has no network of that name, size and degree.
+    """
+    from .finder import Job, fastest, find
+
+    started, started_at = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    job = Job(
+        nodes,
+        wanted.degrees[-1],
+        parse(wanted.alpha, UnitKind.TIME, allow_zero=True),
+        parse(wanted.size, UnitKind.SIZE, allow_zero=False),
+        parse(wanted.bandwidth, UnitKind.RATE, allow_zero=False),
+        bidirectional=wanted.bidirectional,
+        circulants=wanted.circulants,
+    )
+    name, metrics = wanted.network, {}
+    if name == "bound":
+        metrics = _bounds(job)
+    elif name == "all":
+        metrics = _all(nodes, wanted)
+    else:
+        choice = fastest(find(job, generate_network)) if name == "best" else _named_choice(job, name)
+        name, metrics = str(choice.candidate), _values(job, choice, rate=wanted.rate)
+    return RunRecord(
+        cwb_version=cwb_version(),
+        model="find-topology",
+        kind="exact",
+        instance=name,
+        instance_sha256="",
+        collective=None,
+        solver=None,
+        solver_version=None,
+        options=wanted.model_dump(exclude_unset=True),
+        seed=0,
+        threads=1,
+        status="feasible",
+        objective=metrics.get("all_reduce_s"),
+        objective_unit="s",
+        metrics=metrics,
+        seconds={"total": perf_counter() - started},
+        host=platform.node(),
+        started_at=started_at,
+    )
+
+
+def _all(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
+    """Count the networks on the frontiers of all sizes and degrees."""
+    from .finder import Closure
+
+    closure = Closure(range(2, nodes + 1), wanted.degrees, circulants=wanted.circulants)
+    frontiers = (
+        closure.frontier(n, degree, bidirectional=wanted.bidirectional)
+        for degree in wanted.degrees
+        for n in range(degree + 1, nodes + 1)
+    )
+    return {"networks": sum(map(len, frontiers))}
+
+
+@lru_cache(maxsize=4)
+def _closure(nodes: int, degree: int, circulants: bool) -> Closure:
+    from .finder import Closure
+
+    return Closure([nodes], [degree], circulants=circulants)
+
+
+def _named_choice(job: Job, name: str) -> Choice:
+    """Find a known network by name, on the frontier or not, with its least T_B.
+
+    A base network is always known.
+    """
+    from .candidates import bases
+    from .finder import value_candidate
+
+    kept = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
+    for one in (*kept, *bases(job.nodes, job.degree)):
+        if str(one) == name:
+            return value_candidate(one, job, generate_network)[-1]
+    raise InputError(f"the topology finder stores no {name!r} of {job.nodes} nodes and degree {job.degree}")
+
+
+def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
+    """Return the times of a network; the rate of an all-to-all is in units of a link."""
+    values = {
+        "T_L": choice.steps,
+        "T_B": str(choice.bandwidth),
+        "family": _family(choice.candidate),
+        "diameter": choice.diameter,
+        "all_reduce_s": float(choice.all_reduce_s),
+        "all_to_all_rate_limit": float(choice.all_to_all_limit),
+    }
+    if rate and (known := _rate(choice.candidate, None, MOST_FLOWS, MOST_CLASSES)) is not None:
+        values |= _all_to_all(job, known[0], "" if known[1] else "_limit")
+    return values
+
+
+def _family(candidate: Candidate) -> str:
+    """Return the construction of a network: for a base network its generator, without a circulant's offsets."""
+    if candidate.of:
+        return candidate.made.value
+    return candidate.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
+
+
+def _bounds(job: Job) -> dict[str, Any]:
+    """Return Moore and bandwidth optimality, and the all-to-all rate of evenly loaded shortest paths."""
+    from .finder import lower_bound, nearest
+
+    steps, bandwidth = lower_bound(job)
+    distances = sum(distance * count for distance, count in enumerate(nearest(job.nodes, job.degree), 1))
+    return {
+        "T_L": steps,
+        "T_L_bidirectional": len(nearest(job.nodes, job.degree, bidirectional=True)) if job.degree > 1 else None,
+        "T_B": str(bandwidth),
+        "diameter": steps,
+        "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
+        **_all_to_all(job, job.degree / distances),
+    }
+
+
+def _all_to_all(job: Job, rate: float, kind: str = "") -> dict[str, float]:
+    """Return the rate, and the seconds for the job's size from every node; or limits on both."""
+    seconds = float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)) / rate
+    return {f"all_to_all_rate{kind}": rate, f"all_to_all_s{kind}": seconds}

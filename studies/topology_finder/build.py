@@ -1,0 +1,186 @@
+"""From a candidate to its network and all-gather: bases are built, and every expansion is applied to both.
+
+Reductions reverse an all-gather of the transposed network (theorem 1). Expansions and transposition commute, so the
+transposed all-gather is made from those of the transposed bases. Links are sorted by their ends, so that a link of
+the one is the same link of the other, reversed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.breadth_first.broadcast import Broadcast
+from ...algorithms.breadth_first.graph import graph_of
+from ...algorithms.schedules.compose import concatenate, reverse
+from ...core.collective import Collective
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.schedule import Ints, StepSchedule
+from ...core.topology import Topology
+from . import expansions
+from .candidates import Candidate, Construction
+from .gather import Gather, check_size, from_shares, recut, schedule_of
+
+#: Makes a base network from its expression.
+Generate = Callable[[str], Topology]
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Gather:
+    """Build the network of a candidate, and its all-gather.
+
+    Parameters
+    ----------
+    generate : callable
+        Builds a base network from its expression.
+    transposed : bool
+        True for the transposed network and an all-gather on it.
+
+    Raises
+    ------
+    Unsupported
+        If the schedule would be too large.
+    """
+    if candidate.breadth_first:
+        return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, generate, transposed=transposed))
+    return _build_candidate(candidate, generate, transposed=transposed, bare=False)
+
+
+def links_of(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Ints:
+    """Return the sorted links of a candidate's network.
+
+    If transposed, links are reversed but keep this order.
+    """
+    return _build_candidate(candidate, generate, transposed=transposed, bare=True).links
+
+
+def schedule(
+    candidate: Candidate, generate: Generate, instance: Instance, *, back: Candidate | None = None
+) -> StepSchedule:
+    """Build the schedule of an all_gather, reduce_scatter or all_reduce on a candidate's network.
+
+    Parameters
+    ----------
+    instance : Instance
+        The network with its demand; the links are those of :func:`links_of`, in their order.
+    back : Candidate, optional
+        Candidate of the all-gather on the transposed network that a reduction reverses; by default the same.
+
+    Raises
+    ------
+    Unsupported
+        If the collective is another one, or the schedule would be too large.
+    """
+    kind = None if instance.demand is None else instance.demand.collective
+    if kind not in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
+        raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
+    check_size(candidate.nodes * (candidate.nodes - 1) * (2 if kind is Collective.ALL_REDUCE else 1))
+    if kind is Collective.ALL_GATHER:
+        return schedule_of(all_gather(candidate, generate), instance)
+    home = all_gather(back or candidate, generate, transposed=True)
+    if kind is Collective.REDUCE_SCATTER:
+        return reverse(schedule_of(home, instance))
+    onward = all_gather(candidate, generate)
+    pieces = lcm(onward.pieces, home.pieces)
+    of_onward, of_home = ((g.owner, g.start * (pieces // g.pieces)) for g in (onward, home))
+    onward, home = recut(onward, pieces, *of_home), recut(home, pieces, *of_onward)
+    return concatenate(reverse(schedule_of(home, instance)), schedule_of(onward, instance))
+
+
+def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+    """Build the parts of a candidate, then apply its own expansion."""
+
+    def part(way: bool = transposed) -> Gather:
+        return _build_candidate(one.of[0], generate, transposed=way, bare=bare)
+
+    match one.made:
+        case Construction.BASE:
+            made = _base(one, generate, transposed=transposed, bare=bare)
+        case Construction.LINE_GRAPH:
+            made = part()
+            for _ in range(one.count):
+                made = sort_links(expansions.line_graph(made), transposed=transposed)
+                made = _bare(made.nodes, made.degree, made.links) if bare else made
+        case Construction.DEGREE_EXPANSION:
+            made = expansions.degree_expansion(part(), one.count)
+        case Construction.POWER:
+            made = expansions.cartesian_power(part(), one.count)
+        case Construction.PRODUCT:
+            made = _product(one, generate, transposed=transposed, bare=bare)
+        case Construction.BOTH_DIRECTIONS:
+            made = expansions.both_directions(part(), part(not transposed))
+        case Construction.PARALLEL:
+            made = expansions.parallel_links(part(), one.count)
+    return sort_links(made, transposed=transposed)
+
+
+def sort_links(gather: Gather, *, transposed: bool) -> Gather:
+    """Sort the links by their ends, before a transposition if there is one."""
+    first, second = gather.links.T[::-1] if transposed else gather.links.T
+    order = np.lexsort((second, first))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return replace(gather, links=gather.links[order], link=rank[gather.link])
+
+
+def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+    known = _special().get(one.expression)
+    ends = known["links"] if known is not None else generate(one.expression).link_ends
+    links = np.array(ends, dtype=np.int64)[:, :: -1 if transposed else 1]
+    if bare:
+        return _bare(one.nodes, one.degree, links)
+    if known is None:
+        return breadth_first(one.nodes, one.degree, links)
+    step, source, piece, link = np.array(known["transposed" if transposed else "gather"], dtype=np.int64).T
+    pieces = known["pieces"]
+    owner, start = np.divmod(np.arange(one.nodes * pieces), pieces)
+    return Gather(
+        one.nodes, one.degree, links, pieces, owner, start, np.ones_like(owner), source * pieces + piece, link, step
+    )
+
+
+def breadth_first(nodes: int, degree: int, links: Ints) -> Gather:
+    """Build the best breadth-first all-gather of a network.
+
+    Parameters
+    ----------
+    links : array of int, shape (links, 2)
+        Source and target of every link.
+    """
+    return from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
+
+
+def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+    """Combine the links of all factors with the breadth-first all-gather on them, which is optimal (theorem 13)."""
+    stride, found = 1, []
+    for factor in one.of:
+        links = _build_candidate(factor, generate, transposed=transposed, bare=True).links
+        low = np.arange(one.nodes).reshape(-1, factor.nodes, stride)[:, 0, :].ravel()
+        found.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
+        stride *= factor.nodes
+    links = np.concatenate(found)
+    return _bare(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
+
+
+def _bare(nodes: int, degree: int, links: Ints) -> Gather:
+    everybody = np.arange(nodes)
+    return Gather(
+        nodes, degree, links, 1, everybody, np.zeros_like(everybody), np.ones_like(everybody), _NONE, _NONE, _NONE
+    )
+
+
+@cache
+def _special() -> dict[str, dict[str, Any]]:
+    """Read all-gathers that are not breadth-first: rows of step, source, piece and link, both directions."""
+    text = files(__name__.rpartition(".")[0]).joinpath("special.json").read_text(encoding="utf-8")
+    known: dict[str, dict[str, Any]] = json.loads(text)
+    return known

@@ -1,0 +1,322 @@
+"""Candidates: networks with the values of their all-gathers, known without building them.
+
+Base networks, tables 8 and 9 of the direct-connect paper, have values by formula, except generalized Kautz graphs:
+those of degree 2, 4, 8 and 16 up to 2,000 nodes were computed by ``benchmarks/find_topology.py`` and are read from a
+file, others are computed. Theorems 7 and 10 to 13 give the values of expansions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, Flag, auto
+from fractions import Fraction
+from functools import cache, reduce
+from importlib.resources import files
+from itertools import count
+from math import prod
+
+import numpy as np
+
+from ...algorithms.breadth_first.broadcast import Broadcast
+from ...algorithms.breadth_first.graph import graph_of
+from ...core.schedule import Ints
+
+#: Diameters of the distance-regular graphs of degree 4 in table 8, by number of nodes.
+DISTANCE_REGULAR = {
+    **{6: 2, 9: 2, 10: 3, 14: 3, 15: 3, 16: 4, 21: 3, 26: 3},
+    **{32: 4, 35: 3, 45: 4, 70: 7, 80: 4, 189: 6, 728: 6},
+}
+
+#: Networks with an all-gather of their own, in ``special.json``: expression, nodes, degree, steps, isomorphic to the
+#: transpose.
+SPECIAL = (
+    ("diamond()", 8, 2, 3, False),
+    ("modified_de_bruijn(2, 3)", 8, 2, 4, True),
+    ("modified_de_bruijn(2, 4)", 16, 2, 5, False),
+    ("modified_de_bruijn(3, 2)", 9, 3, 3, False),
+    ("modified_de_bruijn(4, 2)", 16, 4, 3, False),
+)
+
+
+class Traits(Flag):
+    """Properties of a network that expansions require and may preserve."""
+
+    BIDIRECTIONAL = auto()  #: every link has one back
+    SYMMETRIC = auto()  #: isomorphic to its own transpose
+    REGULAR = auto()  #: no idle ports: the definition has no loops
+    FACTOR = auto()  #: simple, regular, and its breadth-first all-gather is optimal in bandwidth (theorem 13)
+
+
+class Construction(Enum):
+    """Expansion that makes a candidate from others."""
+
+    BASE = "base"
+    LINE_GRAPH = "line graph"
+    DEGREE_EXPANSION = "degree expansion"
+    POWER = "Cartesian power"
+    PRODUCT = "Cartesian product"
+    BOTH_DIRECTIONS = "both directions"
+    PARALLEL = "parallel links"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network with the values of its all-gather.
+
+    Parameters
+    ----------
+    nodes, degree : int
+        Number of nodes N and degree d.
+    steps : int
+        T_L in units of alpha.
+    bandwidth : Fraction
+        T_B in units of M/B.
+    made : Construction
+        Last expansion of its construction.
+    of : tuple of Candidate
+        Candidates to which the expansion was applied.
+    count : int
+        Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
+    expression : str
+        Generator expression of a base network.
+    breadth_first : bool
+        True if the all-gather is the network's own breadth-first one instead of an expanded one.
+    """
+
+    nodes: int
+    degree: int
+    steps: int
+    bandwidth: Fraction
+    traits: Traits
+    made: Construction = Construction.BASE
+    of: tuple[Candidate, ...] = ()
+    count: int = 1
+    expression: str = ""
+    breadth_first: bool = False
+
+    @property
+    def bidirectional(self) -> bool:
+        """True if every link has a reverse link."""
+        return Traits.BIDIRECTIONAL in self.traits
+
+    def __str__(self) -> str:
+        inner = str(self.of[0]) if self.of else ""
+        closed = inner if self.of and self.of[0].made in (Construction.BASE, Construction.LINE_GRAPH) else f"({inner})"
+        power = f"^{self.count}" if self.count > 1 else ""
+        forms = {
+            Construction.BASE: self.expression,
+            Construction.LINE_GRAPH: f"L{power}({inner})",
+            Construction.DEGREE_EXPANSION: f"{closed} * {self.count}",
+            Construction.POWER: f"{closed}^□{self.count}",
+            Construction.PRODUCT: " □ ".join(
+                name if times == 1 else f"{name}^□{times}" for name, times in Counter(map(str, self.of)).items()
+            ),
+            Construction.BOTH_DIRECTIONS: f"{closed} ∪ its transpose",
+            Construction.PARALLEL: f"{self.count} × {closed}",
+        }
+        return forms[self.made]
+
+
+def line_graph(of: Candidate) -> Candidate:
+    """Return the line graph: one more step, and 1/N more bandwidth time (theorems 7 and 10)."""
+    traits = of.traits & (Traits.SYMMETRIC | Traits.REGULAR)
+    again = of.made is Construction.LINE_GRAPH
+    return Candidate(
+        of.degree * of.nodes,
+        of.degree,
+        of.steps + 1,
+        of.bandwidth + Fraction(1, of.nodes),
+        traits,
+        Construction.LINE_GRAPH,
+        of.of if again else (of,),
+        of.count + 1 if again else 1,
+    )
+
+
+def degree_expansion(of: Candidate, n: int) -> Candidate:
+    """Return the degree expansion: one more step, and (n - 1)/(n N) more bandwidth time (theorem 11)."""
+    bandwidth = of.bandwidth + Fraction(n - 1, n * of.nodes)
+    traits = of.traits & ~Traits.FACTOR
+    return Candidate(
+        n * of.nodes, n * of.degree, of.steps + 1, bandwidth, traits, Construction.DEGREE_EXPANSION, (of,), n
+    )
+
+
+def power(of: Candidate, n: int) -> Candidate:
+    """Return the Cartesian power: n times the steps, the same ratio to optimal bandwidth (theorem 12)."""
+    nodes = of.nodes**n
+    bandwidth = of.bandwidth * Fraction(of.nodes, of.nodes - 1) * Fraction(nodes - 1, nodes)
+    traits = of.traits & ~Traits.FACTOR
+    return Candidate(nodes, n * of.degree, n * of.steps, bandwidth, traits, Construction.POWER, (of,), n)
+
+
+def product(*of: Candidate) -> Candidate:
+    """Return the Cartesian product: the sum of the steps, at optimal bandwidth (theorem 13).
+
+    Every factor must be a :attr:`Traits.FACTOR`.
+    """
+    flat = (part for one in of for part in (one.of if one.made is Construction.PRODUCT else (one,)))
+    factors = tuple(sorted(flat, key=lambda part: (part.nodes, part.degree, part.expression)))
+    nodes = prod(part.nodes for part in factors)
+    traits = Traits.FACTOR | Traits.REGULAR | Traits.SYMMETRIC | Traits.BIDIRECTIONAL
+    for part in factors:
+        traits &= part.traits
+    return Candidate(
+        nodes,
+        sum(part.degree for part in factors),
+        sum(part.steps for part in factors),
+        Fraction(nodes - 1, nodes),
+        traits,
+        Construction.PRODUCT,
+        factors,
+    )
+
+
+def both_directions(of: Candidate) -> Candidate:
+    """Return the union with the transpose, on twice the ports at the same values (appendix A.6).
+
+    The network must be isomorphic to its transpose.
+    """
+    traits = (of.traits | Traits.BIDIRECTIONAL) & ~Traits.FACTOR
+    return Candidate(of.nodes, 2 * of.degree, of.steps, of.bandwidth, traits, Construction.BOTH_DIRECTIONS, (of,))
+
+
+def parallel(of: Candidate, k: int) -> Candidate:
+    """Return the network with every link multiplied, at the same values."""
+    if of.made is Construction.PARALLEL:
+        return parallel(of.of[0], k * of.count)
+    traits = of.traits & ~Traits.FACTOR
+    return Candidate(of.nodes, k * of.degree, of.steps, of.bandwidth, traits, Construction.PARALLEL, (of,), k)
+
+
+def rebuild_candidate(one: Candidate, *of: Candidate) -> Candidate:
+    """Apply the construction of a candidate to other parts."""
+    if not of:
+        return one
+    first, count = of[0], one.count
+    made: dict[Construction, Callable[[], Candidate]] = {
+        Construction.LINE_GRAPH: lambda: reduce(lambda inner, _: line_graph(inner), range(count), first),
+        Construction.DEGREE_EXPANSION: lambda: degree_expansion(first, count),
+        Construction.POWER: lambda: power(first, count),
+        Construction.PRODUCT: lambda: product(*of),
+        Construction.BOTH_DIRECTIONS: lambda: both_directions(first),
+        Construction.PARALLEL: lambda: parallel(first, count),
+    }
+    return made[one.made]()
+
+
+_ALL = Traits.BIDIRECTIONAL | Traits.SYMMETRIC | Traits.REGULAR | Traits.FACTOR
+
+
+_ONE_WAY = _ALL & ~Traits.BIDIRECTIONAL
+
+
+def bases(nodes: int, degree: int, *, circulants: bool = True, generalized: bool = True) -> Iterator[Candidate]:
+    """Yield all base networks of a size and degree.
+
+    Parameters
+    ----------
+    circulants : bool
+        True to include the circulants of theorem 22.
+    generalized : bool
+        True to include generalized Kautz and de Bruijn graphs whose all-gathers are not optimal in bandwidth.
+    """
+    for expression, steps, traits in _optimal(nodes, degree, circulants=circulants):
+        yield _base(expression, nodes, degree, steps, Fraction(nodes - 1, nodes), traits)
+    if generalized and degree >= 2:
+        length = next((k for k in range(1, nodes) if degree**k >= nodes), 0)
+        if degree**length == nodes:
+            bandwidth = Fraction(degree * (nodes - 1), (degree - 1) * nodes)
+            yield _base(f"de_bruijn({degree}, {length})", nodes, degree, length, bandwidth, Traits.SYMMETRIC)
+        if nodes > degree + 1:
+            steps, bandwidth = generalized_kautz(degree, nodes)
+            traits = Traits(0) if nodes % (degree + 1) else Traits.REGULAR
+            yield _base(f"generalized_kautz({degree}, {nodes})", nodes, degree, steps, bandwidth, traits)
+
+
+def _base(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fraction, traits: Traits) -> Candidate:
+    return Candidate(nodes, degree, steps, bandwidth, traits, expression=expression)
+
+
+def circulant(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fraction, *, two_way: bool) -> Candidate:
+    """Make a candidate of a circulant with computed values.
+
+    It is isomorphic to its transpose by x -> -x.
+    """
+    traits = _ALL if two_way else _ONE_WAY
+    optimal = bandwidth == Fraction(nodes - 1, nodes)
+    return _base(expression, nodes, degree, steps, bandwidth, traits if optimal else traits & ~Traits.FACTOR)
+
+
+def _optimal(n: int, d: int, *, circulants: bool) -> Iterator[tuple[str, int, Traits]]:
+    """Yield expression, steps and traits of base networks with bandwidth-optimal all-gathers."""
+    if n == d + 1:
+        yield f"complete({n})", 1, _ALL
+    if n == 2 * d and d >= 2:
+        yield f"complete_bipartite({d}, {d})", 2, _ALL
+    if d == 1 and n >= 3:
+        yield f"ring({n}, false)", n - 1, _ONE_WAY
+    if d == 2 and n >= 4:
+        yield f"ring({n})", n // 2, _ALL
+    if n == d + 2 and d >= 2:
+        yield f"directed_circulant({n}, {list(range(1, n - 1))})", 2, _ONE_WAY
+    if d == 4 and n in DISTANCE_REGULAR:
+        yield f"distance_regular(4, {n})", DISTANCE_REGULAR[n], _ALL
+    if (n, d) == (8, 3):
+        yield "twisted_hypercube(3)", 2, _ALL
+    for expression, nodes, degree, steps, symmetric in SPECIAL:
+        if (nodes, degree) == (n, d):
+            yield expression, steps, Traits.REGULAR | (Traits.SYMMETRIC if symmetric else Traits(0))
+    if circulants and d == 4 and n >= 7:
+        yield f"optimal_circulant({n})", circulant_diameter(n), _ALL
+
+
+def circulant_diameter(n: int) -> int:
+    """Return the smallest m with n <= 2 m (m + 1) + 1 (theorem 22).
+
+    The right-hand side counts the nodes within m steps on an unbounded grid.
+    """
+    return next(m for m in count(1) if 2 * m * (m + 1) + 1 >= n)
+
+
+@cache
+def generalized_kautz(d: int, n: int) -> tuple[int, Fraction]:
+    """Return T_L and T_B of the breadth-first all-gather of a generalized Kautz graph of nominal degree ``d``."""
+    known = _table().get(str(d), [])
+    if n - d - 1 < len(known):
+        steps, bandwidth = known[n - d - 1]
+        return steps, Fraction(bandwidth)
+    found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
+    return found.steps, found.bandwidth(d)
+
+
+def transpose_candidate(one: Candidate) -> Candidate:
+    """Return the candidate whose all-gather, reversed, is the reduce-scatter of another one (corollary 1.1).
+
+    Values differ only for generalized Kautz graphs and networks made from them: all others are isomorphic to their
+    transpose, or have an optimal all-gather for it, too.
+    """
+    if one.of:
+        return rebuild_candidate(one, *map(transpose_candidate, one.of))
+    if not one.expression.startswith("generalized_kautz"):
+        return one
+    found = Broadcast(graph_of(range(one.nodes), imase_itoh(one.degree, one.nodes)[:, ::-1]))
+    return replace(one, steps=found.steps, bandwidth=found.bandwidth(one.degree))
+
+
+def imase_itoh(d: int, n: int) -> Ints:
+    """Return the links of a generalized Kautz graph (definition 16), without loops."""
+    source = np.repeat(np.arange(n), d)
+    target = (-d * source - np.tile(np.arange(1, d + 1), n)) % n
+    links: Ints = np.stack([source, target], axis=1)[source != target]
+    return links
+
+
+@cache
+def _table() -> dict[str, list[tuple[int, str]]]:
+    text = files(__name__.rpartition(".")[0]).joinpath("generalized_kautz.json").read_text(encoding="utf-8")
+    table: dict[str, list[tuple[int, str]]] = json.loads(text)
+    return table

@@ -1,0 +1,406 @@
+"""The topology finder: Pareto frontier of a size and degree, and the best network for a job.
+
+Networks that the expansions make from the bases are known by their values alone. Every expansion multiplies the
+number of nodes or the degree, so sizes are processed in ascending order and every network is made once. A network
+dominated in both values and in its traits is dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ...algorithms.breadth_first.broadcast import Broadcast
+from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
+from ...core.errors import InputError
+from . import circulants
+from .build import Generate, links_of
+from .candidates import (
+    Candidate,
+    Construction,
+    Traits,
+    bases,
+    both_directions,
+    circulant,
+    degree_expansion,
+    line_graph,
+    parallel,
+    power,
+    product,
+    transpose_candidate,
+)
+
+#: Networks of equal values that are kept.
+TIES = 3
+
+#: Where a candidate of a size and degree stands.
+Cell = tuple[int, int]
+
+#: Values of larger networks, and of nodes with more links, take more memory than a small machine has.
+MAX_NODES = 10_000
+MAX_DEGREE = 20
+
+
+class Closure:
+    """The best networks of some sizes and degrees.
+
+    Parameters
+    ----------
+    sizes : iterable of int
+        Numbers of nodes; all their divisors are added.
+    degrees : sequence of int
+        Degrees of the requested frontiers.
+    circulants : bool
+        True if circulants of theorem 22 are among the bases.
+    """
+
+    def __init__(self, sizes: Iterable[int], degrees: Sequence[int], *, circulants: bool = True) -> None:
+        asked = set(sizes)
+        self.sizes = [n for n in range(2, max(asked) + 1) if any(size % n == 0 for size in asked)]
+        self.degrees = degrees
+        self.cells: dict[Cell, list[Candidate]] = defaultdict(list)
+        self._known = frozenset(self.sizes)
+        self._factors: dict[Cell, dict[bool, Candidate]] = defaultdict(dict)
+        self._factor_cells: list[Cell] = []
+        cells = [(nodes, degree) for nodes in self.sizes for degree in range(1, max(degrees) + 1)]
+        for nodes, degree in cells:
+            for base in bases(nodes, degree, circulants=circulants, generalized=self._leads(degree)):
+                self._offer(base)
+        for nodes, degree in cells:
+            self._settle(nodes, degree)
+
+    def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[Candidate]:
+        """Return the Pareto frontier of the closure by ascending steps, with ties."""
+        allowed = [c for c in self.cells.get((nodes, degree), ()) if c.bidirectional or not bidirectional]
+        ordered = sorted(allowed, key=lambda c: (c.steps, c.bandwidth))
+        best: list[Candidate] = []
+        for one in ordered:
+            if not best or one.bandwidth < best[-1].bandwidth or _is_tied(one, best[-1]):
+                best.append(one)
+        return best
+
+    def _settle(self, nodes: int, degree: int) -> None:
+        """Expand the best networks of a finished cell."""
+        for one in self.cells.get((nodes, degree), ()):
+            self._expand(one)
+        if (nodes, degree) in self._factors:
+            self._multiply((nodes, degree))
+
+    def _offer(self, new: Candidate) -> None:
+        """Keep a candidate unless others are as good in every respect."""
+        cell = self.cells[new.nodes, new.degree]
+        if new in cell:
+            return
+        ties = 0
+        for old in cell:
+            if old.steps <= new.steps and old.bandwidth <= new.bandwidth and not new.traits & ~old.traits:
+                ties += 1
+                if not _is_tied(old, new) or ties == TIES:
+                    return
+        cell[:] = [old for old in cell if _is_tied(old, new) or not _beats(new, old)]
+        cell.append(new)
+        if Traits.FACTOR in new.traits:
+            best = self._factors[new.nodes, new.degree]
+            for bidirectional in {False, new.bidirectional}:
+                if bidirectional not in best or new.steps < best[bidirectional].steps:
+                    best[bidirectional] = new
+
+    def _expand(self, one: Candidate) -> None:
+        """Apply every expansion that stays within the sizes and degrees."""
+        nodes, degree, most = one.nodes, one.degree, max(self.degrees)
+        if degree > 1 and Traits.REGULAR in one.traits and nodes * degree in self._known:
+            self._offer(line_graph(one))
+        for n in range(2, most // degree + 1):
+            if not self._leads(n * degree):
+                continue
+            self._offer(parallel(one, n))
+            if Traits.REGULAR in one.traits and n * nodes in self._known:
+                self._offer(degree_expansion(one, n))
+            if Traits.FACTOR not in one.traits and nodes**n in self._known:
+                self._offer(power(one, n))
+        if Traits.SYMMETRIC in one.traits and not one.bidirectional and 2 * degree <= most:
+            self._offer(both_directions(one))
+
+    def _leads(self, degree: int) -> bool:
+        """Return True if a network that is no factor can still reach a requested degree."""
+        return any(target % degree == 0 for target in self.degrees)
+
+    def _multiply(self, cell: Cell) -> None:
+        """Multiply the best factors of a cell by those of all earlier cells and of itself."""
+        self._factor_cells.append(cell)
+        nodes, degree = cell
+        largest, most = self.sizes[-1], max(self.degrees)
+        for other in self._factor_cells:
+            if other[0] * nodes > largest:
+                break
+            if other[0] * nodes not in self._known or other[1] + degree > most:
+                continue
+            made = self._factors.get((other[0] * nodes, other[1] + degree), {})
+            for bidirectional, one in self._factors[cell].items():
+                two = self._factors[other].get(bidirectional)
+                if two and (bidirectional not in made or one.steps + two.steps <= made[bidirectional].steps):
+                    self._offer(product(one, two))
+
+
+def _is_tied(one: Candidate, other: Candidate) -> bool:
+    return one.steps == other.steps and one.bandwidth == other.bandwidth
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    return one.steps <= other.steps and one.bandwidth <= other.bandwidth and not other.traits & ~one.traits
+
+
+@dataclass(frozen=True)
+class Job:
+    """Requirements of a network.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes of the network, N.
+    degree : int
+        Ports of a node in each direction, d; all links are equal.
+    alpha_s : Fraction
+        Latency of a step in seconds.
+    size_bytes : Fraction
+        Size M of a collective; the average of several sizes, since times are linear in M.
+    bandwidth_Bps : Fraction
+        Bandwidth B of all ports of a node together.
+    bidirectional : bool
+        True if every link must have a reverse link.
+    spare_ports : bool
+        True if ports may be idle: choices include networks of smaller degree.
+    circulants : bool
+        True if circulants of theorem 22 are among the bases; False reproduces the tables of the paper.
+    searched : bool
+        True to search for offsets of further circulants, two-way and directed.
+    all_to_all_share : Fraction
+        Share of all-to-alls among the collectives; the others are all-reduces.
+    """
+
+    nodes: int
+    degree: int
+    alpha_s: Fraction
+    size_bytes: Fraction
+    bandwidth_Bps: Fraction
+    bidirectional: bool = False
+    spare_ports: bool = False
+    circulants: bool = True
+    searched: bool = False
+    all_to_all_share: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.nodes < 2 or self.degree < 1:
+            raise InputError(f"{self.nodes} nodes of degree {self.degree}; expected at least 2 nodes and degree 1")
+        if self.nodes < self.degree + 1:
+            wanted = f"expected at least {self.degree + 1}"
+            raise InputError(f"{self.nodes} nodes are too few for degree {self.degree}; {wanted}", place="--nodes")
+        if self.nodes > MAX_NODES or self.degree > MAX_DEGREE:
+            wanted = f"expected at most {MAX_NODES:,} and {MAX_DEGREE}"
+            raise InputError(f"{self.nodes:,} nodes of degree {self.degree}; {wanted}", place="--nodes")
+
+    @property
+    def ratio_s(self) -> Fraction:
+        """M/B: seconds of the whole size at the bandwidth of a node."""
+        return self.size_bytes / self.bandwidth_Bps
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A network of the frontier.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
+    back : Candidate
+        The same network, with the all-gather on its transpose that a reduce-scatter reverses.
+    steps : int
+        T_L in units of alpha.
+    bandwidth : Fraction
+        T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
+    reduce_steps, reduce_bandwidth : int, Fraction
+        The same of the reduce-scatter, a reversed all-gather of the transpose.
+    diameter : int
+        Largest distance of two nodes, in links.
+    distance_sum : int
+        Sum of the distances of all pairs.
+    all_reduce_s : Fraction
+        Time of an all-reduce: reduce-scatter, then all-gather.
+    """
+
+    candidate: Candidate
+    back: Candidate
+    steps: int
+    bandwidth: Fraction
+    reduce_steps: int
+    reduce_bandwidth: Fraction
+    diameter: int
+    distance_sum: int
+    all_reduce_s: Fraction
+    also: tuple[Candidate, ...] = ()
+
+    @property
+    def all_to_all_limit(self) -> Fraction:
+        """Upper bound on the rate of every pair in an all-to-all, in links.
+
+        It is the number of links over the sum of distances.
+        """
+        return Fraction(self.candidate.nodes * self.candidate.degree, self.distance_sum)
+
+
+def find(job: Job, generate: Generate) -> list[Choice]:
+    """Return the Pareto frontier over T_L and T_B of the networks that the expansions make from the bases.
+
+    It is sorted by ascending T_L, and includes searched circulants if the job requests them. Other kinds of networks
+    may be better. The search compares values by formula; networks on their frontier are built, and count with the
+    better of their expanded all-gather and their own breadth-first one, or with both.
+
+    Of networks with equal values, the one with the faster all-reduce comes first, then the one with shorter distances.
+
+    Raises
+    ------
+    InputError
+        If no network of the size and degree is known.
+    """
+    degrees = range(1, job.degree + 1) if job.spare_ports else (job.degree,)
+    closure = Closure([job.nodes], list(degrees), circulants=job.circulants)
+    points: dict[tuple[int, Fraction], list[Choice]] = {}
+    for degree in degrees:
+        known = closure.frontier(job.nodes, degree, bidirectional=job.bidirectional)
+        for one in (*known, *(search_circulants(job, degree, known) if job.searched else ())):
+            for choice in value_candidate(one, job, generate):
+                points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
+    best: list[Choice] = []
+    for (_, bandwidth), tied in sorted(points.items()):
+        if not best or bandwidth < best[-1].bandwidth:
+            choices = sorted(tied, key=_preference)
+            best.append(replace(choices[0], also=tuple(choice.candidate for choice in choices[1:])))
+    if not best:
+        raise InputError(_nothing(job), place="--nodes")
+    return best
+
+
+def search_circulants(job: Job, degree: int, known: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Search for circulants of a degree, unless a known network is optimal in both values.
+
+    Formulas give the best two-way ones of degrees 1, 2 and 4.
+    """
+    steps, bandwidth = len(nearest(job.nodes, degree)), Fraction(job.nodes - 1, job.nodes)
+    best = any(one.steps == steps and one.bandwidth == bandwidth for one in known)
+    for two_way in (True, False):
+        if best or degree == 1 or (degree in (2, 4) if two_way else job.bidirectional):
+            continue
+        trials = circulants.TRIALS // (job.degree if job.spare_ports else 1)
+        for one in circulants.search(job.nodes, degree, two_way=two_way, trials=trials):
+            yield circulant(one.expression, one.nodes, degree, one.steps, one.bandwidth, two_way=two_way)
+            best = best or (one.steps == steps and one.bandwidth == bandwidth)
+
+
+def fastest(choices: Sequence[Choice], seconds: Sequence[Fraction] | None = None) -> Choice:
+    """Return the fastest choice, by default for an all-reduce; of ties the one with fewer steps."""
+    taken = [choice.all_reduce_s for choice in choices] if seconds is None else seconds
+    return min(zip(choices, taken, strict=True), key=lambda pair: (pair[1], pair[0].steps))[0]
+
+
+def average_s(job: Job, choice: Choice, rate: float | None) -> Fraction:
+    """Return the average time of the job's collectives; if ``rate`` is None, with the upper bound of all-to-alls."""
+    share = job.all_to_all_share
+    sent = job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)
+    all_to_all_s = sent / (choice.all_to_all_limit if rate is None else Fraction(rate))
+    return (1 - share) * choice.all_reduce_s + share * all_to_all_s
+
+
+def lower_bound(job: Job) -> tuple[int, Fraction]:
+    """Return Moore and bandwidth optimality: T_L*(N, d) (definition 10) and (N - 1)/N (theorem 4)."""
+    return len(nearest(job.nodes, job.degree)), Fraction(job.nodes - 1, job.nodes)
+
+
+def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int]:
+    """Return the largest possible numbers of nodes at distance 1, 2, ... (the Moore bound).
+
+    Parameters
+    ----------
+    nodes, degree : int
+        N and d; d is at least 2 for two-way links and more than two nodes.
+    bidirectional : bool
+        True if one of the links out of a node leads back to the sender.
+    """
+    rings, left, most = [], nodes - 1, degree
+    while left > 0:
+        rings.append(min(most, left))
+        left -= rings[-1]
+        most *= degree - bidirectional
+    return rings
+
+
+def value_candidate(one: Candidate, job: Job, generate: Generate) -> list[Choice]:
+    """Return the choices that a network offers for a job.
+
+    The first has the fewest steps; a second one the least bandwidth time, if that is another all-gather.
+    """
+    idle = Fraction(job.degree, one.degree)
+    links = links_of(one, generate)
+    graph = graph_of(range(one.nodes), links)
+    home = (
+        []
+        if Traits.SYMMETRIC in one.traits
+        else _all_gathers(transpose_candidate(one), graph_of(range(one.nodes), links[:, ::-1]))
+    )
+
+    def seconds(steps: int, bandwidth: Fraction) -> Fraction:
+        return steps * job.alpha_s + bandwidth * idle * job.ratio_s
+
+    def choice(onward: Candidate) -> Choice:
+        back = min(home, key=lambda gather: seconds(gather.steps, gather.bandwidth), default=onward)
+        return Choice(
+            onward,
+            back,
+            onward.steps,
+            onward.bandwidth * idle,
+            back.steps,
+            back.bandwidth * idle,
+            graph.steps,
+            graph.distance_sum,
+            seconds(onward.steps + back.steps, onward.bandwidth + back.bandwidth),
+        )
+
+    return [choice(onward) for onward in _all_gathers(one, graph)]
+
+
+def _all_gathers(one: Candidate, graph: IncomingLinks) -> list[Candidate]:
+    """Return a network's non-dominated all-gathers, expanded and breadth-first, by ascending steps.
+
+    Formulas are of the expanded all-gather. On a line graph it returns a node's own shard to it, and after a degree
+    expansion the other copies' shards come last; the breadth-first one of the network itself does neither.
+    """
+    own = Broadcast(graph)
+    if one.steps == graph.steps and one.bandwidth == Fraction(one.nodes - 1, one.nodes):
+        return [one]  # nothing is better
+    own_bandwidth = own.bandwidth(one.degree)
+    if one.steps == own.steps and one.bandwidth <= own_bandwidth:
+        return [one]
+    breadth_first = replace(one, steps=own.steps, bandwidth=own_bandwidth, breadth_first=True)
+    return [breadth_first] if own_bandwidth <= one.bandwidth else [breadth_first, one]
+
+
+def _preference(choice: Choice) -> tuple[Fraction, int, int]:
+    return choice.all_reduce_s, choice.distance_sum, expansions(choice.candidate)
+
+
+def expansions(one: Candidate) -> int:
+    """Return the number of expansions that made a network."""
+    return (one.made is not Construction.BASE) * one.count + sum(map(expansions, one.of))
+
+
+def _nothing(job: Job) -> str:
+    """Return the reason why no network was found, and possible remedies."""
+    kind = "bidirectional network" if job.bidirectional else "network"
+    if job.bidirectional and job.nodes % 2 and job.degree % 2:
+        reason = "an odd number of nodes of odd degree cannot be paired"
+    else:
+        reason = "no expansion of the base networks has this size"
+    wanted = "another size" if job.spare_ports else "another size, or --spare-ports"
+    return f"no {kind} of {job.nodes} nodes and degree {job.degree} is known: {reason}; expected {wanted}"

@@ -1,0 +1,210 @@
+"""All-gathers on bare networks as columns, the form that expansions transform.
+
+A shard is cut into chunks at whole pieces. Chunks are sorted by owner and place in the shard; links and nodes are
+numbered. There are no units: sizes are in shards, times in steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ...algorithms.breadth_first.broadcast import PieceRanges
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.limits import require_schedulable
+from ...core.ragged import ranges
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+
+#: More sends than this take more memory than a small machine has.
+MAX_SENDS = 30_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """An all-gather in steps.
+
+    Parameters
+    ----------
+    degree : int
+        Ports of a node in each direction, d; a link has 1/d of a node's bandwidth.
+    links : array of int, shape (links, 2)
+        Source and target of every link.
+    pieces : int
+        Number of pieces of every shard.
+    owner, start, size : array of int, shape (chunks,)
+        Owner of the chunk's shard, first piece and number of pieces; sorted by owner and start, without gaps.
+    chunk, link, step : array of int, shape (sends,)
+        Chunk, link and step of every send, counted from 0.
+    """
+
+    nodes: int
+    degree: int
+    links: Ints
+    pieces: int
+    owner: Ints
+    start: Ints
+    size: Ints
+    chunk: Ints
+    link: Ints
+    step: Ints
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, T_L in units of alpha."""
+        return int(self.step.max(initial=-1)) + 1
+
+    @cached_property
+    def loads(self) -> tuple[Fraction, ...]:
+        """Load of the busiest link in every step, in shards."""
+        carried = np.zeros((self.steps, len(self.links)), dtype=np.int64)
+        np.add.at(carried, (self.step, self.link), self.size[self.chunk])
+        return tuple(Fraction(int(most), self.pieces) for most in carried.max(axis=1, initial=0))
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """T_B in units of M/B."""
+        return Fraction(self.degree, self.nodes) * sum(self.loads, Fraction(0))
+
+    @cached_property
+    def chunks_of(self) -> Ints:
+        """Number of chunks of every node."""
+        return np.bincount(self.owner, minlength=self.nodes)
+
+    @cached_property
+    def first_of(self) -> Ints:
+        """First chunk of every node."""
+        return np.cumsum(self.chunks_of) - self.chunks_of
+
+
+def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Return range index and number of every entry of the concatenated ranges."""
+    return np.repeat(np.arange(len(first)), count), ranges(first, count)
+
+
+def check_size(sends: int) -> None:
+    """Reject a schedule that would not fit, before memory is allocated.
+
+    Raises
+    ------
+    Unsupported
+        If there are too many sends.
+    OutOfTime
+        If the remaining memory or time does not suffice.
+    """
+    if sends > MAX_SENDS:
+        raise Unsupported(f"the schedule has {sends:,} sends; expected at most {MAX_SENDS:,}")
+    require_schedulable(sends)
+
+
+def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
+    """Cut shards into more pieces, and chunks at additional places.
+
+    Parameters
+    ----------
+    pieces : int
+        New number of pieces, a multiple of the old one.
+    owner, start : array of int
+        Owner of the shard, and the new piece before which to cut it.
+    """
+    scale, width = pieces // gather.pieces, pieces + 1
+    begin = gather.owner * width + gather.start * scale
+    end = begin + gather.size * scale
+    bounds = np.unique(np.concatenate([begin, end, owner * width + start]))
+    cut = bounds[bounds % width < pieces]
+    new_owner, new_start = cut // width, cut % width
+    stop = np.where(np.diff(new_owner, append=-1) == 0, np.append(new_start[1:], 0), pieces)
+    first, last = np.searchsorted(cut, begin), np.searchsorted(cut, end)
+    place, chunk = expand(first[gather.chunk], (last - first)[gather.chunk])
+    return Gather(
+        gather.nodes,
+        gather.degree,
+        gather.links,
+        pieces,
+        new_owner,
+        new_start,
+        stop - new_start,
+        chunk,
+        gather.link[place],
+        gather.step[place],
+    )
+
+
+def from_shares(degree: int, links: Ints, shares: PieceRanges) -> Gather:
+    """Convert the shares of a breadth-first all-gather, those of all nodes."""
+    nodes = shares.graph.nodes
+    everybody = np.arange(nodes)
+    none = np.zeros(0, dtype=np.int64)
+    whole = Gather(
+        nodes,
+        degree,
+        links,
+        shares.pieces,
+        everybody,
+        np.zeros_like(everybody),
+        np.full_like(everybody, shares.pieces),
+        none,
+        none,
+        none,
+    )
+    inner = shares.stop < shares.pieces
+    cut = recut(
+        whole,
+        shares.pieces,
+        np.concatenate([shares.source, shares.source[inner]]),
+        np.concatenate([shares.start, shares.stop[inner]]),
+    )
+    width = shares.pieces + 1
+    bounds = np.append(cut.owner * width + cut.start, nodes * width)
+    first = np.searchsorted(bounds, shares.source * width + shares.start)
+    last = np.searchsorted(bounds, shares.source * width + shares.stop)
+    check_size(int((last - first).sum()))
+    place, chunk = expand(first, last - first)
+    return Gather(
+        nodes,
+        degree,
+        links,
+        shares.pieces,
+        cut.owner,
+        cut.start,
+        cut.size,
+        chunk,
+        shares.link[place],
+        shares.step[place],
+    )
+
+
+def schedule_of(gather: Gather, instance: Instance) -> StepSchedule:
+    """Convert an all-gather to a schedule of an instance with the same links in the same order.
+
+    Raises
+    ------
+    InputError
+        If the instance has no demand, or another number of ranks.
+    """
+    if instance.demand is None or instance.npus != gather.nodes:
+        raise InputError(f"expected a collective among {gather.nodes:,} ranks", source=instance.name)
+    nodes, chunks, sends = gather.nodes, len(gather.owner), len(gather.chunk)
+    return StepSchedule(
+        instance.sha256,
+        Chunks(
+            gather.size,
+            instance.demand.size_bytes / (nodes * gather.pieces),
+            (*((rank,) for rank in range(nodes)), tuple(range(nodes))),
+            gather.owner,
+            np.full(chunks, nodes),
+            np.zeros(chunks, dtype=np.bool_),
+        ),
+        Sends(
+            gather.chunk,
+            gather.links[gather.link, 0],
+            gather.links[gather.link, 1],
+            np.zeros(sends, dtype=np.bool_),
+            np.arange(sends + 1),
+            gather.link,
+        ),
+        gather.step,
+    )

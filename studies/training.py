@@ -1,0 +1,373 @@
+"""Simulated training iteration: maps a workload on a network, times its collectives, simulates its tasks."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from ..core.answers import BandwidthPlan
+from ..core.budget import Progress, ignore
+from ..core.errors import InputError, Unsupported, locate_errors
+from ..core.fabric import Block, Dimension, Fabric, WiredFabric
+from ..core.files import write_whole
+from ..core.instance import Instance
+from ..core.network_views import to_wired_fabric
+from ..core.record import RunRecord
+from ..core.text import did_you_mean
+from ..core.topology import Topology
+from ..core.training import TrainingOptions
+from ..core.workload import Span, Workload, check_span, map_groups
+from ..harness.clock import WallClock
+from ..harness.environment import cwb_version
+from ..harness.request import Request
+from ..harness.run import run
+from ..instances.build import build_layer, default_degrees
+from ..instances.loader import find_workload, load
+from ..instances.schema import WorkloadFile
+from ..schedules.iteration import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
+from .collective_times import CollectiveTimes, TimedCollective, checked_methods
+
+#: A group of all NPUs.
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """Training to simulate, and its options.
+
+    Parameters
+    ----------
+    workload : str or None
+        Name of a workload of the instance, a shipped one, or a file; None is the instance's only one.
+    groups : mapping of str to str
+        A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
+    methods, options : mapping
+        Sources of the seconds of collectives, and options of the methods (:class:`CollectiveTimes`).
+    chunks : int
+        Number of chunks of each rank's part of a collective.
+    bandwidth_Bps, latency_s : sequence of Fraction or None
+        Bandwidths and latencies of the dimensions, in place of the instance's.
+    design : str or None
+        Method that designs the bandwidths, such as ``libra``; its options are among ``options``.
+    plan : Plan
+        Parallelism and overlap of the iteration.
+    loop : Loop or None
+        Loop of the iteration instead of the workload's.
+    buckets : sequence of Fraction
+        Sizes of gradient buckets to try, of which the best is used; if empty, that of the plan.
+    """
+
+    workload: str | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    chunks: int = 1
+    bandwidth_Bps: Sequence[Fraction] | None = None
+    latency_s: Sequence[Fraction] | None = None
+    design: str | None = None
+    plan: Plan = field(default_factory=Plan)
+    loop: Loop | None = None
+    buckets: Sequence[Fraction] = ()
+    seed: int = 0
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A simulated iteration with the times of its collectives.
+
+    Parameters
+    ----------
+    instance : Instance
+        The network with its bandwidths.
+    iteration : Iteration
+        The best iteration over all bucket sizes.
+    collectives : tuple of TimedCollective
+        Collectives of the best iteration.
+    tried_s : mapping of Fraction to Fraction
+        Seconds of the iteration by bucket size.
+    """
+
+    instance: Instance
+    workload: Workload
+    iteration: Iteration
+    collectives: tuple[TimedCollective, ...]
+    tried_s: Mapping[Fraction, Fraction]
+
+
+def train(instance: Instance, request: TrainingRequest, progress: Progress = ignore) -> Training:
+    """Simulate an iteration.
+
+    Raises
+    ------
+    InputError
+        If the workload, a group, a method or an option is wrong.
+    Unsupported
+        If a method does not support a collective.
+    """
+    shape, workload = _workload(instance, request)
+    methods = checked_methods(request.methods, workload.groups)
+    for name in request.options:
+        if name not in (*methods.values(), request.design):
+            raise InputError(f"options of {name!r}, which is neither a --method nor the --design", source="-O")
+    network = _network(instance, request, progress)
+    times = CollectiveTimes(
+        instance.with_changes(network=network, demand=None, also=(), workloads=(), transformers=(), cost_model=None),
+        shape,
+        workload.groups,
+        methods,
+        request.options,
+        request.chunks,
+        request.seed,
+        request.time_limit_s,
+        progress,
+    )
+    plan = replace(request.plan, loop=request.loop or Loop(workload.loop.value))
+    used: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
+    for size in request.buckets or (plan.bucket_bytes,):
+        asked: dict[TimedCollective, None] = {}
+        iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), _recording_cost(times, asked))
+        used.append((iteration, tuple(asked)))
+    best, collectives = min(used, key=lambda each: each[0].seconds)
+    tried = {each.plan.bucket_bytes: each.seconds for each, _ in used}
+    return Training(times.instance, workload, best, collectives, tried)
+
+
+def _recording_cost(times: CollectiveTimes, asked: dict[TimedCollective, None]) -> Any:
+    def cost(communication: Any) -> Fraction:
+        seconds = times(communication)
+        asked[times.made[communication]] = None
+        return seconds
+
+    return cost
+
+
+def _workload(instance: Instance, request: TrainingRequest) -> tuple[Fabric, Workload]:
+    """Find the workload, map its groups, and return it with the dimensions that their spans refer to."""
+    own = {each.name: each for each in instance.training()} if isinstance(instance.network, Fabric) else {}
+    name = request.workload
+    if name is None:
+        if len(own) != 1:
+            has = f"trains {', '.join(own)}" if own else "has no workload"
+            raise InputError(f"missing, and the instance {has}; expected one such as gpt-3", source="--workload")
+        name = next(iter(own))
+    if name in own and not request.groups:
+        return instance.fabric, own[name]
+    with locate_errors(source="--workload"):
+        file = find_workload(name)
+    shape, groups = _groups(instance.network, request.groups, file)
+    layers = tuple(build_layer(layer) for layer in file.layers)
+    for layer in layers:
+        for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
+            for c in phase.communication:
+                if c.group not in groups:
+                    hint = did_you_mean(c.group, groups)
+                    text = f"layer {layer.name!r} names group {c.group!r}; the groups are {', '.join(groups)}{hint}"
+                    raise InputError(text, source="--group")
+    return shape, Workload(file.name, layers, groups)
+
+
+def _groups(network: Fabric | Topology, given: Mapping[str, str], file: WorkloadFile) -> tuple[Fabric, dict[str, Span]]:
+    """Map groups onto the dimensions; onto links as if there were a dimension for each degree."""
+    npus = network.npus if isinstance(network, Fabric) else len(network.ranks)
+    with locate_errors(source="--workload"):
+        nested, over = default_degrees(file, npus) if not given else ({}, {})
+    spans: dict[str, list[int]] = {}
+    for name, text in given.items():
+        with locate_errors(name, source="--group"):
+            if text == ALL:
+                over[name] = None
+            elif "x" in text:
+                spans[name] = [_count(part) for part in text.split("x")]
+            else:
+                nested[name] = _count(text)
+    with locate_errors(source="--group"):
+        if not isinstance(network, Fabric):
+            if spans:
+                raise InputError(f"{next(iter(spans))} has a span, but links have no dimensions; expected a degree")
+            if prod(nested.values()) not in ((1, npus) if over else (npus,)):
+                shown = " x ".join(f"{name}={degree}" for name, degree in nested.items())
+                raise InputError(f"{shown} is {prod(nested.values()):,} ranks; the network has {npus:,}")
+            sizes = list(nested.values()) if prod(nested.values()) == npus else [npus]
+            shape = Fabric(tuple(Dimension(Block.SWITCH, size, "") for size in sizes))
+            mapped = {name: tuple(n if i == j else 1 for j, n in enumerate(sizes)) for i, name in enumerate(nested)}
+        else:
+            shape = network
+            mapped = map_groups(network, nested) if nested else {}
+        for name, span in spans.items():
+            with locate_errors(name):
+                check_span(tuple(span), shape)
+            mapped[name] = tuple(span)
+        for name, parts in over.items():
+            mapped[name] = _union(shape, mapped, parts)
+    return shape, mapped
+
+
+def _union(shape: Fabric, mapped: Mapping[str, Span], parts: tuple[str, ...] | None) -> Span:
+    """Return the group of all NPUs, or the union of several nested groups."""
+    if parts is None:
+        return shape.sizes
+    return tuple(prod(mapped[name][d] for name in parts) for d in range(len(shape.sizes)))
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 0 < len(text) < 10 or int(text) < 1:
+        raise InputError(f"{text!r} is not a degree; expected a number of NPUs, a span such as 4x4x1x1, or all")
+    return int(text)
+
+
+def _network(instance: Instance, request: TrainingRequest, progress: Progress) -> Fabric | Topology:
+    """Return the network with the bandwidths of its dimensions."""
+    network = instance.network
+    if not isinstance(network, Fabric):
+        for given, option in ((request.bandwidth_Bps, "--bandwidth"), (request.design, "--design")):
+            if given is not None:
+                raise InputError("given for links; expected it with dimensions such as RI(4)_SW(32)", source=option)
+        return network
+    rates = request.bandwidth_Bps
+    if request.design is not None:
+        if rates is not None:
+            raise InputError("given together with --bandwidth; expected one of them", source="--design")
+        rates = _design_bandwidths(instance, request, progress)
+    if rates is None and instance.design is not None and not isinstance(network, WiredFabric):
+        text = "missing, and the instance is a design without bandwidths; expected it, or --design libra"
+        raise InputError(text, source="--bandwidth")
+    known = to_wired_fabric(network)
+    zero = (Fraction(0),) * len(network.dimensions)
+    latency = request.latency_s or (zero if rates is not None else known.latency_s)
+    with locate_errors(source="--bandwidth"):
+        return WiredFabric(network.dimensions, tuple(rates or known.bandwidth_Bps), tuple(latency))
+
+
+def _design_bandwidths(instance: Instance, request: TrainingRequest, progress: Progress) -> tuple[Fraction, ...]:
+    name = str(request.design)
+    asked = Request(name, options=request.options.get(name, {}), seed=request.seed, time_limit_s=request.time_limit_s)
+    stop = threading.Event()
+    done = run(instance, asked, stop=stop)
+    if stop.is_set():
+        raise KeyboardInterrupt
+    if not isinstance(done.answer, BandwidthPlan) or done.record.verified is not True:
+        raise Unsupported(f"{name}: {done.record.message or 'no bandwidths'}")
+    progress(f"{name}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
+    return tuple(Fraction(rate) for rate in done.answer.bandwidth_Bps)
+
+
+def request_of(asked: TrainingOptions, chunks: int, seed: int, time_limit_s: float | None) -> TrainingRequest:
+    """Convert options to a request; buckets without a loop select the loop that has them."""
+    plan = Plan(streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline))
+    return TrainingRequest(
+        asked.workload,
+        asked.group,
+        asked.method,
+        asked.options,
+        chunks,
+        asked.bandwidth,
+        asked.latency,
+        asked.design,
+        plan,
+        Loop(asked.loop) if asked.loop else Loop.DDP if asked.bucket else None,
+        asked.bucket,
+        seed,
+        time_limit_s,
+    )
+
+
+def training_record(instance: str, request: TrainingRequest) -> RunRecord:
+    """Simulate an iteration on a named instance, and return a record whose metrics are the :func:`measures`."""
+    clock, started_at = WallClock(), datetime.now(UTC).isoformat(timespec="seconds")
+    made = train(load(instance), request)
+    found = measures(made)
+    return RunRecord(
+        cwb_version=cwb_version(),
+        model="train",
+        kind="simulation",
+        instance=made.instance.name,
+        instance_sha256=made.instance.sha256,
+        collective=None,
+        solver=None,
+        solver_version=None,
+        options={},
+        seed=request.seed,
+        threads=1,
+        status="feasible",
+        objective=found["iteration_s"],
+        objective_unit="s",
+        bound=found["lower_bound_s"],
+        metrics=found,
+        seconds=clock.seconds(),
+        host=platform.node(),
+        started_at=started_at,
+    )
+
+
+def measures(training: Training) -> dict[str, Any]:
+    """Return the results as plain data (``cwb-training/1``)."""
+    iteration, plan = training.iteration, training.iteration.plan
+    path, busiest = iteration.bounds_s
+    bound = max(path, busiest)
+    return {
+        "schema": "cwb-training/1",
+        "instance": training.instance.name,
+        "workload": training.workload.name,
+        "npus": training.instance.npus,
+        "groups": {name: prod(span) for name, span in training.workload.groups.items()},
+        "loop": plan.loop.value,
+        "streams": plan.streams.value,
+        "bucket_bytes": float(plan.bucket_bytes) if plan.loop is Loop.DDP else None,
+        "tried_s": {str(size): float(seconds) for size, seconds in training.tried_s.items()},
+        "microbatches": plan.microbatches,
+        "pipeline": plan.pipeline.value if iteration.stages > 1 else None,
+        "stages": iteration.stages,
+        "iteration_s": float(iteration.seconds),
+        "lower_bound_s": float(bound),
+        "critical_path_s": float(path),
+        "busiest_stream_s": float(busiest),
+        "compute_s": float(iteration.compute_s),
+        "communication_s": {what: float(s) for what, s in sorted(iteration.communication_s.items())},
+        "spent_s": {what: float(s) for what, s in iteration.mean_breakdown_s.items()},
+        "exposed_s": float(iteration.exposed_s),
+        "bandwidth_GBps": _bandwidths(training.instance),
+        "collectives": [
+            {
+                "collective": each.communication.collective.name,
+                "group": each.communication.group,
+                "ranks": each.ranks,
+                "size_bytes": float(each.communication.size_bytes),
+                "method": each.method,
+                "seconds": float(each.seconds),
+                "verified": each.verified,
+                "lower_bound_s": each.bound_s,
+            }
+            for each in training.collectives
+        ],
+    }
+
+
+def draw_timeline(path: Path, made: Training) -> None:
+    """Draw the tasks of an iteration over time."""
+    from ..reports.plots import plot_format
+    from ..reports.plots.iteration_timeline import Bar, draw
+    from ..reports.plots.look import look, to_bytes
+
+    iteration = made.iteration
+    rows = sorted(range(len(iteration.tasks)), key=lambda i: (iteration.tasks[i].stage, i))
+    bars: list[Bar] = []
+    for index in rows:
+        task = iteration.tasks[index]
+        stage = f"stage {task.stage + 1}: " if iteration.stages > 1 else ""
+        row = f"{stage}{task.stream or task.what}"
+        bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
+    with look():
+        write_whole(path, to_bytes(draw(f"{made.workload.name} on {made.instance.name}", bars), plot_format(path)))
+
+
+def _bandwidths(instance: Instance) -> list[float] | None:
+    network = instance.network
+    return [float(rate / 10**9) for rate in network.bandwidth_Bps] if isinstance(network, WiredFabric) else None

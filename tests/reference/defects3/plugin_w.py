@@ -1,0 +1,3 @@
+import cwb
+
+b = [cwb.formulation("teccl/milp")]

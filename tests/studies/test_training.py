@@ -1,0 +1,133 @@
+"""Training on networks: where the seconds of collectives come from, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cwb
+import pytest
+from cwb.core.collective import Collective
+from cwb.core.errors import InputError, Unsupported
+from cwb.core.fabric import Block, Dimension, Fabric
+from cwb.core.workload import Communication
+from cwb.schedules.iteration import Loop, Plan, Streams
+from cwb.studies.collective_times import groups_of
+from cwb.studies.training import TrainingRequest, measures, train
+
+UNLIMITED = Plan(streams=Streams.UNLIMITED)
+
+
+@pytest.mark.parametrize("name", ["gpt-3-4d", "msft-1t-3d", "3d-torus"])
+@pytest.mark.parametrize("design", ["libra", "libra-equal"])
+def test_the_iteration_of_libra(name, design):
+    """The simulated iteration of a designed network is the one that LIBRA's record has, to the last digit."""
+    found = measures(train(cwb.load(name), TrainingRequest(design=design, plan=UNLIMITED)))
+    assert found["iteration_s"] == cwb.solve(name, design).metrics["iteration_time_s"]
+    assert found["lower_bound_s"] == found["iteration_s"]
+
+
+def test_seconds_are_those_of_verified_schedules():
+    """A collective takes what the same run of the method alone says, on the dimensions of its group."""
+    request = TrainingRequest("gpt-3", {"tp": "4", "dp": "8"}, {"dp": "themis", "tp": "ring"}, chunks=8)
+    rates = [Fraction(10**11), Fraction(5 * 10**10)]
+    made = train(cwb.load("RI(4)_SW(8)"), TrainingRequest(**{**vars(request), "bandwidth_Bps": rates}))
+    times = {each.communication.group: each for each in made.collectives if each.method in ("themis", "ring")}
+    dp = times["dp"].communication
+    alone = cwb.load("SW(8)").with_changes(
+        demand=cwb.core.collective.Demand(dp.collective, dp.size_bytes, 8),
+    )
+    record = cwb.solve(alone, "themis", bandwidth=["50 GB/s"])
+    assert float(times["dp"].seconds) == record.objective
+    assert all(each.verified for each in made.collectives)
+    assert times["tp"].ranks == 4
+
+
+def test_groups_of_links_run_together():
+    """On links the groups of a name are scheduled at the same time: rings of rows beside one another, then of columns."""
+    methods = {"tp": "ring", "dp": "ring"}
+    request = TrainingRequest("gpt-3", {"tp": "4", "dp": "4"}, methods)
+    made = train(cwb.load("torus(4,4)"), request)
+    assert {each.ranks for each in made.collectives} == {4}
+    assert all(each.verified for each in made.collectives)
+
+
+def test_groups_tile_the_ranks():
+    """Groups of a span have each rank once, in the order of their coordinates; a part of a dimension is refused."""
+    shape = Fabric(tuple(Dimension(Block.SWITCH, size, "") for size in (2, 3, 2)))
+    found = groups_of(shape, (2, 1, 2))
+    assert found == [(0, 1, 6, 7), (2, 3, 8, 9), (4, 5, 10, 11)]
+    assert groups_of(shape, (1, 1, 1)) == [(rank,) for rank in range(12)]
+    with pytest.raises(InputError, match="spans a part of a dimension"):
+        groups_of(shape, (1, 1, 4))
+
+
+def test_lines_and_ideals():
+    """A latency and an algbw give a line; the ideal of a ring of 4 is what its ranks send; the best bucket is taken."""
+    line = TrainingRequest(
+        "resnet-50-layers", methods={"all": "1 ms + 1 GB/s"}, buckets=(Fraction(10**6), Fraction(10**9))
+    )
+    made = train(cwb.load("ring(4)"), TrainingRequest(**{**vars(line), "loop": Loop.DDP}))
+    assert all(each.seconds == Fraction(1, 1000) + each.communication.size_bytes / 10**9 for each in made.collectives)
+    assert min(made.tried_s.values()) == made.iteration.seconds
+    assert len(made.tried_s) == 2
+    ideal = train(cwb.load("ring(4)"), TrainingRequest("resnet-50", methods={"all": "ideal"}))
+    (only,) = ideal.collectives
+    assert only.seconds == only.communication.size_bytes * Fraction(3, 2) / (100 * 10**9)
+
+
+def test_the_last_stage_of_a_pipeline_sends_nothing_on():
+    """GPT-3 in stages has as many as its file says, and messages are broadcasts to one rank."""
+    request = TrainingRequest("gpt-3-pipeline", methods={"all": "ideal", "pp": "direct"}, loop=Loop.DDP)
+    made = train(cwb.load("ring(64)"), request)
+    assert made.iteration.stages == 8
+    message = Communication(Collective.POINT_TO_POINT, Fraction(8 * 2048 * 12288 * 2), "pp")
+    (sent,) = [each for each in made.collectives if each.communication == message]
+    assert sent.verified
+
+
+REFUSED = [
+    (TrainingRequest(), "--workload: missing, and the instance has no workload"),
+    (TrainingRequest("nope"), "--workload: unknown workload 'nope'"),
+    (TrainingRequest("gpt-3", {"tp": "5"}), "--group: tp=5 is 5 ranks; the network has 16"),
+    (TrainingRequest("gpt-3", {"tp": "4x1", "dp": "4"}), "--group: tp has a span, but links have no dimensions"),
+    (TrainingRequest("gpt-3", {"tp": "no"}), "--group: tp: 'no' is not a degree"),
+    (TrainingRequest("gpt-3", {"dp": "all"}), "--group: layer 'Q1' names group 'tp'; the groups are dp"),
+    (TrainingRequest("gpt-3"), "--method: nothing for the all_reduce of the group tp"),
+    (TrainingRequest("gpt-3", methods={"pp": "ring"}), "--method: 'pp' is unknown; expected a group (tp, dp)"),
+    (TrainingRequest("gpt-3", methods={"all": "rnig"}), "unknown model 'rnig'"),
+    (TrainingRequest("gpt-3", methods={"all": "1 s + 2"}), "--method: '2' has no unit"),
+    (TrainingRequest("gpt-3", methods={"all": "analytical"}), "--method: analytical is for networks of dimensions"),
+    (TrainingRequest("gpt-3", methods={"all": "ring"}, options={"bfb": {}}), "-O: options of 'bfb', which is neither"),
+    (TrainingRequest("gpt-3", bandwidth_Bps=[Fraction(1)]), "--bandwidth: given for links"),
+    (TrainingRequest("gpt-3", design="libra"), "--design: given for links"),
+]
+
+
+@pytest.mark.parametrize(("request_", "reason"), REFUSED, ids=[reason[:40] for _, reason in REFUSED])
+def test_bad_input(request_, reason):
+    """What is wrong is told in one line with its place."""
+    with pytest.raises(InputError) as caught:
+        train(cwb.load("torus(4,4)"), request_)
+    assert reason in str(caught.value)
+
+
+def test_what_a_method_does_not_take():
+    """A method that does not define a collective, and a design without bandwidths, are named."""
+    with pytest.raises(Unsupported, match="bfb: all_to_all of 4 MiB, 16 ranks: bfb: it does not define all_to_all"):
+        train(cwb.load("torus(4,4)"), TrainingRequest("dlrm", methods={"all": "bfb"}))
+    with pytest.raises(InputError, match="--bandwidth: missing, and the instance is a design without bandwidths"):
+        train(cwb.load("gpt-3-4d"), TrainingRequest())
+    with pytest.raises(InputError, match="expected one of them"):
+        train(cwb.load("gpt-3-4d"), TrainingRequest(design="libra", bandwidth_Bps=[Fraction(1)] * 4))
+
+
+def test_keyword_arguments():
+    """``cwb.train`` gives what the command prints as JSON, and speaks of keyword arguments."""
+    found = cwb.train("ring(4)", workload="resnet-50-layers", method={"all": "1 ms + 1 GB/s"}, bucket=["1 MB", "1 GB"])
+    assert (found["loop"], len(found["tried_s"])) == ("ddp", 2)
+    with pytest.raises(InputError, match="method: nothing for the all_reduce"):
+        cwb.train("ring(4)", workload="resnet-50")
+    with pytest.raises(InputError, match=r"bucket\[0\].*'1' has no unit"):
+        cwb.train("ring(4)", workload="resnet-50", bucket=["1"])
+    with pytest.raises(InputError, match="bukcet: unknown"):
+        cwb.train("ring(4)", workload="resnet-50", bukcet=["1 MB"])

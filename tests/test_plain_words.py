@@ -1,0 +1,53 @@
+"""Docstrings of the package begin with a verb or a noun, in one short sentence, and their entries say something."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = [
+    path.parent for path in sorted(ROOT.glob("*/__init__.py")) if path.parent.name not in ("tests", "benchmarks")
+]
+
+#: Relative clauses in place of nouns.
+BANNED = re.compile(r"(What|Whether|How|Where|That|Who|Which|Whose|Whom)\b")
+
+#: Words of a first sentence at most, and of a parameter's entry at least.
+MOST_WORDS, LEAST_WORDS = 20, 5
+
+
+def docstrings(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield every docstring of a folder with its place."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                text = ast.get_docstring(node)
+                if text:
+                    name = getattr(node, "name", "module")
+                    yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)} {name}", text
+
+
+def entries(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and descriptions of documented parameters."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    for entry in re.finditer(r"^(\S.*)\n((?:[ ]+.*\n?|\n)*)", section[1] if section else "", re.MULTILINE):
+        yield entry[1], entry[2]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_docstrings_are_plain(folder: Path) -> None:
+    """No docstring begins with a relative clause, rambles in its first sentence, or has an entry that says nothing."""
+    wrong = []
+    for place, text in docstrings(folder):
+        first = text.split("\n\n")[0]
+        if BANNED.match(first):
+            wrong.append(f"{place}: begins with {first.split()[0]!r}")
+        if len(first.split()) > MOST_WORDS and "``" not in first:
+            wrong.append(f"{place}: {len(first.split())} words before the first blank line")
+        wrong += [f"{place}: entry {name!r}" for name, said in entries(text) if len(said.split()) < LEAST_WORDS]
+    assert wrong == []
