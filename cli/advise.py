@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 @click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
 @click.option(
     "--models",
+    "--methods",
+    "models",
     metavar="LIST",
     help="Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
 )

@@ -34,6 +34,8 @@ _REASONS = 5
 @click.argument("suite", required=False, shell_complete=completion.complete_names(completion.suites, files=True))
 @click.option(
     "--models",
+    "--methods",
+    "models",
     shell_complete=completion.complete_names(completion.models, listed=True),
     metavar="NAMES",
     help="Instead of a suite: methods, such as ring,tacos,forestcoll.",

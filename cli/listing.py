@@ -155,7 +155,12 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 
 
 @click.command(name="list")
-@click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
+@click.argument(
+    "what",
+    type=click.Choice([*LISTINGS, "methods"]),
+    metavar="WHAT",
+    callback=lambda _, __, what: "models" if what == "methods" else what,
+)
 @click.option(
     "--for",
     "instance",
@@ -174,7 +179,8 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:
     """List everything of one kind.
 
-    WHAT is models, formulations, instances, solvers, topologies, workloads, suites, collectives, tables or plots.
+    WHAT is models (also called methods), formulations, instances, solvers, topologies, workloads, suites,
+    collectives, tables or plots.
 
     \b
     cwb list models

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--min-bytes", metavar="SIZE", default="1 KiB", show_default=True, help="Smallest size.")
 @click.option("--max-bytes", metavar="SIZE", default="1 GiB", show_default=True, help="Largest size.")
-@click.option("--models", metavar="LIST", help="Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
+@click.option(
+    "--models",
+    "--methods",
+    "models",
+    metavar="LIST",
+    help="Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
+)
 @click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
 @click.option(

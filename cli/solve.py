@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 @click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
 @click.option(
     "--model",
+    "--method",
     "-m",
+    "model",
     shell_complete=completion.complete_names(completion.models),
     help="Method to use; 'cwb list models' lists all.",
 )

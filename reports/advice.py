@@ -22,6 +22,7 @@ HEADINGS = (
     "× over NCCL",
     "bound us",
     "gap %",
+    "NCCL's gap %",
     "measured us",
     "measured / predicted",
 )
@@ -48,7 +49,8 @@ def _row(one: Mapping[str, Any]) -> list[object]:
         _micros(one["best_s"]),
         _digits(one["times_nccl"]),
         _micros(one["bound_s"]),
-        _digits(None if one["gap"] is None else 100 * one["gap"]),
+        _percent(one["gap"]),
+        _percent(one["nccl_gap"]),
         _micros(measured),
         _digits(measured / predicted if measured and predicted else None),
     ]
@@ -56,6 +58,10 @@ def _row(one: Mapping[str, Any]) -> list[object]:
 
 def _micros(value: float | None) -> object:
     return _digits(None if value is None else value * 1e6)
+
+
+def _percent(share: float | None) -> object:
+    return _digits(None if share is None else 100 * share)
 
 
 def _digits(value: float | None) -> object:
@@ -154,7 +160,8 @@ def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
 _NOTES = (
     "NCCL's prediction has the latencies and caps that NVIDIA has measured; all other times but the measured ones are completion "
     "times in cwb's model of time, by the rates and latencies of the machine's links.",
-    "× over NCCL is the time of NCCL's schedule over that of the best one; the gap is the best over the bound, less one.",
+    "× over NCCL is the time of NCCL's schedule over that of the best one; a gap is (time - bound) / time, of the best "
+    "schedule and of NCCL's.",
 )
 _TABLE = "A bandwidth of 0: NCCL does not take it here."
 

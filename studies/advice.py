@@ -18,6 +18,7 @@ from ..core.budget import Progress, ignore
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.sensitivity import Sensitivity
+from ..core.solver import relative_gap
 from ..exchange.nccl_tests import Measurements
 from ..harness.request import Request
 from ..harness.run import run
@@ -87,7 +88,8 @@ class Advice:
             "best_s": None if best is None else best[0],
             "times_nccl": played[0] / best[0] if played and best else None,
             "bound_s": bound,
-            "gap": best[0] / bound - 1 if best and bound else None,
+            "gap": relative_gap(best[0], bound) if best and bound else None,
+            "nccl_gap": relative_gap(played[0], bound) if played and bound else None,
             "measured_s": measured_s,
             "measured_below_bound": measured_s is not None and measured_s < bound,
         }

@@ -78,6 +78,8 @@ def test_advice_has_every_column(cwb, results, tmp_path):
         assert row["bound_s"] <= row["best_s"] * (1 + 1e-9)
         assert row["best_s"] <= min(row["nccl_s"], row["ring_s"])
         assert row["times_nccl"] >= 1
+        for gap, seconds in (("gap", row["best_s"]), ("nccl_gap", row["nccl_s"])):
+            assert row[gap] == pytest.approx((seconds - row["bound_s"]) / seconds)
         assert row["measured_s"] > row["bound_s"]
         assert row["nccl"]["algorithm"] == row["nccl_schedule"]
     assert found["links"]

@@ -98,6 +98,15 @@ def test_a_listing_is_json_too(cwb: Cwb, what: str) -> None:
         assert all(value and "\n" not in value for value in row.values())
 
 
+def test_methods_are_another_word_for_models(cwb: Cwb) -> None:
+    """``list methods`` prints what ``list models`` prints, and ``--method`` names what ``--model`` names."""
+    assert cwb("list", "methods") == cwb("list", "models")
+    given = ("ring(4)", "--collective", "all_gather", "--quiet", "--json")
+    by_either = [json.loads(cwb("solve", option, "ring", *given)[1]) for option in ("--model", "--method")]
+    assert by_either[0]["objective"] == by_either[1]["objective"]
+    assert all("--methods" in cwb(command, "--help")[1] for command in ("compare", "advise", "select"))
+
+
 def test_models_are_listed_as_they_declare_themselves() -> None:
     """Family, kind and summary are those of the method; what it takes is what it says when it is asked."""
     rows = {row["name"]: row for row in listing.models()}
