@@ -85,7 +85,7 @@ def sensitivity(
     entries: list[Entry] = []
     try:
         with time_limited(study.budget), limited_by(study.budget):
-            base = study.begun()
+            base = study.solve_unchanged()
             for entry, value, at in study.parameters() if base is not None else ():
                 if study.over:
                     break
@@ -131,13 +131,14 @@ class _Study:
         self.known: dict[str, Number | None] = {}
         self.solves = 0
         self.optimal = self.over = False
+        self.first: Outcome | None = None
         self.plan: BandwidthPlan | None = None
 
-    def begun(self) -> Number | None:
+    def solve_unchanged(self) -> Number | None:
         """Return the proved bound of the unchanged problem; None if there is none."""
-        first = self.run(self.instance)
-        self.optimal = first.status is Status.OPTIMAL
-        self.plan = first.answer if isinstance(first.answer, BandwidthPlan) else None
+        self.first = self.run(self.instance)
+        self.optimal = self.first.status is Status.OPTIMAL
+        self.plan = self.first.answer if isinstance(self.first.answer, BandwidthPlan) else None
         return self.seconds(self.instance)
 
     def run(self, posed: Instance) -> Outcome:
@@ -160,7 +161,7 @@ class _Study:
                 return exact
             if self.method.supports(posed) is not None:
                 return None
-            outcome = self.run(posed)
+            outcome = self.first if posed is self.instance and self.first is not None else self.run(posed)
             if outcome.bound is None or (self.optimal and outcome.status is not Status.OPTIMAL):
                 return None
             recomputed = None
