@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,15 @@ def test_figures_are_what_their_scripts_draw(name: str) -> None:
     """The figure in the repository is that of its command."""
     drawn = runpy.run_path(str(DOCS / "images" / f"{name}.py"))["svg"]()
     assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_the_call_tree_is_that_of_a_run(tmp_path: Path) -> None:
+    """The figure of the calls of ``cwb solve`` in the repository is that of a run today."""
+    drawn = tmp_path / "call_tree.svg"
+    script = str(DOCS / "images" / "call_tree.py")
+    subprocess.run([sys.executable, script, str(drawn)], check=True, capture_output=True)
+    stored = (DOCS / "images" / "call_tree.svg").read_text(encoding="utf-8")
+    assert stored == drawn.read_text(encoding="utf-8"), f"run python {script}"
 
 
 def test_concept_figures_are_what_their_script_draws() -> None:
