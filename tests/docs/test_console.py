@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,6 +62,9 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
             (tmp_path / words[1]).write_text("\n".join(shown) + "\n")
         elif words[0] == "mkdir":
             (tmp_path / words[1]).mkdir()
+        elif words[0] == "python":
+            printed = subprocess.run([sys.executable, *words[1:]], check=True, capture_output=True, text=True).stdout
+            assert printed.splitlines() == shown
         elif words[0] == "cwb":
             with pytest.raises(SystemExit) as ended:
                 run(words[1:])
