@@ -45,7 +45,7 @@ class Run(RunRecord):
         return made
 
     @property
-    def finished(self) -> FinishedRun:
+    def finished_run(self) -> FinishedRun:
         """The run and its answer in the form of the harness.
 
         Raises
@@ -430,15 +430,17 @@ def compare(
     """
     from ..core.budget import ignore
     from ..harness.suite import Settings, run_suite
-    from ..studies.grid import Asked, limits_of, suite_of
+    from ..studies.grid import GridOptions, limits_of, suite_of
 
     with keyword_names():
         limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
         again = (retry,) if isinstance(retry, str) else tuple(retry)
         settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs)
-        asked = Asked(models, instances, collectives, sizes, solvers, options or {})
-        with asked.located():
-            chosen = suite if suite is not None and not asked.given else suite_of(suite, asked, progress or ignore)
+        asked = GridOptions(models, instances, collectives, sizes, solvers, options or {})
+        with asked.locate_option_errors():
+            chosen = (
+                suite if suite is not None and not asked.given_options else suite_of(suite, asked, progress or ignore)
+            )
         return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
 
 

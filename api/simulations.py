@@ -88,12 +88,14 @@ def simulate(
     """
     from ..core.pipelining import LatencyModel
     from ..core.trace import mode_named
-    from ..studies.simulate import Asked, play, simulation_of, write_trace
+    from ..studies.simulate import SimulationOptions, play, simulation_of, write_trace
 
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
     held = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
-    asked = Asked(None if mode is None else mode_named(mode), barrier, pieces, held, reserve, chunk_overhead)
+    asked = SimulationOptions(
+        None if mode is None else mode_named(mode), barrier, pieces, held, reserve, chunk_overhead
+    )
     played, cut = play(read, asked)
     if trace is not None:
         write_trace(Path(trace), read.instance, read.answer, played, cut)

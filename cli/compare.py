@@ -146,13 +146,13 @@ def compare(
     from ..harness.plan import cells
     from ..harness.suite import Settings, plan_of, run_cells
     from ..harness.suite_file import load_suite, with_seeds
-    from ..studies.grid import Asked, limits_of, suite_of
+    from ..studies.grid import GridOptions, limits_of, suite_of
 
     limits = limits_of(parse_duration(time_limit, "--time-limit"), parse_duration(grace, "--grace") or 0.0, memory)
     settings = Settings(limits, retry, executor, jobs)
-    asked = Asked(models, instances, collectives, sizes, solvers, options)
-    with asked.located():
-        chosen = load_suite(suite) if suite is not None and not asked.given else suite_of(suite, asked, notice)
+    asked = GridOptions(models, instances, collectives, sizes, solvers, options)
+    with asked.locate_option_errors():
+        chosen = load_suite(suite) if suite is not None and not asked.given_options else suite_of(suite, asked, notice)
         planned, ledger = cells(with_seeds(chosen, seeds)), output / "records.jsonl"
     plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
     if dry_run:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.choices import DIALECTS, PLACEMENTS, PROTOCOLS
-from .options import OUTPUT_FILE, PATH, Command, combined
+from .options import OUTPUT_FILE, PATH, Command, combine
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _copies = click.option(
     help="Parallel copies, each with its own channels and share of the data.",
 )
 
-_sizes = combined(
+_sizes = combine(
     click.option(
         "--min-bytes",
         metavar="SIZE",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import OUTPUT_FILE, PATH, Command, combined, progress_on_stderr
+from .options import OUTPUT_FILE, PATH, Command, combine, progress_on_stderr
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ _AMD = ("mi50", "mi60", "mi100", "mi300a", "mi300x", "mi325x")
 
 _output = click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
 
-_named = combined(
+_named = combine(
     click.option("--name", help="Name of the instance; by default the file's."),
     _output,
 )
 
-_boxes = combined(
+_boxes = combine(
     click.option("--boxes", type=click.IntRange(min=1), default=1, help="Number of boxes; 1 by default."),
     click.option("--nic", metavar="RATE", help="Number of NICs used per box and their rate, such as '8 x 400 Gb/s'."),
     click.option("--nics", metavar="NAMES", help="NICs in use, such as mlx5_0,mlx5_1; all by default."),
@@ -46,7 +46,7 @@ _rated = click.option(
     help="Rates that copies attain, as assumed by NCCL (about 80 %), or those of data sheets.",
 )
 
-_pcie_rates = combined(
+_pcie_rates = combine(
     click.option("--pcie", metavar="RATE", help="Rate of a PCIe link, such as '24 GB/s'."),
     click.option("--between-cpus", metavar="RATE", help="Rate between two CPUs, such as '16 GB/s'."),
 )

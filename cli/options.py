@@ -90,7 +90,7 @@ time_limit = click.option(
 quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 
 
-def combined(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+def combine(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
     """Combine options into one decorator; help lists them in this order."""
 
     def decorate(command: _Command) -> _Command:
@@ -241,14 +241,16 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--time-limit`` to a command that leaves nothing unfinished when it is stopped."""
 
     @wraps(command)
-    def timed(*arguments: Any, time_limit: str | None, **given: Any) -> Any:
+    def with_time_limit(*arguments: Any, time_limit: str | None, **given: Any) -> Any:
         from ..harness.clock import WallClock
         from ..harness.interrupt import command_limits
 
         with command_limits(WallClock(parse_duration(time_limit, "--time-limit"))):
             return command(*arguments, **given)
 
-    return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(timed)
+    return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(
+        with_time_limit
+    )
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -74,7 +74,7 @@ def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str],
             show(found)
         return int(ExitStatus.OK)
     if as_json:
-        echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished)}, allow_nan=False))
+        echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
     else:
         show_record(found.problem, found)
     if found.exit_status != ExitStatus.OK:

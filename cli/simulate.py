@@ -71,10 +71,10 @@ def simulate(
     cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
     from ..schedules.files import read_schedule
-    from ..studies.simulate import Asked, simulation_of
+    from ..studies.simulate import SimulationOptions, simulation_of
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
-    asked = Asked(SimulationMode(mode) if mode else None, latency_model=model, **given)
+    asked = SimulationOptions(SimulationMode(mode) if mode else None, latency_model=model, **given)
     found = simulation_of(read_schedule(file), asked, trace_file)
     if as_json:
         echo(json.dumps(found, allow_nan=False))
@@ -90,7 +90,7 @@ def show(found: dict[str, Any]) -> None:
     from ..core.units import TIMES, amount
     from ..core.units import show as quantity
 
-    def told(key: str, form: str) -> str:
+    def format_number(key: str, form: str) -> str:
         return "n/a" if found[key] is None else form.format(found[key])
 
     summary = Table(show_header=False, title=f"{found['instance']}: {found['model']}", title_justify="left")
@@ -102,12 +102,12 @@ def show(found: dict[str, Any]) -> None:
     summary.add_row("completion time", f"n/a: {found['no_completion_time']}" if time is None else amount(time, TIMES))
     if size is not None:
         summary.add_row(f"{found['collective']}: {found['size_of']}", quantity(size, "MiB"))
-    summary.add_row("algbw (size / time)", told("algbw_GBps", "{:.6g} GB/s"))
-    summary.add_row("busbw (algbw times the collective's factor)", told("busbw_GBps", "{:.6g} GB/s"))
+    summary.add_row("algbw (size / time)", format_number("algbw_GBps", "{:.6g} GB/s"))
+    summary.add_row("busbw (algbw times the collective's factor)", format_number("busbw_GBps", "{:.6g} GB/s"))
     if (bound := found["lower_bound_s"]) is not None:
         summary.add_row(f"lower bound ({found['certificate']})", amount(bound, TIMES))
         summary.add_row("time / lower bound", f"{time / bound:.4f}" if bound and time is not None else "n/a")
-    summary.add_row("mean utilization of all links", told("mean_utilization", "{:.1%}"))
+    summary.add_row("mean utilization of all links", format_number("mean_utilization", "{:.1%}"))
     busiest = Table(title="busiest links", title_justify="left")
     for heading in ("link", "from", "to", "busy us", "utilization"):
         busiest.add_column(heading, justify="left" if heading in ("from", "to") else "right")

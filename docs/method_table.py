@@ -193,7 +193,7 @@ def tables() -> str:
 
 def cells(method: Method, about: About, probes: Probes) -> Iterator[str]:
     """The row of a method."""
-    taken = probes.taken(method)
+    taken = probes.support_of(method)
     yield f"[`{method.name}`]({about.page})"
     yield method.summary
     yield f"{taken.of_collectives()}; {' and '.join(taken.networks)}"

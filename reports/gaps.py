@@ -99,7 +99,7 @@ def problem_name(problem: Problem) -> str:
 
 
 def _problem(run: LedgerRun) -> Problem:
-    return run.posed, run.record.collective or "", run.size_bytes or 0.0
+    return run.problem_name, run.record.collective or "", run.size_bytes or 0.0
 
 
 def _gap(run: LedgerRun, bounds: Bounds) -> float | None:

@@ -100,7 +100,7 @@ class LedgerRun:
         return f"{self.record.model} ({options_text(options)})" if options else self.record.model
 
     @property
-    def posed(self) -> str:
+    def problem_name(self) -> str:
         """Name of the instance with the options that state the problem."""
         options = problem_options(self.record)
         return f"{self.instance} ({options_text(options)})" if options else self.instance

@@ -79,7 +79,7 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
     name = file.word("name")
     for part in (file, network, nodes, links):
-        part.done()
+        part.reject_unread()
     return Instance(name, topology, demand, also, timing=timing), topology
 
 
@@ -95,7 +95,7 @@ def read_steps(file: Fields, instance: Instance, topology: Topology) -> StepSche
     """Read a schedule in steps."""
     chunks, sends, columns = _read_sends(file, instance, topology)
     step = columns.integers("step", 0, _STEPS, len(sends))
-    columns.done()
+    columns.reject_unread()
     _refuse(partial(check_sizes, instance, chunks), "chunks.units")
     return StepSchedule(instance.sha256, chunks, sends, step)
 
@@ -106,7 +106,7 @@ def read_times(file: Fields, instance: Instance, topology: Topology) -> Schedule
     start, end = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
     with locate_errors("sends"):
         answer = Schedule(instance.sha256, chunks, sends, start, end)
-    columns.done()
+    columns.reject_unread()
     _refuse(partial(check_sizes, instance, chunks), "chunks.units")
     return answer
 
@@ -125,7 +125,7 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[C
         offsets,
         columns.integers("path_links", 0, len(topology.links)),
     )
-    part.done()
+    part.reject_unread()
     return chunks, sends, columns
 
 
@@ -152,7 +152,7 @@ def _read_demand(file: Fields, count: int) -> Demand:
         file.integer("chunks", 1, _MANY),
         ranks,
     )
-    file.done()
+    file.reject_unread()
     return demand
 
 
@@ -190,10 +190,10 @@ def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
         part = file.fields("reduction")
         edges = _read_edges(part, len(root), topology)
         reduction = TreePacking(sha256, TreeKind.IN, root, units, unit_bytes, *edges)
-        part.done()
+        part.reject_unread()
     edges = _read_edges(file, len(root), topology)
     packing = TreePacking(sha256, kind, root, units, unit_bytes, *edges, reduction)
-    file.done()
+    file.reject_unread()
     return packing
 
 
@@ -202,7 +202,7 @@ def read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrb
     moved = file.fields("translations")
     orders = moved.integers("order", 2, len(topology.nodes) + 1)
     images = moved.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
-    moved.done()
+    moved.reject_unread()
     each = images.reshape(len(orders), len(topology.nodes))
     translations = tuple(Translation(image, order) for image, order in zip(each, orders.tolist(), strict=True))
     return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
@@ -219,7 +219,7 @@ def read_translated(file: Fields, instance: Instance, topology: Topology) -> Tra
     with locate_errors("trees"):
         step = file.integers("step", 0, _STEPS, count)
         found = TranslatedTrees(instance.sha256, kind, sizes, copy, parent, child, step)
-    file.done()
+    file.reject_unread()
     return found
 
 
@@ -259,7 +259,7 @@ def read_certificate(file: Fields) -> Certificate:
         certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
     else:
         certificate = SolverBound(file.word("solver"), file.word("version"))
-    file.done()
+    file.reject_unread()
     return certificate
 
 
@@ -331,11 +331,11 @@ def read_timing(file: Fields, links: int) -> Timing:
         stretch = change.integer("first", 0, _MANY), change.integer("last", 0, _MANY)
         with locate_errors(change.place):
             changes.append(BandwidthChange(change.integer("link", 0, links), *stretch, change.fraction("factor")))
-        change.done()
+        change.reject_unread()
     fluid = bool(file.integer("fluid", 0, 2))
     with locate_errors(file.place):
         timing = Timing(semantics, file.fraction("epoch_s"), fluid, tuple(changes))
-    file.done()
+    file.reject_unread()
     return timing
 
 

@@ -365,7 +365,7 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
         _check_extra(extra)
         cut = isinstance(answer, Forest) and file.has("pieces")
         pieces = file.integer("pieces", 1, MOST_PIECES + 1) if cut else None
-        file.done()
+        file.reject_unread()
         return ScheduleFile(instance, answer, certificate, extra, pieces)
 
 

@@ -108,7 +108,7 @@ def read_placement(path: Path) -> PlacementFile:
         certificate = _read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = to_lists(file.take("extra")) if file.has("extra") else {}
         Fields(extra, "extra")
-        file.done()
+        file.reject_unread()
         return PlacementFile(name, sha256, experts, answer, certificate, extra)
 
 
@@ -118,7 +118,7 @@ def _read_experts(file: Fields) -> Experts:
         for place, row in _lists(file.list_("loads"), file.at("loads"))
     )
     numbers = [file.integer(name, 1, _MANY) for name in ("gpus", "slots", "groups", "nodes")]
-    file.done()
+    file.reject_unread()
     with locate_errors("experts"):
         return Experts(loads, *numbers)
 
@@ -140,7 +140,7 @@ def _read_certificate(file: Fields) -> Certificate:
         found = LeastLoads(
             loads, tuple(_read_prices(each, f"{file.at('prices')}[{i}]") for i, each in enumerate(prices))
         )
-    file.done()
+    file.reject_unread()
     return found
 
 
@@ -154,5 +154,5 @@ def _read_prices(data: Any, place: str) -> PairPrices | None:
             raise InputError("expected a load and its weight", place=at)
         light.append((fraction(pair[0], f"{at}[0]"), fraction(pair[1], f"{at}[1]")))
     found = PairPrices(file.fraction("replica"), tuple(light))
-    file.done()
+    file.reject_unread()
     return found

@@ -96,7 +96,7 @@ class Fields:
                 return value.read()
         return value
 
-    def done(self) -> None:
+    def reject_unread(self) -> None:
         """Reject fields that were never read."""
         for name in sorted(self._left)[:1]:
             raise InputError("unknown field", place=self.at(name[:60]))

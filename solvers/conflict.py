@@ -79,7 +79,7 @@ def find_conflict(
     every = [(ROW, i) for i in range(len(matrix.rows)) if i not in search.left_out]
     every += [(LOWER, j) for j in np.flatnonzero(matrix.lower > -inf).tolist()]
     every += [(UPPER, j) for j in np.flatnonzero(matrix.upper < inf).tolist()]
-    return search.found(every)
+    return search.find_conflict(every)
 
 
 def _crossed_bounds(matrix: MatrixModel) -> tuple[Part, ...] | None:
@@ -104,7 +104,7 @@ class _Search:
         self.relaxed = False
         self.solves = 0
 
-    def found(self, every: list[Part]) -> Conflict | None:
+    def find_conflict(self, every: list[Part]) -> Conflict | None:
         """Return the conflict among all parts, if there is one."""
         self.relaxed = True
         start, by = self.begin(every)

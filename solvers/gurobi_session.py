@@ -24,7 +24,7 @@ from ..core.solver import SolverOptions, Termination
 from .base import Adapter
 from .matrix import INFINITY, MatrixModel
 from .options import NativeOption, check_option, other_means_error, rejected_value_error, unknown_option_error
-from .session import NativeConflict, Session, SessionResult, Track, settled
+from .session import NativeConflict, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     GRB.OPTIMAL: Termination.OPTIMAL,
@@ -196,7 +196,7 @@ class GurobiSession(Session):
             self.model.setObjective(0.0)
             return self._optimize(limit_s)
 
-        outcome = settled(self._optimize(limit_s), self.matrix, without_costs)
+        outcome = resolve_unclear(self._optimize(limit_s), self.matrix, without_costs)
         told = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
         return replace(outcome, conflict=self._conflict()) if told else outcome
 

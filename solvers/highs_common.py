@@ -48,7 +48,7 @@ FEASIBLE = 2
 def set_option(highs: Any, name: str, value: object) -> None:
     """Set one option of HiGHS; raise InputError if HiGHS rejects it or its value."""
     if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-        raise rejected_value_error("HiGHS", name, value, offered_options()[name].expected)
+        raise rejected_value_error("HiGHS", name, value, offered_options()[name].allowed_values)
 
 
 def set_own_option(highs: Any, name: str, value: object) -> None:

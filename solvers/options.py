@@ -47,7 +47,7 @@ class NativeOption:
     words: str = ""
 
     @property
-    def expected(self) -> str:
+    def allowed_values(self) -> str:
         """Allowed values, in words."""
         if self.kind is bool:
             return "true or false"
@@ -106,7 +106,7 @@ def check_option(
     try:
         return offered[name].read(value)
     except (ValueError, OverflowError):
-        raise rejected_value_error(title, name, value, offered[name].expected, what=what) from None
+        raise rejected_value_error(title, name, value, offered[name].allowed_values, what=what) from None
 
 
 def unknown_option_error(title: str, name: str, known: Iterable[str], *, what: str = "option") -> InputError:

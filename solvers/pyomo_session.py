@@ -33,7 +33,7 @@ from .base import Adapter
 from .matrix import INFINITY, INTEGRALITY, MatrixModel
 from .options import other_means_error, rejected_value_error, unknown_option_error
 from .pyomo_options import known_solver
-from .session import Session, SessionResult, Track, settled
+from .session import Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     TerminationCondition.optimal: Termination.OPTIMAL,
@@ -142,7 +142,7 @@ class PyomoSession(Session):
             self.model.cost.set_value(0.0 * self.variables[0])
             return self._solve()
 
-        return settled(self._solve(), self.matrix, without_costs)
+        return resolve_unclear(self._solve(), self.matrix, without_costs)
 
     def _solve(self) -> SessionResult:
         with self._turn() as is_mine:

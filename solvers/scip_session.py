@@ -25,7 +25,7 @@ from ..core.solver import SolverOptions, Termination
 from .base import Adapter
 from .matrix import INFINITY, MatrixModel
 from .options import NativeOption, check_option, other_means_error, read_options, rejected_value_error
-from .session import Session, SessionResult, Track, settled
+from .session import Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     "optimal": Termination.OPTIMAL,
@@ -92,7 +92,7 @@ class ScipSession(Session):
             self.model.setParam(name, value)
         except (TypeError, ValueError, LookupError, OverflowError):
             raise rejected_value_error(
-                "SCIP", name, value, offered_parameters()[name].expected, what="parameter"
+                "SCIP", name, value, offered_parameters()[name].allowed_values, what="parameter"
             ) from None
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
@@ -167,7 +167,7 @@ class ScipSession(Session):
             self.model.setObjective(0.0 * self.variables[0])
             return self._optimize(limit_s)
 
-        return settled(self._optimize(limit_s), self.matrix, without_costs)
+        return resolve_unclear(self._optimize(limit_s), self.matrix, without_costs)
 
     def _optimize(self, limit_s: float | None) -> SessionResult:
         if self.keeps_duals:

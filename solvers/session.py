@@ -94,7 +94,9 @@ class SessionResult:
     pool: Sequence[FloatArray] = ()
 
 
-def settled(outcome: SessionResult, matrix: MatrixModel, without_costs: Callable[[], SessionResult]) -> SessionResult:
+def resolve_unclear(
+    outcome: SessionResult, matrix: MatrixModel, without_costs: Callable[[], SessionResult]
+) -> SessionResult:
     """Distinguish infeasible from unbounded by another solve without costs, if the solver does not."""
     unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
         outcome.termination is Termination.UNBOUNDED and matrix.is_mixed_integer

@@ -107,7 +107,7 @@ class Advice:
 
     def bound(self, size: int) -> float:
         """Return the proved lower bound at a size in seconds."""
-        least, _ = best_bound(self.choice.posed(size, 1))
+        least, _ = best_bound(self.choice.with_size(size, 1))
         flow = Fraction(0) if self.flow_s_per_byte is None else self.flow_s_per_byte * size
         return float(max(least, flow))
 
@@ -117,7 +117,7 @@ class Advice:
         return min((sample.seconds for sample in samples if sample.size == size), default=None)
 
     @property
-    def fitted(self) -> Fit | None:
+    def measured_fit(self) -> Fit | None:
         """Latency and bandwidth fitted to the measured times; None if there is no fit."""
         try:
             return None if self.measured is None else fit(self.measured.samples)
@@ -126,7 +126,7 @@ class Advice:
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb advise --json``."""
-        machine, fitted = self.predicted.machine, self.fitted
+        machine, fitted = self.predicted.machine, self.measured_fit
         factor = float(self.choice.kind.busbw_factor(self.choice.ranks))
         return {
             "schema": SCHEMA,
@@ -230,11 +230,11 @@ def advice_of(
         )
     with locate_errors(source="-O"):
         options = run_validation(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
-    predicted = prediction(choice.posed(choice.last, 1), options)
+    predicted = prediction(choice.with_size(choice.last, 1), options)
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
     sizes = _sizes(choice, measured)
 
-    def made(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
+    def make_advice(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
         progress("comparing")
         at = dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])) if found.interrupted else sizes
         among = tuple(distinct_candidates(found, choice, tuple(at)))
@@ -243,20 +243,20 @@ def advice_of(
     found = candidates(replace(choice, items=own, chunks=(1,)), progress)
     found.found = [replace(one, label=f"nccl {one.item.options['algorithm']}") for one in found.found]
     if found.interrupted:
-        return made(found, None, None, "stopped")
+        return make_advice(found, None, None, "stopped")
     others = candidates(choice, progress)
     found.found += others.found
     found.records += others.records
     found.left_out |= others.left_out
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
     if found.interrupted:
-        return made(found, None, None, "stopped")
+        return make_advice(found, None, None, "stopped")
     stop = threading.Event()
     flow = _flow(choice, stop)
     links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
     if stop.is_set():
         found.why_ended, found.interrupted = "stopped after all runs", True
-    return made(found, flow, links, why)
+    return make_advice(found, flow, links, why)
 
 
 def _seconds_of(one: Candidate, size: int) -> float | None:
@@ -286,7 +286,7 @@ def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
     """Return the recomputed lower bound in seconds per byte, without latency."""
     request = Request(BOUND, time_limit_s=choice.each_s)
     try:
-        record = run(choice.posed(choice.last, 1), request, stop=stop).record
+        record = run(choice.with_size(choice.last, 1), request, stop=stop).record
     except CwbError:
         return None
     return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
@@ -299,6 +299,6 @@ def _links(
     if limit_s == 0:
         return None, "not asked for"
     try:
-        return sensitivity(choice.posed(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress, stop), ""
+        return sensitivity(choice.with_size(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress, stop), ""
     except CwbError as error:
         return None, str(error)

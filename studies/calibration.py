@@ -310,17 +310,17 @@ def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> 
     for sample in measured.samples:
         least[sample.size] = min(sample.seconds, least.get(sample.size, sample.seconds))
 
-    def posed(size: int) -> Instance:
+    def with_size(size: int) -> Instance:
         return machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
 
     largest = max(least)
     try:
-        flow_s = registry.get("forestcoll").proved_bound(posed(largest), None) or Fraction(0)
+        flow_s = registry.get("forestcoll").proved_bound(with_size(largest), None) or Fraction(0)
     except CwbError:
         flow_s = Fraction(0)
     found = []
     for size, seconds in sorted(least.items()):
-        bound_s = float(max(best_bound(posed(size))[0], flow_s * size / largest))
+        bound_s = float(max(best_bound(with_size(size))[0], flow_s * size / largest))
         if seconds < bound_s:
             found.append((size, seconds, bound_s))
     return tuple(found)

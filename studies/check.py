@@ -129,7 +129,7 @@ def _check_same(file: Path, found: Instance, spec: Spec) -> None:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutDescription:
     """Node set of a cut certificate.
 
     Parameters
@@ -148,7 +148,7 @@ class Cut:
     bandwidth_Bps: Fraction
 
 
-def cut_of(read: ScheduleFile) -> Cut | None:
+def cut_of(read: ScheduleFile) -> CutDescription | None:
     """Describe the cut that certifies the bound of a file; None without one."""
     topology, certificate = read.instance.network, read.certificate
     if not isinstance(certificate, CutCertificate) or not isinstance(topology, Topology):
@@ -156,7 +156,7 @@ def cut_of(read: ScheduleFile) -> Cut | None:
     inside = set(certificate.nodes)
     ends = zip(topology.links, topology.link_ends, strict=True)
     leaving = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
-    return Cut(len(inside), len(topology.nodes), len(inside.intersection(topology.rank_nodes)), leaving)
+    return CutDescription(len(inside), len(topology.nodes), len(inside.intersection(topology.rank_nodes)), leaving)
 
 
 def _verdict(

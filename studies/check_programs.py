@@ -11,7 +11,7 @@ from ..core.choices import DIALECTS
 from ..core.errors import InputError
 from ..core.topology import Topology
 from .exports import messages_and_bytes
-from .programs import busiest_link, slowest, unlinked
+from .programs import busiest_link, sends_without_link, slowest
 
 if TYPE_CHECKING:
     from ..exchange.chakra.trace import Trace
@@ -67,7 +67,7 @@ def check_msccl(path: Path, dialect: str | None, network: Topology | None) -> Ch
 
 def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, Any]:
     algorithm = checked.algorithm
-    problems = checked.problems + list(unlinked(algorithm, network))
+    problems = checked.problems + list(sends_without_link(algorithm, network))
     data: dict[str, Any] = {
         "file": str(checked.path),
         "collective": algorithm.coll,
@@ -93,7 +93,7 @@ def check_mscclpp(path: Path, network: Topology | None) -> Check:
     from ..exchange.mscclpp.check import check_file
 
     checked = check_file(path)
-    problems = checked.problems + list(unlinked(checked.plan, network))
+    problems = checked.problems + list(sends_without_link(checked.plan, network))
     data = _plan(checked, problems)
     if network is not None and len(network.ranks) == checked.plan.ngpus:
         data["busiest_link"] = busiest_link(checked.plan, data["chunks"], network)
@@ -131,7 +131,7 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
     from ..exchange.chakra.replay import problems_of
 
     trace = read_trace(folder)
-    problems = [*problems_of(trace), *unlinked(trace, network)]
+    problems = [*problems_of(trace), *sends_without_link(trace, network)]
     sends, moved = messages_and_bytes(trace)
     data: dict[str, Any] = {
         "folder": str(folder),

@@ -30,7 +30,7 @@ _PLACE = re.compile(r"(?:grid\[[0-9]+\]\.?)?(?P<field>[a-z_]+)\b(?P<rest>.*)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class GridOptions:
     """The options as the user wrote them."""
 
     models: str | None = None
@@ -41,13 +41,13 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def given(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """Names of the options that are set."""
         names = [each.name for each in fields(self) if getattr(self, each.name) not in (None, {})]
         return ["-O" if name == "options" else f"--{name}" for name in names]
 
     @contextmanager
-    def located(self) -> Iterator[None]:
+    def locate_option_errors(self) -> Iterator[None]:
         """Name the option in errors of the suite made from it."""
         try:
             yield
@@ -60,7 +60,7 @@ class Asked:
             raise InputError(error.problem, source=option, place=place or None) from None
 
 
-def suite_of(name: object, asked: Asked, notice: Callable[[str], None] = ignore) -> Suite:
+def suite_of(name: object, asked: GridOptions, notice: Callable[[str], None] = ignore) -> Suite:
     """Make a suite from options; notices name collectives chosen by default.
 
     Raises
@@ -69,7 +69,9 @@ def suite_of(name: object, asked: Asked, notice: Callable[[str], None] = ignore)
         If something is missing or wrong; the message names the option.
     """
     if name is not None:
-        raise InputError(f"not allowed with a suite, {str(name)!r}; expected one of the two", source=asked.given[0])
+        raise InputError(
+            f"not allowed with a suite, {str(name)!r}; expected one of the two", source=asked.given_options[0]
+        )
     if not asked.models and not asked.instances:
         raise WrongUse("expected SUITE, or --models and --instances")
     for option, text in (("--models", asked.models), ("--instances", asked.instances)):

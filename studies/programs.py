@@ -66,7 +66,7 @@ def network_of(spec: Spec, progress: Progress = ignore) -> Topology:
     return network
 
 
-def unlinked(program: Program, network: Topology | None) -> Iterator[str]:
+def sends_without_link(program: Program, network: Topology | None) -> Iterator[str]:
     """Yield the sends of a program between ranks without a link."""
     from ..exchange.msccl.links import loads_of
 

@@ -131,8 +131,8 @@ def repair_schedule(
         made, parts, served, report = _repaired_sends(answer, change, changed)
     if not report.ok:
         raise Unsupported(f"the repaired schedule is invalid: {report.violations[0]}")
-    total = sum(float(ways.carried.sum()) for ways, _, _ in parts)
-    lost = sum(float(ways.carried[gone].sum()) for ways, gone, _ in parts)
+    total = sum(float(ways.path_loads.sum()) for ways, _, _ in parts)
+    lost = sum(float(ways.path_loads[gone].sum()) for ways, gone, _ in parts)
     best, flow = best_bound(changed), _flow_bound(changed)
     bound, certificate = flow if flow is not None and flow[0] > best[0] else best
     return RepairedSchedule(

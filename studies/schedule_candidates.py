@@ -99,7 +99,7 @@ class Choice:
         known = self.instance.demand
         return self.instance.npus if known is None or known.ranks is None else len(known.ranks)
 
-    def posed(self, size: int, chunks: int) -> Instance:
+    def with_size(self, size: int, chunks: int) -> Instance:
         """Return the instance with a collective of a size."""
         known = self.instance.demand
         full = Fraction(size * self.ranks if self.kind in _PARTS else size)
@@ -140,7 +140,7 @@ class Candidate:
     _known: dict[int, float] = field(default_factory=dict)
 
     @property
-    def made(self) -> tuple[Instance, Written]:
+    def problem_and_answer(self) -> tuple[Instance, Written]:
         """The schedule and its problem."""
         return self.instance, self.answer
 
@@ -161,7 +161,7 @@ class Candidate:
             self._known[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
         return self._known[size]
 
-    def joined(self, other: Candidate) -> Candidate:
+    def join(self, other: Candidate) -> Candidate:
         """Return both as one candidate with the cost of the faster one."""
         return replace(self, also=(*self.also, other), _known={})
 
@@ -311,7 +311,9 @@ class Candidates:
         self.left_out.pop(made.label, None)
         demand = made.instance.demand
         alike = [one for one in self.found if one.label == made.label]
-        if demand and any(is_same(resize_schedule(*one.made, demand.size_bytes)[1], made.answer) for one in alike):
+        if demand and any(
+            is_same(resize_schedule(*one.problem_and_answer, demand.size_bytes)[1], made.answer) for one in alike
+        ):
             return
         self.found.append(made)
 
@@ -337,7 +339,7 @@ def candidates(choice: Choice, progress: Progress = ignore) -> Candidates:
         limit_s = min((limit for limit in (left_s, choice.each_s) if limit is not None), default=None)
         request = Request(item.model, options=item.options, time_limit_s=limit_s)
         try:
-            done = run(choice.posed(size, chunks), request, stop=stop)
+            done = run(choice.with_size(size, chunks), request, stop=stop)
         except CwbError as error:
             result.left_out.setdefault(label, str(error))
             continue

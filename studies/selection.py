@@ -160,7 +160,7 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
         if twins is None:
             ranges = tuple(_ranges(choice, target.dialect, [(span, some[span.curve]) for span in spans], programs))
             return Selection(choice, target.dialect, ranges, tuple(some), left_out | found.left_out, found)
-        joined = twins[0].joined(twins[1])
+        joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
         some.remove(twins[1])

@@ -241,21 +241,21 @@ class _Study:
         """Yield the limits of a design, with replanning; then the dimensions of the plan, with the others fixed."""
         for name, at, changed in limits_of(design, len(plan.bandwidth_Bps)):
 
-            def planned(limit: Fraction, changed: Callable[[Fraction], Design] = changed) -> Number | None:
+            def seconds_at_limit(limit: Fraction, changed: Callable[[Fraction], Design] = changed) -> Number | None:
                 return self.seconds(self.instance.with_changes(design=changed(limit)))
 
-            yield Entry(name, float(at) / 1e9), planned, at
+            yield Entry(name, float(at) / 1e9), seconds_at_limit, at
         for d, bandwidth in enumerate(plan.bandwidth_Bps):
             if bandwidth <= 0:
                 continue
 
-            def kept(bandwidth: Fraction, d: int = d) -> Number | None:
+            def seconds_at_bandwidth(bandwidth: Fraction, d: int = d) -> Number | None:
                 rates = (*plan.bandwidth_Bps[:d], float(bandwidth), *plan.bandwidth_Bps[d + 1 :])
                 self.solves += 1
                 return verdict_of(self.instance, BandwidthPlan(rates, plan.parallelism)).objective
 
             name = f"dimension {d + 1}, {self.instance.fabric.dimensions[d]}, others kept"
-            yield Entry(name, bandwidth / 1e9), kept, Fraction(bandwidth)
+            yield Entry(name, bandwidth / 1e9), seconds_at_bandwidth, Fraction(bandwidth)
 
 
 def limits_of(design: Design, dimensions: int) -> Iterator[tuple[str, Fraction, Callable[[Fraction], Design]]]:
@@ -268,11 +268,11 @@ def limits_of(design: Design, dimensions: int) -> Iterator[tuple[str, Fraction, 
     for index, constraint in enumerate(texts):
         if constraint.limit > 0:
 
-            def changed(limit: Fraction, index: int = index) -> Design:
+            def with_limit(limit: Fraction, index: int = index) -> Design:
                 limits = [c.limit if i != index else limit for i, c in enumerate(texts)]
                 return replace(design, constraints=tuple(map(_constraint_text, texts, limits)))
 
-            yield f"limit: {constraint.label}", constraint.limit, changed
+            yield f"limit: {constraint.label}", constraint.limit, with_limit
 
 
 def _constraint_text(constraint: LinearConstraint, limit: Fraction) -> str:

@@ -44,7 +44,7 @@ RESERVED = "what if every tree kept the rate that is best for it"
 
 
 @dataclass(frozen=True)
-class Asked:
+class SimulationOptions:
     """Options of a simulation.
 
     Parameters
@@ -76,7 +76,7 @@ class Asked:
         return self.barrier or held or (self.mode is not None and self.mode is not mode_of(answer))
 
 
-def play(read: ScheduleFile, asked: Asked) -> tuple[Trace, int | Ints]:
+def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Ints]:
     """Simulate a schedule; return its trace and the pieces of its trees.
 
     Raises
@@ -96,7 +96,7 @@ def play(read: ScheduleFile, asked: Asked) -> tuple[Trace, int | Ints]:
     return simulate(instance, answer, mode, barrier=asked.barrier, pieces=pieces, hold_latency=held), pieces
 
 
-def _completion(read: ScheduleFile, asked: Asked) -> Completion | None:
+def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | None:
     """Return the completion time of trees in pieces; of other schedules only in the model of all such times."""
     trees = isinstance(read.answer, TreePacking | TreeOrbits)
     if asked.pieces is not None and not trees:
@@ -106,7 +106,7 @@ def _completion(read: ScheduleFile, asked: Asked) -> Completion | None:
     return completion_of(read.instance, read.answer, asked.pieces or read.pieces)
 
 
-def simulation_of(read: ScheduleFile, asked: Asked, trace_file: Path | None = None) -> dict[str, Any]:
+def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path | None = None) -> dict[str, Any]:
     """Return the output of ``cwb simulate --json``, and write a Chrome trace if a file is given.
 
     Raises
@@ -165,7 +165,7 @@ def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, words: list
     return found | {"model": ", ".join(filter(None, words))}
 
 
-def _reserved(instance: Instance, answer: Answer, asked: Asked) -> tuple[Trace, Ints]:
+def _reserved(instance: Instance, answer: Answer, asked: SimulationOptions) -> tuple[Trace, Ints]:
     """Simulate trees with reserved rates; also return their numbers of chunks."""
     if not isinstance(trees := write_out(answer, instance), TreePacking):
         raise InputError("only trees have reserved rates", source="--reserve")

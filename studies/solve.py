@@ -50,7 +50,7 @@ class Findings:
         """Texts to print, one for each study."""
         return tuple(one.text() for one in (self.explanation, self.sensitivity) if one is not None)
 
-    def noted(self, record: RunRecord) -> RunRecord:
+    def add_to_record(self, record: RunRecord) -> RunRecord:
         """Return the record with these results."""
         why, worth = (None if one is None else one.to_json() for one in (self.explanation, self.sensitivity))
         return replace(record, explanation=why, sensitivity=worth)
@@ -106,7 +106,7 @@ def finish_run(
             record = replace(record, seconds={**writing.seconds(), **record.seconds})
         if (explain or sensitivity) and done.instance is not None:
             found = _studied(done, request, load, explain, sensitivity, picture, progress, notice)
-        record = found.noted(record)
+        record = found.add_to_record(record)
     finally:
         if append is not None:
             append_record(append, record)

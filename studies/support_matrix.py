@@ -66,7 +66,7 @@ class Probes:
                     posed = with_demand(instance, name or None, None, None)
                     self._posed.setdefault((network, name), []).append(posed)
 
-    def taken(self, method: Method) -> MethodSupport:
+    def support_of(self, method: Method) -> MethodSupport:
         """Return the networks and collectives that a method supports."""
         found = [
             place
@@ -105,7 +105,7 @@ def methods() -> Iterator[dict[str, str]]:
     for family in families:
         for name in (name for name in registry.names() if registry.family(name) == family):
             method = registry.get(name)
-            found = probes.taken(method)
+            found = probes.support_of(method)
             yield {
                 "name": name,
                 "family": family,

@@ -43,7 +43,7 @@ class PieceRanges:
         """Numbers of the links."""
         return self.graph.link[self.target, self.slot]
 
-    def carried(self) -> Ints:
+    def count_pieces(self) -> Ints:
         """Count the pieces on every link into the receivers; one row per step."""
         link, steps = self.link, int(self.step.max()) + 1
         carried = np.zeros((steps, int(link.max()) + 1), dtype=np.int64)
@@ -52,7 +52,7 @@ class PieceRanges:
 
     def bandwidth_time(self) -> Fraction:
         """Return T_B, equation (2), in M/B: the largest load of a link, summed over steps."""
-        most = int(self.carried().max(axis=1).sum())
+        most = int(self.count_pieces().max(axis=1).sum())
         return Fraction(self.graph.degree * most, self.graph.nodes * self.pieces)
 
     def everywhere(self) -> PieceRanges:

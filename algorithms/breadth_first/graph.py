@@ -58,19 +58,19 @@ class IncomingLinks:
         return translate_nodes(node[:, None], node[None, :], self.digits) if self.digits else node[:, None]
 
     @cached_property
-    def known(self) -> Ints:
+    def nodes_with_distances(self) -> Ints:
         """Nodes with known distances: the orbit, and the sources of the links into it."""
         return np.unique(np.concatenate([self.orbit, self.source[self.orbit].ravel()]))
 
     @cached_property
     def own(self) -> Ints:
         """Index in ``known`` of every node of the orbit."""
-        return np.searchsorted(self.known, self.orbit)
+        return np.searchsorted(self.nodes_with_distances, self.orbit)
 
     @cached_property
     def near(self) -> Ints:
         """Index in ``known`` of the source of every link into the orbit; one row per node."""
-        return np.searchsorted(self.known, self.source[self.orbit])
+        return np.searchsorted(self.nodes_with_distances, self.source[self.orbit])
 
     @cached_property
     def distance(self) -> NDArray[Any]:
@@ -85,16 +85,16 @@ class IncomingLinks:
         """
         from .kernels import distances
 
-        if (pairs := self.nodes * len(self.known)) > MAX_PAIRS:
+        if (pairs := self.nodes * len(self.nodes_with_distances)) > MAX_PAIRS:
             raise Unsupported(
                 f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
             )
         zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
-        found: NDArray[Any] = distances(self.source, self.known, zero)
+        found: NDArray[Any] = distances(self.source, self.nodes_with_distances, zero)
         apart = (found == 0).sum(axis=1) > 1
         if apart.any():
             row = int(np.argmax(apart))
-            b = int(self.known[row])
+            b = int(self.nodes_with_distances[row])
             a = next(int(v) for v in np.flatnonzero(found[row] == 0) if v != b)
             message = f"data cannot get from node {self.names[a]!r} to node {self.names[b]!r}"
             raise InputError(message, place="network.links")

@@ -96,7 +96,7 @@ class StaticBound:
                 proof = cut or proof
         return best, proof
 
-    def ordered(self, sinks: Ints) -> Ints:
+    def sort_sinks(self, sinks: Ints) -> Ints:
         """Return nodes sorted by the bounds that they give alone, the largest first."""
         own = [self.improve(0, np.array([sink]))[0] for sink in sinks.tolist()]
         return sinks[np.argsort(-np.array(own, dtype=np.int64), kind="stable")]

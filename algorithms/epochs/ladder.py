@@ -71,12 +71,12 @@ class LadderResult:
     @property
     def optimal(self) -> bool:
         """True if bound and makespan are equal."""
-        return self.search.done
+        return self.search.is_optimal
 
     @property
     def open(self) -> bool:
         """True if bound and makespan differ and time is left."""
-        return not self.search.done and not self.search.budget.exhausted
+        return not self.search.is_optimal and not self.search.budget.exhausted
 
     def raise_to(self, bound: int, proof: Proof | None) -> None:
         """Adopt a better bound with its proof; do nothing if the proof is None."""
@@ -127,7 +127,7 @@ def solve(
     priced = _sets_of_sinks(static, sinks)
     with clock.phase("bound"):
         _raise_by_flows(relaxed, result, sinks)
-        if symmetric.found:
+        if symmetric.has_symmetry:
             _raise_by_prices(relaxed, result, islice(priced, 1))
     with clock.phase("construct"):
         symmetric.improve()
@@ -155,7 +155,7 @@ def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) ->
 
 
 def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]]:
-    ordered = static.ordered(sinks).tolist()
+    ordered = static.sort_sinks(sinks).tolist()
     yield from ((sink,) for sink in ordered)
     yield from combinations(ordered[:PAIRED], 2)
 

@@ -82,7 +82,7 @@ class _QuotientNetwork:
     sinks: tuple[int, ...]
     kind: Ints  #: of every link: the link that it became
 
-    def unfolded(self, link: Ints, start: Ints, price: Ints) -> tuple[Ints, Ints, Ints]:
+    def unfold(self, link: Ints, start: Ints, price: Ints) -> tuple[Ints, Ints, Ints]:
         """Return the windows of all links of the kind."""
         members = np.argsort(self.kind, kind="stable")
         count = np.bincount(self.kind)
@@ -153,7 +153,7 @@ def prices_for(
         return None
     price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
     keep = price > 0
-    prices = WindowPrices(epochs + 1, sinks, *folded.unfolded(link[keep], start[keep], price[keep]))
+    prices = WindowPrices(epochs + 1, sinks, *folded.unfold(link[keep], start[keep], price[keep]))
     return prices if check_prices(network, prices) else None
 
 

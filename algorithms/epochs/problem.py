@@ -83,7 +83,7 @@ class EpochNetwork:
         return len(self.source)
 
     @cached_property
-    def held(self) -> Bools:
+    def initial_holders(self) -> Bools:
         """Initial holders of each chunk; shape (chunks, nodes)."""
         held = np.zeros(self.need.shape, dtype=np.bool_)
         held[np.arange(self.chunks), self.source] = True
@@ -92,7 +92,7 @@ class EpochNetwork:
     @cached_property
     def lacking(self) -> Bools:
         """Nodes that need a chunk and do not hold it at the start; shape (chunks, nodes)."""
-        return np.asarray(self.need & ~self.held, dtype=np.bool_)
+        return np.asarray(self.need & ~self.initial_holders, dtype=np.bool_)
 
     @cached_property
     def distance(self) -> Ints:

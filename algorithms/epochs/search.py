@@ -103,7 +103,7 @@ class EpochSearch:
         self._price = (network.window / network.room)[None, :].astype(np.float64)
         self._lacking = network.lacking
         compute = network.stores
-        self._partial: Bools = np.logical_not((network.held | network.need)[:, compute].all(axis=1))
+        self._partial: Bools = np.logical_not((network.initial_holders | network.need)[:, compute].all(axis=1))
         self._reach = 3 * self.bound + 4 * int(network.window.max()) + 8
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._state: SearchState | None = None
@@ -111,7 +111,7 @@ class EpochSearch:
         self._left = self._portfolio()
 
     @property
-    def done(self) -> bool:
+    def is_optimal(self) -> bool:
         """True if the bound is met."""
         return self.best is not None and self.best <= self.bound
 
@@ -120,16 +120,16 @@ class EpochSearch:
 
     def _initial_state(self) -> SearchState:
         rows = int(self.arcs.row.max()) + 1
-        return empty_state(self.network.held, self.network.links, rows, self._reach, self.arcs.longest)
+        return empty_state(self.network.initial_holders, self.network.links, rows, self._reach, self.arcs.longest)
 
     def construct(self, most: int | None = None) -> None:
         """Try the remaining constructions, at most ``most``, and go on until there is a schedule."""
         items = self.network.chunks * max(len(self.arcs.arc_head), 1)
-        if self.done or (self.best is not None and self.work + LOOKS * items > CONSTRUCTIONS * self.effort):
+        if self.is_optimal or (self.best is not None and self.work + LOOKS * items > CONSTRUCTIONS * self.effort):
             return
         heap = empty_heap(items)
         for keys, prices, together in islice(self._left, most):
-            if self.done or (self.best is not None and self._is_exhausted(CONSTRUCTIONS)):
+            if self.is_optimal or (self.best is not None and self._is_exhausted(CONSTRUCTIONS)):
                 return
             self._construct_once(heap, keys, self._prices(prices), together)
         while self.best is None:
@@ -155,7 +155,7 @@ class EpochSearch:
     def _price_spread(self) -> np.ndarray:
         heap = empty_heap(max(len(self.arcs.arc_head), 1))
         network, rounds = self.network, self._price_rounds()
-        return np.asarray(spread_prices(self.arcs, self._price[0], network.held, network.need, heap, rounds))
+        return np.asarray(spread_prices(self.arcs, self._price[0], network.initial_holders, network.need, heap, rounds))
 
     def _price_rounds(self) -> int:
         """Return a number of rounds that costs only a small part of the effort."""
@@ -206,19 +206,19 @@ class EpochSearch:
         """Continue from a schedule if it is better; see :meth:`rows`."""
         longest = int(self.arcs.arc_delay.max()) + int(self.network.window.max())
         self._reach = max(self._reach, int(start.max()) + longest + 1)
-        held = np.where(self.network.held, np.int32(0), ABSENT)
+        held = np.where(self.network.initial_holders, np.int32(0), ABSENT)
         arrival = np.where(arc >= 0, start + self.arcs.arc_delay[arc], held).astype(np.int32)
         if self._keep(arrival, arc.astype(np.int32), start.astype(np.int32)):
             self._state = None
 
     def improve(self, part: float = 1.0) -> None:
         """Rip up and re-route until the bound is met or a part of the effort is spent."""
-        if self._best is None or self.best is None or self.done:
+        if self._best is None or self.best is None or self.is_optimal:
             return
         arcs = self.arcs
         heap = empty_heap((MOST + 1) * max(len(arcs.arc_head), 1))
         state = self.state()
-        while not self.done and not self._is_exhausted(part):
+        while not self.is_optimal and not self._is_exhausted(part):
             effort = min(SLICE, int(part * self.effort) - self.work + 1)
             met, self.moves, work = walk(
                 arcs,
@@ -254,7 +254,7 @@ class EpochSearch:
                 self.moves += each.moves - before[1]
                 if (found := each.rows()) is not None:
                     self.adopt(*found)
-                if self.done or self._is_exhausted():
+                if self.is_optimal or self._is_exhausted():
                     return
             walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
 

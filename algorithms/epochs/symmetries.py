@@ -113,7 +113,7 @@ class SymmetryGroup:
 def groups(network: EpochNetwork) -> list[SymmetryGroup]:
     """List nested groups, each within the next; empty unless all nodes have equally many chunks and need all."""
     sources, owned = np.unique(network.source, return_counts=True)
-    if len(sources) < 2 or (owned != owned[0]).any() or not (network.need | network.held)[:, sources].all():
+    if len(sources) < 2 or (owned != owned[0]).any() or not (network.need | network.initial_holders)[:, sources].all():
         return []
     if len(np.flatnonzero(network.need.any(axis=0))) != len(sources):
         return []
@@ -234,7 +234,7 @@ class SymmetricSearch:
         self._folded: list[tuple[SymmetryGroup, Ints, EpochSearch]] = []
 
     @property
-    def found(self) -> bool:
+    def has_symmetry(self) -> bool:
         """True if a usable symmetry was found."""
         return bool(self._folded)
 
@@ -245,7 +245,7 @@ class SymmetricSearch:
         """
         whole, known = self._whole, None
         for group in reversed(groups(whole.network)):
-            if whole.done or (whole.best is not None and whole.budget.exhausted):
+            if whole.is_optimal or (whole.best is not None and whole.budget.exhausted):
                 return
             if (folded := self._fold_search(group)) is not None:
                 known = self._continue_search(*folded, known, EpochSearch.construct) or known
@@ -255,7 +255,7 @@ class SymmetricSearch:
         """Rip up and re-route under every group."""
         known = None
         for group, bases, search in self._folded:
-            if self._whole.done or self._whole.budget.exhausted:
+            if self._whole.is_optimal or self._whole.budget.exhausted:
                 return
             search.bound = self._whole.bound
             known = self._continue_search(group, bases, search, known, EpochSearch.improve_several) or known

@@ -270,7 +270,7 @@ def smallest_step(
 
 def _flow_at(graph: Network, demand: Ints, sinks: Ints, ratio: Fraction, position: int) -> RootedFlow:
     scaled = exact_array([ratio.denominator * int(d) for d in demand])
-    flow = RootedFlow(graph.scaled(ratio.numerator), scaled, sinks)
+    flow = RootedFlow(graph.scale_capacity(ratio.numerator), scaled, sinks)
     flow.resume(position)
     return flow
 

@@ -110,7 +110,7 @@ class Network:
         """Sum the capacity of the edges that enter a set of nodes."""
         return int(sum(self.capacity[side[self.head] & ~side[self.tail]].tolist()))
 
-    def scaled(self, factor: int) -> Network:
+    def scale_capacity(self, factor: int) -> Network:
         """Multiply every capacity by a factor."""
         return self.with_capacity([int(c) * factor for c in self.capacity.tolist()])
 

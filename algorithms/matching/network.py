@@ -119,7 +119,7 @@ class RankNetwork:
         return IncomingArcs(first, self.tail[order].copy(), order)
 
     @cached_property
-    def rounded(self) -> bool:
+    def is_rounded(self) -> bool:
         """True if some transfer takes no whole number of ticks."""
         return bool((self.least < self.ticks).any())
 

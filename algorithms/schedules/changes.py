@@ -69,7 +69,7 @@ class Ways:
         return len(self.source)
 
     @property
-    def carried(self) -> Floats:
+    def path_loads(self) -> Floats:
         """Bytes times links of each path."""
         return np.diff(self.offset) * self.size
 

@@ -34,7 +34,7 @@ class Tree:
         """List the children of a node."""
         return [child for child, edge in self.up.items() if edge.parent == node]
 
-    def ordered(self) -> Iterator[tuple[int, Edge]]:
+    def parents_first(self) -> Iterator[tuple[int, Edge]]:
         """Yield nodes with their edges, parents first."""
         below: dict[int, list[int]] = {}
         for child, edge in self.up.items():
@@ -147,7 +147,7 @@ def _places(tree: Tree, lost: int, ranks: int) -> list[int]:
 def _roots(trees: tuple[Tree, ...], lost: int, ranks: int) -> list[int]:
     """List ranks that may replace a lost root, its children if there are any."""
     near = [child for tree in trees for child in tree.children(lost) if child < ranks]
-    return list(dict.fromkeys(near or [node for node, _ in trees[0].ordered() if node < ranks]))[:MOST_CANDIDATES]
+    return list(dict.fromkeys(near or [node for node, _ in trees[0].parents_first() if node < ranks]))[:MOST_CANDIDATES]
 
 
 def _new_edge_ends(change: Change, part: TreePacking, tree: Tree) -> list[tuple[int, int]]:
@@ -165,7 +165,7 @@ def _tree(part: TreePacking, number: int) -> Tree:
 
 def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
     """Return offsets, parents, children and numbers of edges, in the order of a packing."""
-    edges = [list(tree.ordered()) for tree in trees]
+    edges = [list(tree.parents_first()) for tree in trees]
     offset = np.cumsum([0, *map(len, edges)])
     flat = [(edge.parent, child, edge.number) for tree in edges for child, edge in tree]
     parent, child, number = np.array(flat, dtype=np.int64).reshape(-1, 3).T
@@ -203,7 +203,7 @@ def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) 
 def _reached_nodes(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
     """Return the nodes connected with the root by remaining edges."""
     reached = {tree.root} - lost
-    for child, edge in tree.ordered():
+    for child, edge in tree.parents_first():
         if edge.parent in reached and child not in lost and not gone[edge.number]:
             reached.add(child)
     return reached

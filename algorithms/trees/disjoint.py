@@ -106,13 +106,13 @@ class DisjointRates:
         if (forests.of >= 0).sum() == len(rates) * (wan.nodes - 1):
             return np.array([forests.links(i) for i in range(len(rates))], dtype=np.int64).reshape(-1, wan.nodes - 1)
         inside = ~forests.reached
-        need = np.array([0, *(self.needed(inside, rate) for rate in self.rates[1:].tolist())])
+        need = np.array([0, *(self.fewest_links(inside, rate) for rate in self.rates[1:].tolist())])
         self.sets.append(inside)
         self.needs.append((need, int(inside.sum())))
         self.open &= ~self.excluded_choices(len(self.sets) - 1)
         return None
 
-    def needed(self, inside: Bools, rate: int) -> int:
+    def fewest_links(self, inside: Bools, rate: int) -> int:
         """Return the fewest links of a set in a tree of a rate."""
         links = ~inside & (self.wan.capacity >= rate)
         return int(components(self.wan.nodes, self.wan.tail[links], self.wan.head[links]).max())

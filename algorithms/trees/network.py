@@ -178,7 +178,7 @@ class HeightLimit:
     most: int
     unit: str
 
-    def shown(self, height: int) -> str:
+    def format_height(self, height: int) -> str:
         """Format a height with its unit."""
         if self.unit == "hops":
             return f"{height} hop{'s' if height != 1 else ''}"

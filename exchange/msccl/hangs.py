@@ -11,7 +11,7 @@ def check_hangs(
     blocks: list[dict[int, RunningBlock]], connections: dict[tuple[int, int, int], Connection], findings: Findings
 ) -> bool:
     """Report what hangs, and what is sent and never received; whether everything came to its end."""
-    stuck = [block for gpu in blocks for block in gpu.values() if not block.finished]
+    stuck = [block for gpu in blocks for block in gpu.values() if not block.is_finished]
     told: set[RunningBlock] = set()
     for block in stuck:
         if block not in told:
@@ -66,9 +66,9 @@ def _waits(block: RunningBlock, blocks: list[dict[int, RunningBlock]]) -> tuple[
             return "hang", f"waits for step {count} of tb {name}", None if other is block else other
     step = instruction.step.type
     if step in RECEIVES and (block.fifo_in is None or not block.fifo_in.items):
-        more = [one for one in (block.fifo_in.users if block.fifo_in else ()) if not one.finished]
+        more = [one for one in (block.fifo_in.users if block.fifo_in else ()) if not one.is_finished]
         return "unmatched", f"receives from gpu {block.peers[1]} what is never sent", more[0] if more else None
     if step in SENDS:
-        more = [one for one in (block.fifo_out.takers if block.fifo_out else ()) if not one.finished]
+        more = [one for one in (block.fifo_out.takers if block.fifo_out else ()) if not one.is_finished]
         return "unmatched", f"sends to gpu {block.peers[0]} what is never received", more[0] if more else None
     return "hang", f"{step} has no branch in the interpreter: the thread block ends here", None

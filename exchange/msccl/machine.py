@@ -62,7 +62,7 @@ class RunningBlock:
         self.waiting: list[tuple[int, int, RunningBlock]] = []
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """True if nothing is left to do."""
         return self.done == len(self.instructions)
 

@@ -82,7 +82,7 @@ class Meaning:
         """Return whether a rank has an input."""
         return rank == root or self.kind not in (Collective.BROADCAST, Collective.SCATTER)
 
-    def expected(self, rank: int, root: int) -> Iterator[tuple[int, tuple[int, int] | None]]:
+    def required_grains(self, rank: int, root: int) -> Iterator[tuple[int, tuple[int, int] | None]]:
         """Grains of the output that a rank needs.
 
         Each with the contribution that it is a copy of, as (rank, grain); None is the sum of all ranks' grains of the

@@ -114,7 +114,7 @@ class Shape:
 
 def operations(flow: Flow, shape: Shape) -> list[list[Operation]]:
     """Return the operations of every GPU, in order."""
-    return _OperationBuilder(flow, shape).made()
+    return _OperationBuilder(flow, shape).list_operations()
 
 
 class _OperationBuilder:
@@ -137,7 +137,7 @@ class _OperationBuilder:
         self.relays: dict[tuple[int, int], int] = {}
         self.lane: dict[tuple[int, int], int] = {}
 
-    def made(self) -> list[list[Operation]]:
+    def list_operations(self) -> list[list[Operation]]:
         """Go through all transfers in order."""
         if self.staged:
             self._stage()

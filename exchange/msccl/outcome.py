@@ -68,7 +68,7 @@ def check_outcome(run: Run) -> int | None:
 def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
     values, memory, base = run.values, run.memory[rank], run.bases[rank]["o"]
     before = run.findings.counts["result"]
-    for grain, origin in run.meaning.expected(rank, root):
+    for grain, origin in run.meaning.required_grains(rank, root):
         if run.findings.counts["result"] > before + KEPT:
             return
         found = memory.get(base + grain)
@@ -131,7 +131,7 @@ def _root(run: Run) -> int:
 def _count_correct(run: Run, rank: int) -> int:
     """Count the correct grains at a rank, of the first few that a root needs."""
     count = 0
-    for (grain, origin), _ in zip(run.meaning.expected(rank, rank), range(64), strict=False):
+    for (grain, origin), _ in zip(run.meaning.required_grains(rank, rank), range(64), strict=False):
         found = run.memory[rank].get(run.bases[rank]["o"] + grain)
         if found is None:
             continue

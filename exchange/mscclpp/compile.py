@@ -100,7 +100,7 @@ def units_of(plan: Plan) -> int | None:
 
 def compile_plan(plan: Plan, units: int) -> list[list[list[Instruction]]]:
     """Compile every thread block of every GPU."""
-    return _Compiler(plan, units).made()
+    return _Compiler(plan, units).compile_plan()
 
 
 class _Compiler:
@@ -113,7 +113,7 @@ class _Compiler:
             (gpu.id, kind): _ways(gpu.id, kind, gpu.peers(kind)) for gpu in plan.gpus for kind in ("memory", "port")
         }
 
-    def made(self) -> list[list[list[Instruction]]]:
+    def compile_plan(self) -> list[list[list[Instruction]]]:
         """Compile the whole plan."""
         return [[list(self._block(gpu, block)) for block in gpu.blocks] for gpu in self.plan.gpus]
 

@@ -56,7 +56,7 @@ class Hierarchy:
         """Coordinate of positions in a level."""
         return position // self.strides[level] % self.sizes[level]
 
-    def kept(self, position: Ints, levels: Sequence[int]) -> Ints:
+    def keep_levels(self, position: Ints, levels: Sequence[int]) -> Ints:
         """Return the positions with all coordinates but those of some levels set to 0."""
         return sum((self.coordinate(position, d) * self.strides[d] for d in levels), np.zeros_like(position))
 

@@ -86,7 +86,7 @@ def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list
         found = [phase(of, level, order[:k], order[k + 1 :]) for k, level in enumerate(levels)]
         return found[::-1] if of is AG else found
 
-    def rooted(of: Collective) -> list[Phase]:
+    def rooted_phases(of: Collective) -> list[Phase]:
         found = [phase(of, level, inner[:k]) for k, level in enumerate(inner)]
         return found[::-1] if of is GATHER else found
 
@@ -97,13 +97,13 @@ def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list
         case Collective.ALL_REDUCE:
             found = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
         case Collective.BROADCAST:
-            found = [*rooted(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
+            found = [*rooted_phases(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
         case Collective.REDUCE:
-            found = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted(GATHER)]
+            found = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted_phases(GATHER)]
         case Collective.SCATTER:
-            found = [*rooted(SCATTER), phase(SCATTER, top, inner)]
+            found = [*rooted_phases(SCATTER), phase(SCATTER, top, inner)]
         case _:
-            found = [phase(GATHER, top, inner), *rooted(GATHER)]
+            found = [phase(GATHER, top, inner), *rooted_phases(GATHER)]
     return found
 
 
@@ -117,7 +117,7 @@ def _phase(
 ) -> Phase:
     """Blocks in groups whose coordinates are the block's in some levels, any in others, and the root's in the rest."""
     later = free if kind is RS else [d for d in hierarchy.levels if d not in (*kept, level)] if kind is SCATTER else ()
-    base = hierarchy.kept(blocks, kept)[:, None] + hierarchy.span_positions(free)[None, :]
+    base = hierarchy.keep_levels(blocks, kept)[:, None] + hierarchy.span_positions(free)[None, :]
     block = np.repeat(blocks, base.shape[1])
     part = hierarchy.coordinate(block, level) if kind in _BY_RANK else np.zeros_like(block)
     moves = part > 0 if kind in (GATHER, SCATTER) else np.ones(len(part), dtype=np.bool_)
@@ -136,7 +136,7 @@ def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, done: Sequence[int
     n, size = len(hierarchy.order), hierarchy.sizes[level]
     source, target = np.divmod(blocks, n)
     rest = [other for other in hierarchy.levels if other not in (*done, level)]
-    base = hierarchy.kept(source, rest) + hierarchy.kept(target, done)
+    base = hierarchy.keep_levels(source, rest) + hierarchy.keep_levels(target, done)
     here, there = hierarchy.coordinate(source, level), hierarchy.coordinate(target, level)
     moves = here != there
     block, start = blocks[moves], base[moves]

@@ -186,14 +186,14 @@ class Search:
             if worse or 2 * len(choice.schedule.sends.path_links) > PLAYED:
                 break
         if several and balance is not False and best is not None and best.pieces > 1:
-            yield self.balanced(levels, best.pieces)
+            yield self.balance_orders(levels, best.pieces)
 
     def plain(self, levels: Levels, pieces: int) -> Choice:
         """Return the choice in which all pieces go through the levels from the inside out and back."""
         part = self.part(levels, levels.hierarchy.levels, Fraction(1), pieces)
         return Choice(levels.hierarchy, (part,), pieces, part.schedule, part.seconds)
 
-    def balanced(self, levels: Levels, pieces: int) -> Choice:
+    def balance_orders(self, levels: Levels, pieces: int) -> Choice:
         """Piece after piece takes the order of levels that leaves the busiest link the least busy, as in Themis."""
         orders = list(_orders(levels.hierarchy))
         loads = [self.loads_s(self.part(levels, order, Fraction(1, pieces), 1).schedule) for order in orders]
@@ -222,7 +222,7 @@ class Search:
         block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order)
         blocks = blocks_of(self.kind, hierarchy, order)
 
-        def made(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
+        def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
             parts = [each for _, each in filled]
             schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, parts, pieces)
             return Part(tuple(filled), schedule, self.seconds(schedule))
@@ -230,13 +230,13 @@ class Search:
         ranked = [
             self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in phases(self.kind, hierarchy, order)
         ]
-        best = made([some[0] for some in ranked])
+        best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:
             return best
         for change in _changes(ranked):
             if self.over:
                 return best
-            tried = made([change.get(place, each) for place, each in enumerate(best.filled)])
+            tried = make_part([change.get(place, each) for place, each in enumerate(best.filled)])
             best = min(best, tried, key=lambda part: part.seconds)
         return best
 

@@ -215,7 +215,7 @@ class TickedNetwork:
         single = len(net.link) == len(net.tail) and len(net.units) == 1 and bool((net.room < 0).all())
         return single and len(np.unique(net.window)) == 1 and len(np.unique(net.delay)) == 1
 
-    def stepped(self) -> PathNetwork:
+    def in_steps(self) -> PathNetwork:
         """Return the network with steps for ticks."""
         ones = np.ones_like(self.net.window)
         return self.net._replace(window=ones, delay=np.ones_like(self.net.delay))

@@ -204,7 +204,7 @@ def _schedule_conditions(
         If a target cannot be reached, or the schedule would not fit into memory.
     """
     stepped = ticked.alike
-    net = ticked.stepped() if stepped else ticked.net
+    net = ticked.in_steps() if stepped else ticked.net
     steps = SearchEffort(options.steps)
     found: list[StageResult] = []
     fixed: tuple[Jobs, SendPool] | None = None

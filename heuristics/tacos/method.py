@@ -164,13 +164,13 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     level = np.array([levels[key] for key in keys], dtype=np.int64)
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
 
-    def connected(most: int) -> bool:
+    def is_connected(most: int) -> bool:
         tail, head = ends[level <= most].T
         return connects(len(topology.nodes), tail, head, members)
 
-    if not connected(len(times) - 1):
+    if not is_connected(len(times) - 1):
         return None
-    slowest = times[bisect_left(range(len(times)), True, key=connected)]
+    slowest = times[bisect_left(range(len(times)), True, key=is_connected)]
     hops = len(topology.nodes) - 1 if topology.switches else 1
     passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     return passes * count_of(demand, npus) * (npus - 1) * hops * slowest

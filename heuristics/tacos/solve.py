@@ -115,7 +115,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
             raise InputError("not every rank can be reached from every other one", place="network.links")
         bound_s, certificate = bound_of(instance, plain, members)
         budget.tell_bound(bound_s, certificate)
-        on_grid = bound_of(instance, replace(plain, least=plain.ticks), members)[0] if plain.rounded else bound_s
+        on_grid = bound_of(instance, replace(plain, least=plain.ticks), members)[0] if plain.is_rounded else bound_s
     owner = np.repeat(np.array(ranks, dtype=np.int64), demand.chunks)
     bound = ceil(on_grid / timing.epoch_s)
     task = SynthesisTask(
@@ -142,7 +142,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
         text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
         return _outcome(Status.FEASIBLE, None, bound_s, certificate, metrics, text)
     status = Status.OPTIMAL if seconds == bound_s else Status.FEASIBLE
-    text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.rounded else ""
+    text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.is_rounded else ""
     return _outcome(status, found.answer, bound_s, certificate, metrics, text, float(seconds))
 
 

@@ -34,7 +34,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
         return problem
     with budget.clock.phase("trees"):
         grown, most, calls = ith(problem, options, budget)
-    height = problem.limit.shown(most)
+    height = problem.limit.format_height(most)
     metrics = {
         "pool": len(grown.trees),
         "gbst_calls": calls,
@@ -120,4 +120,4 @@ def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
     worst = int(heights_from(wan, limit.length, rated.trees, roots)[0].max(initial=0))
     if worst <= limit.most:
         return ""
-    return f"a tree has a height of {limit.shown(worst)}, above the {limit.shown(limit.most)} asked; -O height_test=radius keeps it"
+    return f"a tree has a height of {limit.format_height(worst)}, above the {limit.format_height(limit.most)} asked; -O height_test=radius keeps it"

@@ -40,10 +40,8 @@ def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options:
         found = widest_tree(wan, limit)
     if found is None:
         least, _ = lowest_tree(wan, limit, wan.capacity > 0)
-        asked = limit.shown(limit.most)
-        message = (
-            f"no spanning tree has a height of at most {asked}; the smallest feasible height is {limit.shown(least)}"
-        )
+        asked = limit.format_height(limit.most)
+        message = f"no spanning tree has a height of at most {asked}; the smallest feasible height is {limit.format_height(least)}"
         return Outcome(Status.INFEASIBLE, message=message)
     rate, tree = found
     return tree_outcome(problem, RatedTrees(tree[None, :], (Fraction(rate),)))

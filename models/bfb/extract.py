@@ -279,7 +279,7 @@ class TimedShardParts(ShardParts):
         """Sum over the steps the largest latency plus transfer time of a used link, in seconds."""
         piece_bytes = self.shard_bytes / shares.pieces
         total = Fraction(0)
-        for row in shares.carried().tolist():
+        for row in shares.count_pieces().tolist():
             used = ((link, count) for link, count in zip(self.topology.links, row, strict=False) if count)
             total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
         return total

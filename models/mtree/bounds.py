@@ -157,7 +157,7 @@ def _which(problem: TreeProblem, found: SearchResult) -> str:
         return found.among
     text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
     if not problem.any_height:
-        text += f" of a height of at most {problem.limit.shown(problem.limit.most)}"
+        text += f" of a height of at most {problem.limit.format_height(problem.limit.most)}"
     if problem.floor:
         text += f" with rates of at least {float(problem.floor * problem.wan.unit_Bps) * 8e-6:.6g} Mb/s"
     return text

@@ -118,9 +118,11 @@ def tree_problem(
     if tree is None:
         return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
     if radius > limit.most and not any_radius:
-        asked = limit.shown(limit.most)
+        asked = limit.format_height(limit.most)
         text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
-        return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
+        return Outcome(
+            Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.format_height(radius)}"
+        )
     with budget.clock.phase("strength"):
         strongest = strength(wan)
         highest = ceiling(instance.topology, wan, strongest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -68,20 +68,21 @@ class GreedyRound:
 
     def follow(self, hops: Iterable[tuple[int, int, int]]) -> bool:
         """Add feasible sends of a plan in the order of their starts; return True if all were feasible."""
-        at_switch = {(q, n, k) for k, there in self.passing.items() for q, n in there}
+        at_switch = Counter((q, n, k) for k, there in self.passing.items() for q, n in there)
         whole = True
         for q, link, k in sorted(hops, key=lambda hop: (hop[2], hop[1])):
             ends = self.problem.links[link]
-            there = (
-                self.at.get((q, ends.source), FAR) <= k
-                if self._keeps(ends.source)
-                else (q, ends.source, k) in at_switch
-            )
+            keeps, waiting = self._keeps(ends.source), (q, ends.source, k)
+            there = self.at.get((q, ends.source), FAR) <= k if keeps else at_switch[waiting] > 0
             if not there or (q, ends.target) in self.at or not self._may_start(link, k):
                 whole = False
                 continue
             self._book(q, link, k)
-            at_switch.add((q, ends.target, k + ends.delay))
+            at_switch[q, ends.target, k + ends.delay] += 1
+            if not keeps and not self.problem.copies[ends.source]:  # what has left such a switch is no longer there
+                at_switch[waiting] -= 1
+                if (q, ends.source) in self.passing[k]:
+                    self.passing[k].remove((q, ends.source))
         return whole
 
     def run(self) -> list[tuple[int, int, int]]:

@@ -131,6 +131,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
         metrics["start_epochs"] = finish(problem, search.plan)
     if ended:
         metrics |= {"rounds": len(search.reports), "round_epochs": search.epochs}
+        if search.plan is not None and finish(problem, search.plan) < finish(problem, search.sends):
+            return _outcome(search, search.plan, metrics, "the rounds ended later: this is the schedule before them")
         return _outcome(search, search.sends, metrics, "")
     reason = "the rounds took no end in time"
     if options.epochs is not None and not budget.exhausted:

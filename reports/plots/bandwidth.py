@@ -51,7 +51,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     solvers = several_solvers(runs)
     found: dict[_Panel, list[LedgerRun]] = {}
     for run in runs:
-        found.setdefault((run.posed, run.record.collective or ""), []).append(run)
+        found.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
     found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
     if not found:
         raise no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")

@@ -18,7 +18,7 @@ from ..statistics import T_INTERVAL, count, t_half_width
 
 #: How a label is taken out of a run.
 _LABELS: dict[str, Callable[[LedgerRun], Label]] = {
-    "instance": lambda run: run.posed,
+    "instance": lambda run: run.problem_name,
     "collective": lambda run: run.record.collective,
     "size_bytes": lambda run: run.size_bytes,
     "ranks": lambda run: None if run.ranks is None else float(run.ranks),

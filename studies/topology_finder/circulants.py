@@ -166,7 +166,7 @@ def _by_steps(nodes: int, degree: int, two_way: bool, trials: int, random: Rando
     largest = (nodes - 1) // 2 if two_way else nodes - 1
     middle = (nodes // 2,) if two_way and degree % 2 else ()
 
-    def tried(offsets: Offsets, most: int) -> tuple[int, int]:
+    def evaluate(offsets: Offsets, most: int) -> tuple[int, int]:
         """Return steps and sum of distances, to be minimized."""
         found = rings(nodes, links_of(nodes, offsets, two_way), most)
         if not found:
@@ -177,12 +177,12 @@ def _by_steps(nodes: int, degree: int, two_way: bool, trials: int, random: Rando
 
     if comb(largest, width) <= ALL_SETS:
         for offsets in _normal(nodes, largest, width):
-            tried((*offsets, *middle), nodes)
+            evaluate((*offsets, *middle), nodes)
     elif comb(largest - 1, width - 1) <= WITH_ONE:
         for rest in combinations(range(2, largest + 1), width - 1):
-            tried((1, *rest, *middle), min(kept, default=nodes) + FURTHER)
+            evaluate((1, *rest, *middle), min(kept, default=nodes) + FURTHER)
     else:
-        _climb(tried, trials, largest, width, middle, random)
+        _climb(evaluate, trials, largest, width, middle, random)
     return kept
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import cwb
 from cwb.harness.plan import cells
-from cwb.studies.grid import Asked, sizes, split, suite_of
+from cwb.studies.grid import GridOptions, sizes, split, suite_of
 
 
 def test_names_between_commas() -> None:
@@ -25,7 +25,7 @@ def test_sizes_are_listed_or_ranges() -> None:
 
 def test_the_plan_is_that_of_a_file() -> None:
     """Every combination is a run; instances that ask for nothing are asked for an all-reduce, which is told."""
-    asked = Asked("ring,bfb", "torus(3,3),a100x2", None, "1KiB..1MiB*1024", None, {"x": "1"})
+    asked = GridOptions("ring,bfb", "torus(3,3),a100x2", None, "1KiB..1MiB*1024", None, {"x": "1"})
     told: list[str] = []
     plan = cells(suite_of(None, asked, told.append))
     assert [(c.request.model, c.instance, c.collective, c.size) for c in plan[:4]] == [

@@ -29,7 +29,7 @@ from cwb.instances.loader import find_workload, network_from_text
 from cwb.instances.schema import InstanceFile
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES
-from cwb.studies.grid import Asked, suite_of
+from cwb.studies.grid import GridOptions, suite_of
 
 README_COMMANDS = (
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/cwb solve --model libra instances/4d.json",
@@ -123,7 +123,7 @@ def check_formulate(params: dict[str, object]) -> None:
 
 def check_compare(params: dict[str, object]) -> None:
     """The suite, or the methods and instances in its place, exist."""
-    asked = Asked(**{each.name: params[each.name] for each in fields(Asked)})
+    asked = GridOptions(**{each.name: params[each.name] for each in fields(GridOptions)})
     cells(suite_of(None, asked) if params["suite"] is None else load_suite(str(params["suite"])))
 
 

@@ -105,9 +105,9 @@ def test_names(make_run: Make) -> None:
     """Options that state the problem are told with the instance, others with the method; namesakes get their
     digests."""
     (run,) = runs_of([make_run("themis", options={"bandwidth": ["1 GB/s"], "intra": "scf"})])
-    assert (run.method, run.posed) == ("themis (intra=scf)", 'torus(3,3) (bandwidth=["1 GB/s"])')
+    assert (run.method, run.problem_name) == ("themis (intra=scf)", 'torus(3,3) (bandwidth=["1 GB/s"])')
     (run,) = runs_of([make_run("libra", options={"objective": "perf", "gap": "0.1"})])
-    assert (run.method, run.posed) == ("libra (gap=0.1)", "torus(3,3) (objective=perf)")
+    assert (run.method, run.problem_name) == ("libra (gap=0.1)", "torus(3,3) (objective=perf)")
     runs = runs_of([make_run(instance_sha256="aaaaaaaa"), make_run(instance_sha256="bbbbbbbb")])
     assert [run.instance for run in runs] == ["torus(3,3) #aaaaaa", "torus(3,3) #bbbbbb"]
 

@@ -106,7 +106,7 @@ def test_shares_are_whole_and_within_the_loads(network):
     assert split.bandwidth_time() == found.bandwidth()
     single = split.single_pieces()
     assert (single.stop - single.start == 1).all()
-    assert (single.carried() == split.carried()).all()
+    assert (single.count_pieces() == split.count_pieces()).all()
 
 
 @given(networks())

@@ -31,7 +31,9 @@ def test_distances_are_those_of_networkx(seed):
     pairs = digraph(source.randint(3, 40), source)
     graph = graph_of(range(max(max(pair) for pair in pairs) + 1), pairs)
     for a, lengths in nx.all_pairs_shortest_path_length(nx.DiGraph(pairs)):
-        assert {int(b): int(graph.distance[k, a]) for k, b in enumerate(graph.known)}.items() <= lengths.items()
+        assert {
+            int(b): int(graph.distance[k, a]) for k, b in enumerate(graph.nodes_with_distances)
+        }.items() <= lengths.items()
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ def test_moves_leave_no_reservation_behind():
         search.improve()
         assert search.moves > 100
         state = search.state()
-        fresh = empty_state(network.held, network.links, network.links, state.table.shape[1], search.arcs.longest)
+        fresh = empty_state(
+            network.initial_holders, network.links, network.links, state.table.shape[1], search.arcs.longest
+        )
         for chunk in range(network.chunks):
             retrace(search.arcs, fresh, chunk, state.arc[chunk], state.start[chunk])
         assert (state.table == fresh.table).all()

@@ -42,7 +42,7 @@ def test_sums_and_copies(largest):
         side = flags(graph.nodes, rng.sample(range(graph.nodes), rng.randint(0, graph.nodes)))
         assert graph.into(side) == sum(c for (u, v), c in links.items() if side[v] and not side[u])
         factor = rng.choice((1, 3, 10**9))
-        assert as_dict(graph.scaled(factor)) == {link: c * factor for link, c in links.items()}
+        assert as_dict(graph.scale_capacity(factor)) == {link: c * factor for link, c in links.items()}
         assert as_dict(graph.transpose()) == {(v, u): c for (u, v), c in links.items()}
         fewer = [rng.choice((0, c)) for c in links.values()]
         assert as_dict(graph.with_capacity(fewer)) == {link: c for link, c in zip(links, fewer, strict=True) if c}

@@ -75,7 +75,7 @@ def test_rates_are_those_of_the_best_trees(seed):
     again = DisjointRates.of(wan, 3, 1, rates.most[0])
     for links in kept:
         inside = np.isin(np.arange(len(wan)), links)
-        need = np.array([0, *(again.needed(inside, rate) for rate in again.rates[1:].tolist())])
+        need = np.array([0, *(again.fewest_links(inside, rate) for rate in again.rates[1:].tolist())])
         again.open &= need[again.choices].sum(axis=1) <= len(links)
     most = [int(again.total[again.open & (again.count <= count)].max()) for count in (1, 2, 3)]
     assert whole_rate(wan, 3, rates.most[0], Fraction(3 * rates.most[0]), most) == bound

@@ -15,6 +15,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.outcome import Status
 from cwb.core.solver import Capability, SolverOptions, SolverResult, Termination
 from cwb.core.timing import BandwidthChange
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.harness.clock import WallClock
 from cwb.harness.run import Request, run
 from cwb.instances import load
@@ -65,6 +66,21 @@ def test_rounds_without_a_solver(topology, kind, chunks):
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.ok, verdict.violations
     assert verdict.metrics["epochs"] <= outcome.metrics["start_epochs"]
+
+
+def test_a_switch_that_does_not_copy_passes_a_chunk_on_once():
+    """Rounds that cannot follow a plan to its end do not send what has left such a switch with the plan once more."""
+    nodes = (*(Node(f"n{rank}") for rank in range(4)), Node("n4", NodeKind.SWITCH, buffer_bytes=Fraction(0)))
+    ends = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 1), (0, 1), (1, 4), (4, 0), (4, 1), (4, 2), (4, 3)]
+    fast, late = Fraction(10**9), Fraction(1, 2_000_000)
+    links = (
+        Link(f"n{a}", f"n{b}", fast if (a, b) == (4, 3) else fast / 2, late if (a, b) == (4, 0) else Fraction(0))
+        for a, b in ends
+    )
+    instance = on_grid(Topology(nodes, tuple(links)), "all_gather", 2)
+    outcome = solve_astar.run(instance, Idle(), Budget(), AstarOptions())
+    assert outcome.answer is not None
+    assert verdict_of(instance, outcome.answer, outcome.certificate).ok
 
 
 @given(small_networks(), st.sampled_from(KINDS), st.integers(0, 3), st.integers(1, 5), st.data())
