@@ -23,6 +23,7 @@ from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.trees import TreePacking
 from ...models.mtree.extract import best_rates, select
+from ...models.mtree.index_sets import CandidateTrees
 from ...models.mtree.problem import WanProblem, wan_problem
 from . import formulation
 from .answer import bound_fields, tree_outcome
@@ -93,7 +94,7 @@ def keep_few_trees(
     if options.cut == "trees":
         few = trees[:_FOR_TREES]
         start = exact_rates(wan, few[: options.trees], weights[: options.trees])
-        return select(wan, few, options.trees, 0, solver, budget, search, start)
+        return select(CandidateTrees(wan, few, options.trees), solver, budget, search, start)
     few, unit = trees[:_FOR_UNITS], int(wan.room.min())
     with budget.clock.phase("build"):
         model = formulation.build(wan, few, unit)

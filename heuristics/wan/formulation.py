@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 from ...algorithms.trees.network import Wan
 from ...core.schedule import Ints
 from ...models.mtree.formulations.selection import carrier_users, sets
+from ...models.mtree.index_sets import CandidateTrees
 
 
 def build(wan: Wan, trees: Ints, unit: int) -> Any:
@@ -22,9 +23,10 @@ def build(wan: Wan, trees: Ints, unit: int) -> Any:
         Rate of a tree with multiplicity one, u, in units of capacity.
     """
     m = pyo.ConcreteModel("blink-units")
-    sets(m, wan, trees)
+    pool = CandidateTrees(wan, trees)
+    sets(m, pool)
     variables(m)
-    unit_capacity(m, wan, trees, unit)
+    unit_capacity(m, pool, unit)
     objective(m)
     return m
 
@@ -34,13 +36,13 @@ def variables(m: Any) -> None:
     m.count = pyo.Var(m.T, domain=pyo.Binary)
 
 
-def unit_capacity(m: Any, wan: Wan, trees: Ints, unit: int) -> None:
+def unit_capacity(m: Any, pool: CandidateTrees, unit: int) -> None:
     """``sum_i a_ie k_i <= floor(b_e / u)`` for every carrier that a tree has; the units are whole."""
-    users = carrier_users(wan, trees)
+    users = carrier_users(pool)
 
     @m.Constraint(sorted(users))
     def unit_capacity(m: Any, c: int) -> Any:
-        return pyo.quicksum(m.count[i] for i in users[c]) <= int(wan.room[c]) // unit
+        return pyo.quicksum(m.count[i] for i in users[c]) <= int(pool.wan.room[c]) // unit
 
 
 def objective(m: Any) -> None:

@@ -17,6 +17,7 @@ from ...core.solver import Solver, SolverOptions, SolverResult
 from ...models.mtree.answer import outcome
 from ...models.mtree.bounds import EXACT_ARITHMETIC, SearchResult
 from ...models.mtree.extract import select
+from ...models.mtree.index_sets import CandidateTrees
 from ...models.mtree.problem import TreeProblem, tree_problem
 from .method import GostOptions
 
@@ -100,7 +101,8 @@ def choose(
     # links all had rbar.
     gap = 1e-6 if budget.gap is None else budget.gap
     solved = SolverOptions(rel_gap=gap, node_limit=options.nodes)
-    rated, report = select(problem.wan, trees, options.trees, problem.floor, solver, budget, solved)
+    pool = CandidateTrees(problem.wan, trees, options.trees, problem.floor)
+    rated, report = select(pool, solver, budget, solved)
     if rated is None or not rated.rates:
         fastest = int(bottlenecks(problem.wan, trees).argmax())
         rate = Fraction(int(bottlenecks(problem.wan, trees)[fastest]))

@@ -34,7 +34,7 @@ from ...core.trees import TreePacking
 from .bounds import GAP, SearchResult, proof_of
 from .extract import chosen_rates, pattern_rates
 from .formulations.selection import model_unit
-from .index_sets import OldAndNew, PosedPool, TreeCount
+from .index_sets import PosedPatterns, PosedPool
 from .method import ChunkOptions
 from .problem import TreeProblem
 
@@ -170,9 +170,9 @@ def trees_of(problem: TreeProblem, rated: RatedTrees) -> TreePacking:
     return packing(problem.instance, problem.wan, whole, heights_of(problem.wan, problem.limit, whole.trees)[0])
 
 
-def chosen_trees(model: Any, index: PosedPool | OldAndNew) -> TreePacking | None:
+def chosen_trees(model: Any, pool: PosedPool) -> TreePacking | None:
     """Return the trees that a solved MILP has chosen (``Formulation.extract``)."""
-    return _packing_or_none(index.problem, chosen_rates(model, index.problem.wan, index.trees, index.problem.floor))
+    return _packing_or_none(pool.problem, chosen_rates(model, pool))
 
 
 def rated_trees(model: Any, pool: PosedPool) -> TreePacking | None:
@@ -183,11 +183,9 @@ def rated_trees(model: Any, pool: PosedPool) -> TreePacking | None:
     )
 
 
-def trees_of_patterns(model: Any, index: TreeCount | OldAndNew) -> TreePacking | None:
+def trees_of_patterns(model: Any, patterns: PosedPatterns) -> TreePacking | None:
     """Return the trees of a solved model of patterns (``Formulation.extract``)."""
-    problem = index.problem
-    old = index.old if isinstance(index, OldAndNew) else np.empty((0, problem.wan.nodes - 1), dtype=np.int64)
-    return _packing_or_none(problem, pattern_rates(model, problem.wan, old, problem.floor))
+    return _packing_or_none(patterns.problem, pattern_rates(model, patterns))
 
 
 def _packing_or_none(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:

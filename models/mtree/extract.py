@@ -15,21 +15,14 @@ from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .formulations import pricing, selection
 from .formulations.selection import model_unit
-from .index_sets import LinkPrices, OldAndNew, PosedPool, TreeCount
+from .index_sets import CandidateTrees, LinkPrices, PosedPatterns, PosedPool, TreePatterns
 
 #: Nodes of the search of a model of patterns, so that every run ends, and ends in the same way on every machine.
 NODES = 2000
 
 
 def select(
-    wan: Wan,
-    trees: Ints,
-    most_trees: int | None,
-    floor: Fraction | int,
-    solver: Solver,
-    budget: Budget,
-    options: SolverOptions,
-    start: RatedTrees | None = None,
+    pool: CandidateTrees, solver: Solver, budget: Budget, options: SolverOptions, start: RatedTrees | None = None
 ) -> tuple[RatedTrees | None, SolverResult]:
     """Solve MILP (1), and make its rates exact.
 
@@ -44,35 +37,36 @@ def select(
         The chosen trees, None if the solver found none, and the solver's report.
     """
     with budget.clock.phase("build"):
-        model = selection.build(wan, trees, most_trees, floor)
+        model = selection.build(pool)
         if start is not None:
-            selection.set_start(model, wan, trees, start)
+            selection.set_start(model, pool, start)
     result = solver.solve(model, budget, options)
     if not result.has_solution:
         return None, result
-    return chosen_rates(model, wan, trees, floor), result
+    return chosen_rates(model, pool), result
 
 
-def chosen_rates(model: Any, wan: Wan, trees: Ints, floor: Fraction | int) -> RatedTrees:
+def chosen_rates(model: Any, pool: CandidateTrees) -> RatedTrees:
     """Return the trees that a solved MILP has chosen, with exact rates."""
-    rates = [model_unit(wan) * model.rate[i].value if model.chosen[i].value > 0.5 else 0.0 for i in model.T]
-    return exact_rates(wan, trees, rates, floor)
+    unit = model_unit(pool.wan)
+    rates = [unit * model.rate[i].value if model.chosen[i].value > 0.5 else 0.0 for i in model.T]
+    return exact_rates(pool.wan, pool.trees, rates, pool.floor)
 
 
-def pattern_rates(model: Any, wan: Wan, old: Ints, floor: Fraction | int) -> RatedTrees:
+def pattern_rates(model: Any, patterns: TreePatterns) -> RatedTrees:
     """Return a solved pattern model's new trees and used old trees, with exact rates."""
-    rates: dict[tuple[int, ...], float] = {}
+    wan, rates = patterns.wan, dict[tuple[int, ...], float]()
     for k in model.K:
         tree = tuple(e for e in model.E if _on(model, wan, k, e))
         if len(tree) == wan.nodes - 1:
             rates[tree] = rates.get(tree, 0.0) + model_unit(wan) * model.rate[k].value
-    for i, row in enumerate(np.sort(old, axis=1).tolist()):
+    for i, row in enumerate([] if patterns.old is None else np.sort(patterns.old, axis=1).tolist()):
         rates[tuple(row)] = rates.get(tuple(row), 0.0) + model_unit(wan) * model.old_rate[i].value
     trees = np.array(list(rates), dtype=np.int64).reshape(-1, wan.nodes - 1)
-    return exact_rates(wan, trees, list(rates.values()), floor)
+    return exact_rates(wan, trees, list(rates.values()), patterns.floor)
 
 
-def seconds(index: PosedPool | TreeCount | OldAndNew, objective: float) -> float:
+def seconds(index: PosedPool | PosedPatterns, objective: float) -> float:
     """Convert the model's objective, a rate, to the time of the all-reduce (``Formulation.value``)."""
     rate = Fraction(objective) * Fraction(model_unit(index.problem.wan))
     return float(index.problem.seconds(rate)) if rate > 0 else float("inf")
@@ -95,7 +89,7 @@ def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[R
     """Solve the linear program of given trees' rates and make them exact; None without a solution."""
     wan = within_reach(wan, trees)
     with budget.clock.phase("build"):
-        model = selection.build_rates(wan, trees)
+        model = selection.build_rates(CandidateTrees(wan, trees))
     result = solver.solve(model, budget, SolverOptions())
     if not result.has_solution:
         return None, result

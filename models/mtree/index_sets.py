@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...algorithms.trees.gbst import every_tree, run_many_starts
+from ...algorithms.trees.network import HeightLimit, Wan
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.trees import bottlenecks, low_enough
 from ...core.budget import Budget
@@ -25,38 +27,82 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PosedPool:
-    """Pool of trees for a model.
+class CandidateTrees:
+    """Pool of trees to choose from.
 
     Parameters
     ----------
     trees : array of int, shape (trees, sites - 1)
-        Spanning trees that respect the limits.
+        Links of every tree; those of an older plan come first.
     most_trees : int or None
         K; None is no limit.
+    floor : Fraction or int
+        Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree.
+    old : int
+        Number of trees of an older plan.
+    new_trees : int or None
+        m, the largest number of other trees; None is no limit.
+    """
+
+    wan: Wan
+    trees: Ints
+    most_trees: int | None = None
+    floor: Fraction | int = 0
+    old: int = 0
+    new_trees: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PosedPool(CandidateTrees):
+    """Pool of trees that respect the limits of an instance.
+
+    Parameters
+    ----------
     complete : bool
         True if the pool has all such trees.
     """
 
-    problem: TreeProblem
-    trees: Ints
-    most_trees: int | None = None
+    problem: TreeProblem = field(kw_only=True)
     complete: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class TreeCount:
-    """Number K of arbitrary trees.
+class TreePatterns:
+    """Number of arbitrary trees, and trees of an older plan beside them.
 
     Parameters
     ----------
+    limit : HeightLimit or None
+        Height of the arbitrary trees; None is any.
+    count : int
+        Number of arbitrary trees: K, or m beside old ones.
     widest : int
-        Upper bound on the rate of one tree, in units.
+        Upper bound on the rate of one arbitrary tree, in units.
+    ceiling : float
+        Upper bound on the sum of all rates, in units.
+    floor : Fraction or int
+        Smallest rate of an arbitrary tree that is used, in units.
+    old : array of int, shape (trees, sites - 1), or None
+        Links of the old trees; None if there is no older plan.
+    most_trees : int or None
+        K beside old trees; None is no limit.
     """
 
-    problem: TreeProblem
-    most_trees: int
+    wan: Wan
+    limit: HeightLimit | None
+    count: int
     widest: int
+    ceiling: float
+    floor: Fraction | int = 0
+    old: Ints | None = None
+    most_trees: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PosedPatterns(TreePatterns):
+    """Number of arbitrary trees for an instance."""
+
+    problem: TreeProblem = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,35 +117,6 @@ class LinkPrices:
 
     problem: TreeProblem
     price: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class OldAndNew:
-    """Trees of an older plan, and new ones.
-
-    Parameters
-    ----------
-    fresh : array of int, shape (trees, sites - 1)
-        All other trees that respect the limits; none where patterns stand for them.
-    new_trees : int
-        m, the largest number of new trees.
-    most_trees : int or None
-        K; None is no limit.
-    widest : int
-        Upper bound on the rate of one new tree, in units.
-    """
-
-    problem: TreeProblem
-    old: Ints
-    fresh: Ints
-    new_trees: int
-    most_trees: int | None
-    widest: int = 0
-
-    @property
-    def trees(self) -> Ints:
-        """The old trees, then the new ones."""
-        return np.concatenate([self.old, self.fresh])
 
 
 def pose_trees(
@@ -146,26 +163,25 @@ def all_trees(problem: TreeProblem) -> Ints:
 def complete_pool(instance: Instance, options: MtreeOptions) -> PosedPool:
     """Return all trees, for MILP (1) (``Formulation.index``)."""
     problem = pose_trees(instance, options.height, options.min_rate)
-    return PosedPool(problem, all_trees(problem), options.trees)
+    return PosedPool(problem.wan, all_trees(problem), options.trees, problem.floor, problem=problem)
 
 
 def stated_pool(instance: Instance, options: MasterOptions) -> PosedPool:
     """Return all trees, or those that random starts of algorithm 1 grow (``Formulation.index``)."""
     problem, most = pose_trees(instance, options.height), options.trees
     if options.pool == "every":
-        return PosedPool(problem, all_trees(problem), most)
+        return PosedPool(problem.wan, all_trees(problem), most, problem=problem)
     grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.least, None, Budget()).trees
     trees = filter_trees(problem, grown)
     if not len(trees):
         raise Unsupported("no start of algorithm 1 found a tree within the height")
-    return PosedPool(problem, trees, most, complete=False)
+    return PosedPool(problem.wan, trees, most, problem=problem, complete=False)
 
 
-def tree_count(instance: Instance, options: MtreeOptions) -> TreeCount:
+def tree_count(instance: Instance, options: MtreeOptions) -> PosedPatterns:
     """Return K and an upper bound on each tree's rate (``Formulation.index``)."""
     assert options.trees is not None  # noqa: S101 (the formulation has a number by default)
-    problem = pose_trees(instance, options.height, options.min_rate)
-    return TreeCount(problem, options.trees, _widest(problem))
+    return _patterns(pose_trees(instance, options.height, options.min_rate), options.trees)
 
 
 def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
@@ -193,7 +209,7 @@ def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
     return network_labels(topology, v=range(wan.nodes), e=ends)
 
 
-def old_and_all(instance: Instance, options: RepairOptions) -> OldAndNew:
+def old_and_all(instance: Instance, options: RepairOptions) -> PosedPool:
     """Return surviving old trees, and all others if new ones are allowed (``Formulation.index``)."""
     problem, old = _old(instance, options)
     known = {tuple(tree) for tree in old.tolist()}
@@ -201,13 +217,14 @@ def old_and_all(instance: Instance, options: RepairOptions) -> OldAndNew:
     fresh = every[[tuple(tree) not in known for tree in every.tolist()]]
     if not len(old) + len(fresh):
         raise Unsupported("none of the old trees can be used, and no new one is allowed")
-    return OldAndNew(problem, old, fresh, options.new_trees, options.trees)
+    trees, most = np.concatenate([old, fresh]), options.trees
+    return PosedPool(problem.wan, trees, most, problem.floor, len(old), options.new_trees, problem=problem)
 
 
-def old_and_patterns(instance: Instance, options: RepairOptions) -> OldAndNew:
+def old_and_patterns(instance: Instance, options: RepairOptions) -> PosedPatterns:
     """Return surviving old trees, and the number of new ones (``Formulation.index``)."""
     problem, old = _old(instance, options)
-    return OldAndNew(problem, old, old[:0], options.new_trees, options.trees, _widest(problem))
+    return _patterns(problem, options.new_trees, old, options.trees)
 
 
 def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]:
@@ -221,14 +238,17 @@ def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]
     return problem, old[bottlenecks(problem.wan, old) >= problem.least]
 
 
-def _widest(problem: TreeProblem) -> int:
-    found = widest_tree(problem.wan, problem.limit)
-    if found is None:
+def _patterns(
+    problem: TreeProblem, count: int, old: Ints | None = None, most_trees: int | None = None
+) -> PosedPatterns:
+    widest = widest_tree(problem.wan, problem.limit)
+    if widest is None:
         raise Unsupported("no tree is within the height")
-    return found[0]
+    limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
+    return PosedPatterns(problem.wan, limit, count, widest[0], ceiling, problem.floor, old, most_trees, problem=problem)
 
 
-def is_bound(index: PosedPool | TreeCount | LinkPrices | OldAndNew) -> bool:
+def is_bound(index: PosedPool | PosedPatterns | LinkPrices) -> bool:
     """Check whether the model's bound holds for all allowed trees (``Formulation.bounds``).
 
     Where links are faster in one direction the trees of the models do not see all of the network.

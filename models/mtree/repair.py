@@ -30,8 +30,9 @@ from . import solve
 from .answer import outcome
 from .bounds import EXACT_ARITHMETIC, GAP, SearchResult
 from .column_generation import RepairRelaxation, repair_column_generation
-from .extract import best_rates, bound_of, chosen_rates, pattern_trees
-from .formulations import patterns, selection
+from .extract import best_rates, bound_of, pattern_trees, select
+from .formulations import patterns
+from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions, RepairOptions
 from .problem import TreeProblem, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
@@ -168,20 +169,14 @@ class _Repair:
         if not len(trees) or self.budget.exhausted:
             return best
         options = self.options
-        with self.budget.clock.phase("build"):
-            model = selection.build_repair(self.wan, trees, len(self.old), options.new_trees, options.trees, self.floor)
-            if best is not None:
-                selection.set_start(model, self.wan, trees, best)
+        pool = CandidateTrees(self.wan, trees, options.trees, self.floor, len(self.old), options.new_trees)
         search = SolverOptions(rel_gap=1e-7, node_limit=options.nodes, use_start=best is not None)
-        result = self.solver.solve(model, self.budget, search)
+        found, result = select(pool, self.solver, self.budget, search, best)
         self.reports.append(result)
         complete = self.every is not None and len(fresh) == len(self.drop_old_trees(self.every))
         if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
             self.proved(result)
-        if not result.has_solution:
-            return best
-        found = chosen_rates(model, self.wan, trees, self.floor)
-        return found if best is None or found.total > best.total else best
+        return found if best is None or (found is not None and found.total > best.total) else best
 
     def graft_trees(self, best: RatedTrees | None) -> RatedTrees | None:
         """Graft the trees of the best plan and of the old one, and choose again, while this improves."""
@@ -219,15 +214,13 @@ class _Repair:
     def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
         """Solve the model of link patterns, and choose again with its trees."""
         limit = None if self.problem.any_height else self.problem.limit
-        found = widest_tree(self.wan, self.problem.limit)
+        found, new, most = widest_tree(self.wan, self.problem.limit), self.options.new_trees, self.options.trees
         if found is None or self.budget.exhausted:
             return best
-        self.budget.progress(f"{self.options.new_trees} new trees exactly")
+        self.budget.progress(f"{new} new trees exactly")
         with self.budget.clock.phase("build"):
             bound = float(self.relaxed.bound)
-            model = patterns.build_repair(
-                self.wan, limit, self.old, self.options.new_trees, self.options.trees, found[0], bound
-            )
+            model = patterns.build(TreePatterns(self.wan, limit, new, found[0], bound, 0, self.old, most))
         trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
         self.reports.append(result)
         self.proved(result)

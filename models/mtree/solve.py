@@ -39,6 +39,7 @@ from .column_generation import GAP as CLOSED
 from .column_generation import ColumnTask, TreeRelaxation, column_generation
 from .extract import bound_of, pattern_trees, select
 from .formulations import patterns
+from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions
 from .problem import TreeProblem, tree_problem, wan_problem
 
@@ -344,7 +345,8 @@ class _TreeSearch:
         if self.budget.exhausted or not len(trees):
             return None
         options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
-        rated, report = select(self.wan, trees, self.most, self.floor, self.solver, self.budget, options, self.best)
+        pool = CandidateTrees(self.wan, trees, self.most, self.floor)
+        rated, report = select(pool, self.solver, self.budget, options, self.best)
         self.reports.append(report)
         self.take(rated)
         return report
@@ -364,7 +366,8 @@ class _TreeSearch:
                 return
             self.budget.progress(f"{count} trees exactly")
             with self.budget.clock.phase("build"):
-                model = patterns.build(self.wan, self.limit, count, rate, float(self.bound), self.floor)
+                bound = float(self.bound)
+                model = patterns.build(TreePatterns(self.wan, self.limit, count, rate, bound, self.floor))
             trees, report = pattern_trees(model, self.wan, self.solver, self.budget)
             self.reports.append(report)
             if trees is not None:

@@ -9,117 +9,65 @@ nearly void elsewhere. Beside old trees with rates rho_i it is
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from ....algorithms.trees.network import HeightLimit, Wan
+from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import bottlenecks
 from ....core.limits import require_buildable
 from ....core.rows import Lists
 from ....core.schedule import Ints
-from ..index_sets import OldAndNew, TreeCount
+from ..index_sets import TreePatterns
 from .pricing import Uses, spanning
 from .selection import model_unit
 
 
-def build(
-    wan: Wan, limit: HeightLimit | None, most_trees: int, widest: int, ceiling: float, floor: Fraction | int = 0
-) -> Any:
-    """Build model ``mtree-patterns``: the best K trees.
-
-    Parameters
-    ----------
-    limit : HeightLimit or None
-        Height of the trees; None is any.
-    widest : int
-        Upper bound on the rate of one tree, in units.
-    ceiling : float
-        Upper bound on the sum of all rates, in units.
-    floor : Fraction or int
-        Smallest rate of a tree that is used, in units.
-    """
-    m = pyo.ConcreteModel("mtree-patterns")
-    sets(m, wan, most_trees)
-    m.rate = pyo.Var(m.K, bounds=(0, widest / model_unit(wan)))
-    m.pattern = pyo.Var(m.C, m.S, domain=pyo.Binary)
-    uses = spanning(m, wan, limit)
+def build(trees: TreePatterns) -> Any:
+    """Build model ``mtree-patterns``, the best K trees, or ``mtree-repair-patterns``, at most m beside old ones."""
+    m = pyo.ConcreteModel("mtree-patterns" if trees.old is None else "mtree-repair-patterns")
+    sets(m, trees)
+    variables(m, trees)
+    uses = spanning(m, trees.wan, trees.limit)
     one_pattern(m)
-    tree_on_link(m, wan, uses)
-    pattern_capacity(m, wan, widest)
-    falling_rates(m, most_trees)
-    site_reached(m, wan)
-    if floor:
-        used_rate(m, wan, widest, floor)
-    ceiling_of_all(m, wan, ceiling)
+    tree_on_link(m, trees.wan, uses)
+    if trees.old is None:
+        pattern_capacity(m, trees)
+    else:
+        shared_capacity(m, trees, trees.old)
+    falling_rates(m, trees.count)
+    site_reached(m, trees.wan)
+    if trees.floor:
+        used_rate(m, trees)
+    ceiling_of_all(m, trees)
+    if trees.old is not None and trees.most_trees is not None and trees.most_trees < len(trees.old) + trees.count:
+        used_trees(m, trees, trees.old, trees.most_trees)
     objective(m)
     return m
 
 
-def build_repair(
-    wan: Wan, limit: HeightLimit | None, old: Ints, new_trees: int, most_trees: int | None, widest: int, ceiling: float
-) -> Any:
-    """Build model ``mtree-repair-patterns``: old trees and at most m new ones.
-
-    Parameters
-    ----------
-    limit : HeightLimit or None
-        Height of new trees; None is any.
-    old : array of int, shape (trees, sites - 1)
-        Links of the old trees.
-    new_trees : int
-        m, the largest number of new trees.
-    most_trees : int or None
-        K; None is no limit.
-    widest : int
-        Upper bound on the rate of one new tree, in units.
-    ceiling : float
-        Upper bound on the sum of all rates, in units.
-    """
-    m = pyo.ConcreteModel("mtree-repair-patterns")
-    sets(m, wan, new_trees)
-    m.O = pyo.RangeSet(0, len(old) - 1)
-    m.rate = pyo.Var(m.K, bounds=(0, widest / model_unit(wan)))
-    m.old_rate = pyo.Var(m.O, domain=pyo.NonNegativeReals)
-    m.pattern = pyo.Var(m.C, m.S, domain=pyo.Binary)
-    uses = spanning(m, wan, limit)
-    one_pattern(m)
-    tree_on_link(m, wan, uses)
-    shared_capacity(m, wan, old, widest)
-    falling_rates(m, new_trees)
-    site_reached(m, wan)
-    ceiling_of_all(m, wan, ceiling)
-    if most_trees is not None and most_trees < len(old) + new_trees:
-        used_trees(m, wan, old, most_trees, widest)
-    objective(m)
-    return m
-
-
-def build_of(index: TreeCount) -> Any:
-    """Build model ``mtree-patterns`` of K trees (``Formulation.build``)."""
-    problem = index.problem
-    limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
-    return build(problem.wan, limit, index.most_trees, index.widest, ceiling, problem.floor)
-
-
-def build_repair_of(index: OldAndNew) -> Any:
-    """Build model ``mtree-repair-patterns`` of old trees and m new ones (``Formulation.build``)."""
-    problem = index.problem
-    limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
-    return build_repair(problem.wan, limit, index.old, index.new_trees, index.most_trees, index.widest, ceiling)
-
-
-def sets(m: Any, wan: Wan, most_trees: int) -> None:
-    """Declare trees k, links e, carriers c, sites v, and patterns S, with bit k for tree k."""
-    columns = len(wan.room) * 2 ** min(most_trees, 60)
-    require_buildable(columns, f"patterns of {most_trees:,} trees on {len(wan.room):,} links", 8e-6)
-    m.K = pyo.RangeSet(0, most_trees - 1)
+def sets(m: Any, trees: TreePatterns) -> None:
+    """Declare trees k, old trees i, links e, carriers c, sites v, and patterns S, with bit k for tree k."""
+    wan, count = trees.wan, trees.count
+    require_buildable(
+        len(wan.room) * 2 ** min(count, 60), f"patterns of {count:,} trees on {len(wan.room):,} links", 8e-6
+    )
+    m.K = pyo.RangeSet(0, count - 1)
     m.E = pyo.RangeSet(0, len(wan) - 1)
     m.C = pyo.RangeSet(0, len(wan.room) - 1)
     m.V = pyo.RangeSet(0, wan.nodes - 1)
-    m.S = pyo.RangeSet(0, 2**most_trees - 1)
+    m.S = pyo.RangeSet(0, 2**count - 1)
+    if trees.old is not None:
+        m.O = pyo.RangeSet(0, len(trees.old) - 1)
+
+
+def variables(m: Any, trees: TreePatterns) -> None:
+    """``0 <= r_k <= c``, the rate of a tree; ``rho_i >= 0``, of an old one; ``z_{c,S}``, 1 if S are the trees on c."""
+    m.rate = pyo.Var(m.K, bounds=(0, trees.widest / model_unit(trees.wan)))
+    if trees.old is not None:
+        m.old_rate = pyo.Var(m.O, domain=pyo.NonNegativeReals)
+    m.pattern = pyo.Var(m.C, m.S, domain=pyo.Binary)
 
 
 def one_pattern(m: Any) -> None:
@@ -142,9 +90,9 @@ def tree_on_link(m: Any, wan: Wan, uses: Uses) -> None:
         return sum(uses(k, e) for e in links[c]) == pyo.quicksum(m.pattern[c, s] for s in m.S if s >> k & 1)
 
 
-def pattern_capacity(m: Any, wan: Wan, widest: int) -> None:
+def pattern_capacity(m: Any, trees: TreePatterns) -> None:
     """``sum_{k in S} r_k <= b_e + (|S| c - b_e) (1 - z_{e,S})`` where ``|S| c > b_e``, c the largest rate of a tree."""
-    unit = model_unit(wan)
+    wan, widest, unit = trees.wan, trees.widest, model_unit(trees.wan)
 
     def members(s: int) -> list[int]:
         return [k for k in m.K if s >> k & 1]
@@ -155,10 +103,10 @@ def pattern_capacity(m: Any, wan: Wan, widest: int) -> None:
         return pyo.quicksum(m.rate[k] for k in members(s)) <= capacity + (most - capacity) * (1 - m.pattern[c, s])
 
 
-def falling_rates(m: Any, most_trees: int) -> None:
+def falling_rates(m: Any, count: int) -> None:
     """``r_k >= r_{k+1}``: trees are interchangeable."""
 
-    @m.Constraint(range(most_trees - 1))
+    @m.Constraint(range(count - 1))
     def falling_rates(m: Any, k: int) -> Any:
         return m.rate[k] >= m.rate[k + 1]
 
@@ -172,23 +120,24 @@ def site_reached(m: Any, wan: Wan) -> None:
         return pyo.quicksum(m.pattern[c, s] for c in near for s in m.S if s >> k & 1) >= 1
 
 
-def used_rate(m: Any, wan: Wan, widest: int, floor: Fraction | int) -> None:
+def used_rate(m: Any, trees: TreePatterns) -> None:
     """``rbar u_k <= r_k <= c u_k``: a tree that is used has at least the smallest rate."""
-    unit = model_unit(wan)
+    unit = model_unit(trees.wan)
     m.used = pyo.Var(m.K, domain=pyo.Binary)
 
     @m.Constraint(m.K)
     def used_most(m: Any, k: int) -> Any:
-        return m.rate[k] <= widest / unit * m.used[k]
+        return m.rate[k] <= trees.widest / unit * m.used[k]
 
     @m.Constraint(m.K)
     def used_least(m: Any, k: int) -> Any:
-        return m.rate[k] >= float(floor) / unit * m.used[k]
+        return m.rate[k] >= float(trees.floor) / unit * m.used[k]
 
 
-def shared_capacity(m: Any, wan: Wan, old: Ints, widest: int) -> None:
+def shared_capacity(m: Any, trees: TreePatterns, old: Ints) -> None:
     """``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e + |S| c (1 - z_{e,S})``."""
-    unit, rows = model_unit(wan), [wan.carriers(tree) for tree in old.tolist()]
+    wan, widest, unit = trees.wan, trees.widest, model_unit(trees.wan)
+    rows = [wan.carriers(tree) for tree in old.tolist()]
 
     @m.Constraint(m.C, m.S)
     def shared_capacity(m: Any, c: int, s: int) -> Any:
@@ -201,15 +150,15 @@ def shared_capacity(m: Any, wan: Wan, old: Ints, widest: int) -> None:
         return load <= int(wan.room[c]) / unit + slack
 
 
-def used_trees(m: Any, wan: Wan, old: Ints, most_trees: int, widest: int) -> None:
+def used_trees(m: Any, trees: TreePatterns, old: Ints, most_trees: int) -> None:
     """``r_k <= c u_k``, ``rho_i <= c_i y_i``, ``sum_k u_k + sum_i y_i <= K``."""
-    unit, most = model_unit(wan), bottlenecks(wan, old).tolist()
+    unit, most = model_unit(trees.wan), bottlenecks(trees.wan, old).tolist()
     m.used = pyo.Var(m.K, domain=pyo.Binary)
     m.old_used = pyo.Var(m.O, domain=pyo.Binary)
 
     @m.Constraint(m.K)
     def used_new(m: Any, k: int) -> Any:
-        return m.rate[k] <= widest / unit * m.used[k]
+        return m.rate[k] <= trees.widest / unit * m.used[k]
 
     @m.Constraint(m.O)
     def used_old(m: Any, i: int) -> Any:
@@ -226,12 +175,12 @@ def total_rate(m: Any) -> Any:
     return new + pyo.quicksum(m.old_rate[i] for i in m.O) if hasattr(m, "O") else new
 
 
-def ceiling_of_all(m: Any, wan: Wan, ceiling: float) -> None:
-    """Limit the sum of all rates by the bound for any number of trees."""
+def ceiling_of_all(m: Any, trees: TreePatterns) -> None:
+    """``sum_k r_k + sum_i rho_i <= R``, the bound on any number of trees."""
 
     @m.Constraint()
     def ceiling_of_all(m: Any) -> Any:
-        return total_rate(m) <= ceiling / model_unit(wan)
+        return total_rate(m) <= trees.ceiling / model_unit(trees.wan)
 
 
 def objective(m: Any) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from cwb.algorithms.trees.network import pose
 from cwb.models.mtree.formulations import patterns, pricing, restricted_master, selection
+from cwb.models.mtree.index_sets import CandidateTrees, TreePatterns
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees, the first of which is old.
@@ -18,7 +19,7 @@ SELECTION = ["link_capacity", "least_rate", "chosen_rate", "tree_count"]
 PATTERN = ["carried", "arrived", "tree_size", "one_pattern", "tree_on_link"]
 
 MODELS = {
-    "selection_{}": (lambda: selection.build(WAN, TREES, 2, 1), SELECTION),
+    "selection_{}": (lambda: selection.build(CandidateTrees(WAN, TREES, 2, 1)), SELECTION),
     "cover_{}": (lambda: restricted_master.build(WAN, TREES, np.array([2, 1, 1]), 2), ["tree_cost"]),
     "layers_{}": (
         lambda: pricing.build(WAN, WAN.hops(2), PRICE),
@@ -29,7 +30,7 @@ MODELS = {
         ["one_root", "entered", "near_root", "farther", "later"],
     ),
     "patterns_{}": (
-        lambda: patterns.build(WAN, None, 2, 2, 3.0, 1),
+        lambda: patterns.build(TreePatterns(WAN, None, 2, 2, 3.0, 1)),
         [
             *PATTERN,
             "pattern_capacity",
@@ -40,9 +41,9 @@ MODELS = {
             "ceiling_of_all",
         ],
     ),
-    "repair_{}": (lambda: selection.build_repair(WAN, TREES, 1, 1, None, 0), ["new_tree_count"], SELECTION),
+    "repair_{}": (lambda: selection.build(CandidateTrees(WAN, TREES, None, 0, 1, 1)), ["new_tree_count"], SELECTION),
     "repair_patterns_{}": (
-        lambda: patterns.build_repair(WAN, None, TREES[:1], 1, 1, 2, 3.0),
+        lambda: patterns.build(TreePatterns(WAN, None, 1, 2, 3.0, 0, TREES[:1], 1)),
         ["shared_capacity", "ceiling_of_all", "used_new", "used_old", "used_in_all"],
         [*PATTERN, "site_reached"],
     ),

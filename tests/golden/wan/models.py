@@ -6,6 +6,7 @@ import numpy as np
 from cwb.algorithms.trees.network import pose
 from cwb.heuristics.wan import formulation
 from cwb.models.mtree.formulations import selection
+from cwb.models.mtree.index_sets import CandidateTrees
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees.
@@ -13,6 +14,6 @@ EDGES = [(0, 1, 3, 1), (1, 2, 2, 2), (0, 2, 1, 3)]
 TREES = np.array([[0, 1], [0, 2], [1, 2]])
 
 MODELS = {
-    "rates_{}": (lambda: selection.build_rates(pose(instance(3, EDGES)), TREES), ["link_capacity"]),
+    "rates_{}": (lambda: selection.build_rates(CandidateTrees(pose(instance(3, EDGES)), TREES)), ["link_capacity"]),
     "units_{}": (lambda: formulation.build(pose(instance(3, EDGES)), TREES, 1), ["unit_capacity"]),
 }
