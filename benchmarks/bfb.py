@@ -24,10 +24,10 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.topology import Topology
 from cwb.instances import load
-from cwb.models.bfb.extract import read
+from cwb.models.bfb.extract import Balance, read
 from cwb.models.bfb.formulation import build_lp
 from cwb.models.bfb.problem import choices_of
-from cwb.models.bfb.solve import Balance, balance
+from cwb.models.bfb.solve import balance
 from rich.console import Console
 from rich.table import Table
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
 from ...core.collective import Collective, Demand
 from ...core.conditions import conditions
 from ...core.errors import InputError, Refusal
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
@@ -202,3 +204,11 @@ def needed_sends(
             kept[node] = first[node]
             node = first[node][1].source
     return list(kept.values())
+
+
+def edge_labels(
+    topology: Topology, edges: Sequence[RankEdge], chunks: Sequence[Commodity]
+) -> Mapping[str, Callable[[Any], str]]:
+    """Name nodes n, edges e and, by their sources, chunks c in the constraints of a model of edges."""
+    ends = [(edge.source, edge.target) for edge in edges]
+    return network_labels(topology, n=range(len(topology.nodes)), e=ends, c=[chunk.source for chunk in chunks])

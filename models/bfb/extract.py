@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, lcm
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.breadth_first.broadcast import PieceRanges
+from ...algorithms.breadth_first.broadcast import Broadcast, PieceRanges
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...core.budget import Budget
 from ...core.collective import Collective
@@ -40,35 +40,22 @@ MOST_PIECES = 5040
 WHOLE = 1e-6
 
 
-class AllGather(Protocol):
-    """Breadth-first broadcast of every shard on one network."""
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        ...
-
-    @property
-    def pieces(self) -> int:
-        """Number of pieces into any multiple of which shards can be split without loss."""
-        ...
+class Balance(Broadcast):
+    """Optimal breadth-first broadcast of every shard."""
 
     @property
     def time(self) -> Fraction:
-        """Sum of the busiest links' times over steps: T_B in M/B, or seconds where links differ."""
-        ...
-
-    def split(self, pieces: int) -> PieceRanges:
-        """Assign every piece of every shard a link."""
-        ...
+        """T_B, equation (2), in M/B."""
+        return self.bandwidth()
 
     def time_of(self, shares: PieceRanges) -> Fraction:
-        """Compute the :attr:`time` of shares."""
-        ...
+        """Compute T_B of shares."""
+        return shares.bandwidth_time()
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Return metrics from the time of all parts of a collective and the time without whole pieces."""
-        ...
+        """Return T_B as text, such as ``"14/15"``."""
+        del relaxed
+        return {"T_B": str(time)}
 
 
 def outcome(
@@ -184,6 +171,10 @@ class ShardParts:
         """Return T_B as text, such as ``"14/15"``."""
         del relaxed
         return {"T_B": str(time)}
+
+
+#: Breadth-first broadcast of every shard on one network, by theorem 19 or by a solver.
+AllGather: TypeAlias = Balance | ShardParts
 
 
 def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:

@@ -12,14 +12,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.instance import Instance
 from ...core.topology import Topology
-from .problem import Choices, GatherChoices, choices_of, network_and_demand, unit_of
-
-
-def build(instance: Instance) -> Any:
-    """Build LP (1) for the all_gather on the instance's network."""
-    return build_lp(choices_of(network_and_demand(instance)[0]))
+from .problem import Choices, GatherChoices, unit_of
 
 
 def build_lp(choices: Choices) -> Any:

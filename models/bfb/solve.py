@@ -27,14 +27,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ...algorithms.breadth_first.broadcast import Broadcast, PieceRanges
 from ...algorithms.breadth_first.graph import graph_of
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
-from .extract import AllGather, ShardParts, TimedShardParts, outcome, read, read_chunked
+from .extract import AllGather, Balance, ShardParts, TimedShardParts, outcome, read, read_chunked
 from .method import BfbOptions, ChunkedOptions
 from .problem import Choices, choices_of, network_and_demand, networks, unit_of
 
@@ -43,24 +42,6 @@ Solve = Callable[[Any], None]
 
 #: Relative difference at which two times of a solver are the same, and part of a shard that is none.
 SAME = 1e-7
-
-
-class Balance(Broadcast):
-    """Optimal breadth-first broadcast of every shard."""
-
-    @property
-    def time(self) -> Fraction:
-        """T_B, equation (2), in M/B."""
-        return self.bandwidth()
-
-    def time_of(self, shares: PieceRanges) -> Fraction:
-        """Compute T_B of shares."""
-        return shares.bandwidth_time()
-
-    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Return T_B as text, such as ``"14/15"``."""
-        del relaxed
-        return {"T_B": str(time)}
 
 
 def balance(topology: Topology) -> Balance:
@@ -125,40 +106,31 @@ class _NothingFoundError(Exception):
     """Error of a solver that has found nothing within its limits."""
 
 
+def solve_shares(network: Topology, solve: Solve, budget: Budget, pieces: int | None = None) -> ShardParts:
+    """Solve program (13) of all nodes and steps; without a number of pieces, its relaxation, LP (1)."""
+    from .formulation import build_chunked, build_lp
+
+    with budget.clock.phase("build"):
+        choices = choices_of(network)
+        model = build_lp(choices) if pieces is None else build_chunked(choices, pieces)
+    solve(model)
+    return read(choices, model) if pieces is None else read_chunked(choices, model, pieces)
+
+
 def run_lp(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
     """Solve LP (1) of all nodes and steps (``Method.run``)."""
-    from .formulation import build_lp
-
-    def broadcast(network: Topology, solve: Solve) -> ShardParts:
-        with budget.clock.phase("build"):
-            choices = choices_of(network)
-            model = build_lp(choices)
-        solve(model)
-        return read(choices, model)
-
-    return run_each(instance, solver, budget, broadcast, options)
+    return run_each(instance, solver, budget, lambda network, solve: solve_shares(network, solve, budget), options)
 
 
 def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: ChunkedOptions) -> Outcome:
     """Solve program (13) of all nodes and steps, or round its relaxation (``Method.run``)."""
-    from .formulation import build_chunked, build_lp
-
     pieces = network_and_demand(instance)[1].chunks
 
-    def program(network: Topology, solve: Solve) -> ShardParts:
-        with budget.clock.phase("build"):
-            choices = choices_of(network)
-            model = build_chunked(choices, pieces)
-        solve(model)
-        return read_chunked(choices, model, pieces)
-
-    def rounding(network: Topology, solve: Solve) -> ShardParts:
-        with budget.clock.phase("build"):
-            choices = choices_of(network)
-            model = build_lp(choices)
-        solve(model)
-        relaxed = read(choices, model)
-        return ShardParts(choices, relaxed.parts, pieces, relaxed.split(pieces).bandwidth_time())
+    def broadcast(network: Topology, solve: Solve) -> ShardParts:
+        if options.solution == "program":
+            return solve_shares(network, solve, budget, pieces)
+        relaxed = solve_shares(network, solve, budget)
+        return replace(relaxed, pieces=pieces, time=relaxed.split(pieces).bandwidth_time())
 
     with budget.clock.phase("balance"):
         found = [balance(network) for network in networks(instance)]
@@ -166,7 +138,7 @@ def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: Chu
         "T_B_relaxed": str(sum((part.time for part in found), Fraction(0))),
         "T_B_rounding": str(sum((rounding_bound(part, pieces) for part in found), Fraction(0))),
     }
-    return run_each(instance, solver, budget, program if options.solution == "program" else rounding, options, metrics)
+    return run_each(instance, solver, budget, broadcast, options, metrics)
 
 
 def rounding_bound(found: Balance, pieces: int) -> Fraction:

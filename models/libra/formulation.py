@@ -15,17 +15,11 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.design import Comparison, Objective
-from ...core.instance import Instance
-from .problem import DesignProblem, pose_problem
+from .problem import DesignProblem
 
 
-def build(instance: Instance) -> Any:
-    """Build the model of an instance: variables, time, cost, constraints, objective."""
-    return build_problem(pose_problem(instance))
-
-
-def build_problem(problem: DesignProblem) -> Any:
-    """Build the model of a problem."""
+def build(problem: DesignProblem) -> Any:
+    """Build the model: variables, time, cost, constraints, objective."""
     m = pyo.ConcreteModel("libra")
     sets(m, problem)
     variables(m)

@@ -30,7 +30,7 @@ from ...core.budget import Budget, Progress, ignore
 from ...core.design import Comparison
 from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
 from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
-from .formulation import build_problem, constraint_row_scale, traffic_coefficient
+from .formulation import build, constraint_row_scale, traffic_coefficient
 from .newton import Coefficients, sharpen
 from .problem import DesignProblem
 
@@ -89,7 +89,7 @@ class Relaxation:
 
     def __post_init__(self) -> None:
         with self.budget.clock.phase("build"):
-            self.model: Any = build_problem(self.problem)
+            self.model: Any = build(self.problem)
             self.model.inverse_bandwidth.deactivate()
             self.model.objective.deactivate()
             for k, d in self.model.KD:

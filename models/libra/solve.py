@@ -23,7 +23,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination, resolving
 from .bounds import certificate_line
-from .formulation import build_problem
+from .formulation import build
 from .method import CodesignOptions, LibraOptions
 from .outer_approximation import Relaxation, search_frontier, solve_scale_free
 from .problem import DesignProblem, pose_problem
@@ -60,7 +60,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LibraOption
 def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: float) -> Outcome:
     """Solve the model directly; the objective is recomputed, the bound rests on trust in the solver."""
     with budget.clock.phase("build"):
-        model = build_problem(problem)
+        model = build(problem)
     result = solver.solve(model, budget, SolverOptions(rel_gap=gap / 10, feasibility_tolerance=_TOLERANCE))
     size = result.size
     if result.termination in (Termination.INFEASIBLE, Termination.INFEASIBLE_OR_UNBOUNDED):

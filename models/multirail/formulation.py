@@ -9,16 +9,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.instance import Instance
-from .problem import OrderProblem, pose_problem
+from .problem import OrderProblem
 
 
-def build(instance: Instance) -> Any:
-    """Build the model of an instance."""
-    return build_problem(pose_problem(instance))
-
-
-def build_problem(problem: OrderProblem) -> Any:
+def build(problem: OrderProblem) -> Any:
     """Build the model: shares of the orders, load of every dimension, largest load."""
     m = pyo.ConcreteModel("themis-lp")
     sets(m, problem)

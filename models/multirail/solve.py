@@ -14,7 +14,7 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult
-from .formulation import build_problem
+from .formulation import build
 from .method import ThemisOptions
 from .problem import OrderProblem, demand_of, pose_problem
 
@@ -23,7 +23,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptio
     """Solve the linear program and assign orders to chunks by its shares (``Method.run``)."""
     problem = pose_problem(instance)
     with budget.clock.phase("build"):
-        model = build_problem(problem)
+        model = build(problem)
     weights = None
     if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
         compiled = solver.compile(model, budget, SolverOptions())

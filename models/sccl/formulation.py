@@ -8,8 +8,6 @@ import pyomo.environ as pyo
 
 from .problem import SynchronousSteps
 
-__all__ = ["SynchronousSteps", "build"]
-
 
 def build(problem: SynchronousSteps) -> Any:
     """Build the model: chunks at ranks, sends, rounds, and the least number of rounds."""

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
-from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
+from ...algorithms.schedules.commodities import (
+    Commodity,
+    chunks_of,
+    commodities_of,
+    edge_labels,
+    needed_sends,
+    step_schedule,
+)
 from ...core.errors import InputError, Unsupported
-from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.schedule import StepSchedule
@@ -131,10 +137,4 @@ def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
 
 def labels(index: PosedSteps) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = index.instance.topology
-    return network_labels(
-        topology,
-        n=range(len(topology.nodes)),
-        e=[(edge.source, edge.target) for edge in index.edges],
-        c=[chunk.source for chunk in index.chunks],
-    )
+    return edge_labels(index.instance.topology, index.edges, index.chunks)

@@ -8,8 +8,6 @@ import pyomo.environ as pyo
 
 from .problem import LateRounds
 
-__all__ = ["LateRounds", "build"]
-
 
 def build(problem: LateRounds) -> Any:
     """Build the model: sends, full sums, one send and one receipt per round, least number of rounds."""

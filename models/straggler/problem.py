@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
+from ...core.bounds import WholeChunks
 from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.explanation import network_labels
@@ -144,6 +146,17 @@ def index(instance: Instance, options: Any) -> LateRounds:
 def chunk_bytes(problem: GroupProblem) -> Fraction:
     """Return the size of a chunk."""
     return problem.demand.size_bytes / ((problem.n - 1) * problem.demand.chunks)
+
+
+def whole_chunk_bound(problem: GroupProblem) -> Bound:
+    """Return ``(C - 1 + ceil(log2 n))`` chunk times if all ranks are equally fast, see the certificate's proof."""
+    leaving = [Fraction(0)] * len(problem.topology.nodes)
+    for link, (tail, _) in zip(problem.topology.links, problem.topology.link_ends, strict=True):
+        leaving[tail] += link.bandwidth_Bps
+    chunk, doublings = chunk_bytes(problem), (problem.n - 1).bit_length() - 1
+    fastest = max(leaving[node] for node in problem.topology.rank_nodes)
+    seconds = problem.demand.size_bytes / leaving[problem.nodes[0]] + doublings * chunk / fastest
+    return seconds, WholeChunks(problem.ranks[0], chunk)
 
 
 def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Schedule:

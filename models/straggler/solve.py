@@ -14,9 +14,8 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import NodeKind
-from .bounds import whole_chunk_bound
 from .method import StragglerOptions
-from .problem import group_problem, schedule_of
+from .problem import group_problem, schedule_of, whole_chunk_bound
 from .rounds import ChunkSpread, Send, fewest_rounds
 
 

@@ -16,10 +16,9 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import distances
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
-from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
+from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, edge_labels, step_schedule
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
-from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
@@ -379,10 +378,4 @@ def symmetric(
 
 def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = index.instance.topology
-    return network_labels(
-        topology,
-        n=range(len(topology.nodes)),
-        e=[(edge.source, edge.target) for edge in index.edges],
-        c=[chunk.source for chunk in index.chunks],
-    )
+    return edge_labels(index.instance.topology, index.edges, index.chunks)

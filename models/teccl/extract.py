@@ -82,18 +82,6 @@ def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
     return max((arrival(problem, send) for send in sends), default=0)
 
 
-def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
-    """Cut a send at the nodes that copy."""
-    pieces: list[EpochSend] = []
-    begin, start = 0, send.start
-    for index, (link, at) in enumerate(hops(problem, send), start=1):
-        start = at if begin == index - 1 else start
-        if problem.copies[problem.links[link].target] or index == len(send.path):
-            pieces.append(EpochSend(start, send.commodity, send.path[begin:index]))
-            begin = index
-    return pieces
-
-
 def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:
     """Keep only sends by which destinations get their chunks: reverse depth-first search, section 3.1.
 
@@ -214,9 +202,8 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
     arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
     count = Counter[tuple[int, int, int]]()
     for send in sends:
-        for piece in _pieces(problem, send):
-            for link, at in hops(problem, piece):
-                count[send.commodity, arc[(link,)], at] += 1
+        for link, at in hops(problem, send):
+            count[send.commodity, arc[(link,)], at] += 1
     if not count.keys() <= set(sets.sends):
         return False
     for key in sets.sends:

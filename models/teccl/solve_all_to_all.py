@@ -6,7 +6,7 @@ Also a method of its own, ``teccl-all-to-all``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
@@ -149,19 +149,12 @@ def _outcome(
         with search.budget.clock.phase("schedule"):
             answer = flow_schedule(instance, search.flows)
     elif not search.closed or isinstance(certificate, SolverBound):
-        return Outcome(**{**outcome.__dict__, "message": f"flows of {search.upper} epochs are not written out"})
+        return replace(outcome, message=f"flows of {search.upper} epochs are not written out")
     else:
         answer = BoundOnly()
         message = f"flows that reach the bound were checked, but not written out as a schedule of about {count:,} sends"
-    return Outcome(
-        **{
-            **outcome.__dict__,
-            "status": status,
-            "answer": answer,
-            "objective": float(problem.seconds(search.upper)),
-            "message": message,
-        }
-    )
+    objective = float(problem.seconds(search.upper))
+    return replace(outcome, status=status, answer=answer, objective=objective, message=message)
 
 
 @dataclass

@@ -12,13 +12,12 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.paths.justify import BusyIntervals, justify_schedule
-from ...algorithms.schedules.commodities import chunks_of, needed_sends
+from ...algorithms.schedules.commodities import chunks_of, edge_labels, needed_sends
 from ...algorithms.schedules.compose import transpose
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
 from ...core.collective import Collective
 from ...core.errors import Unsupported
-from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.limits import require_buildable, why_unbuildable
 from ...core.outcome import Outcome, Status
@@ -324,10 +323,4 @@ def _chunks(instance: Instance) -> Chunks:
 
 def labels(index: HorizonModel) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = index.instance.topology
-    return network_labels(
-        topology,
-        n=range(len(topology.nodes)),
-        e=[(edge.source, edge.target) for edge in index.problem.edges],
-        c=[chunk.source for chunk in index.problem.chunks],
-    )
+    return edge_labels(index.instance.topology, index.problem.edges, index.problem.chunks)

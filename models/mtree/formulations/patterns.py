@@ -48,7 +48,7 @@ def build(trees: TreePatterns) -> Any:
 
 
 def sets(m: Any, trees: TreePatterns) -> None:
-    """Declare trees k, old trees i, links e, carriers c, sites v, and patterns S, with bit k for tree k."""
+    """Declare trees k, old trees i, links e, carriers c, sites v, patterns S (bit k is tree k)."""
     wan, count = trees.wan, trees.count
     require_buildable(
         len(wan.room) * 2 ** min(count, 60), f"patterns of {count:,} trees on {len(wan.room):,} links", 8e-6

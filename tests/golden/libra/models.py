@@ -7,11 +7,12 @@ from functools import partial
 from cwb.core.design import Objective
 from cwb.core.workload import TrainingLoop
 from cwb.models.libra.formulation import build
+from cwb.models.libra.problem import pose_problem
 from libra_instances import two_dimensional
 
 MODELS = {
     "{}": (
-        lambda: build(two_dimensional(loop=TrainingLoop.TP_DP_OVERLAP)),
+        lambda: build(pose_problem(two_dimensional(loop=TrainingLoop.TP_DP_OVERLAP))),
         [
             "inverse_bandwidth",
             "collective_time",
@@ -24,5 +25,6 @@ MODELS = {
     )
 }
 OBJECTIVES = {
-    f"objective-{objective.value}": partial(lambda o: build(two_dimensional(o)), objective) for objective in Objective
+    f"objective-{objective.value}": partial(lambda o: build(pose_problem(two_dimensional(o))), objective)
+    for objective in Objective
 }

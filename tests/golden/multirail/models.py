@@ -8,6 +8,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
 from cwb.models.multirail.formulation import build
+from cwb.models.multirail.problem import pose_problem
 
 
 def small():
@@ -17,7 +18,7 @@ def small():
         (Fraction(3 * 2**30), Fraction(2**30)),
         (Fraction(0), Fraction(1, 8)),
     )
-    return build(Instance("multirail", fabric, Demand(Collective.ALL_REDUCE, Fraction(8 * 2**30), 2)))
+    return build(pose_problem(Instance("multirail", fabric, Demand(Collective.ALL_REDUCE, Fraction(8 * 2**30), 2))))
 
 
 MODELS = {"themis-lp": (small, ["all_data", "busiest"])}

@@ -7,7 +7,8 @@ from fractions import Fraction
 from cwb.algorithms.schedules.problem import group_problems
 from cwb.core.collective import Collective, Demand
 from cwb.instances import load
-from cwb.models.straggler.formulation import LateRounds, build
+from cwb.models.straggler.formulation import build
+from cwb.models.straggler.problem import LateRounds
 
 
 def rounds():

@@ -10,9 +10,9 @@ from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.instances.demand import with_demand
+from cwb.models.fast.extract import stages_of
 from cwb.models.fast.problem import exchange_of, servers_of, supports
 from cwb.models.fast.rails import balance_rails, busy_s, own_rails, rail_matrices
-from cwb.models.fast.stages import stages_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
