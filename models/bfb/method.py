@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -124,100 +125,81 @@ TIMED_METRICS = METRICS | {
 }
 
 
-BFB = Method(
+_method = partial(
+    Method, kind=Kind.HEURISTIC, paper=PAPER, answer_type=StepSchedule, proved=f"{__package__}.extract:prove_bound"
+)
+
+BFB = _method(
     name="bfb",
-    kind=Kind.HEURISTIC,
     summary="the best breadth-first broadcast of everybody's shard, in exact fractions without a solver",
-    paper=PAPER,
-    answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_bfb",
-    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     needs_solver=False,
     metrics=METRICS,
 )
 
 
-BFB_LP = Method(
+BFB_LP = _method(
     name="bfb-lp",
-    kind=Kind.HEURISTIC,
     summary="the best breadth-first broadcast, as one linear program for all nodes and steps",
-    paper=PAPER,
-    answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_lp",
-    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     metrics=METRICS,
 )
 
 
-BFB_CHUNKED = Method(
+BFB_CHUNKED = _method(
     name="bfb-chunked",
-    kind=Kind.HEURISTIC,
     summary="the best breadth-first broadcast of shards in a given number of chunks",
-    paper=PAPER,
-    answer_type=StepSchedule,
     options=ChunkedOptions,
     solve=f"{__package__}.solve:run_chunked",
-    proved=f"{__package__}.extract:prove_bound",
     supports=supports,
     metrics=CHUNKED_METRICS,
 )
 
 
-BFB_HETEROGENEOUS = Method(
+BFB_HETEROGENEOUS = _method(
     name="bfb-heterogeneous",
-    kind=Kind.HEURISTIC,
     summary="breadth-first broadcast over links of different bandwidths and latencies",
-    paper=PAPER,
-    answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_heterogeneous",
-    proved=f"{__package__}.extract:prove_bound",
     supports=supports_any_bandwidth,
     metrics=TIMED_METRICS,
 )
 
-LP = Formulation(
+_formulation = partial(Formulation, paper=PAPER, index=f"{__package__}.problem:index", bounds=False)
+
+LP = _formulation(
     "bfb/lp",
     summary="the parts of all shards that links carry in every step of a breadth-first broadcast",
-    paper=PAPER,
     equations="LP (1), of all nodes and steps together",
     build=f"{__package__}.formulation:build_lp",
-    index=f"{__package__}.problem:index",
     extract=f"{__package__}.extract:schedule_of",
     supports=supports_gather,
     agrees_with="bfb",
-    bounds=False,
 )
 
-CHUNKED = Formulation(
+CHUNKED = _formulation(
     "bfb/chunked",
     summary="whole pieces of all shards that links carry in every step of a breadth-first broadcast",
-    paper=PAPER,
     equations="integer program (13), of all nodes and steps together",
     build=f"{__package__}.formulation:build_in_pieces",
-    index=f"{__package__}.problem:index",
     extract=f"{__package__}.extract:chunked_schedule_of",
     needs=("integers",),
     options=PieceOptions,
     supports=supports_gather,
     agrees_with="bfb-chunked",
-    bounds=False,
 )
 
-TIMED = Formulation(
+TIMED = _formulation(
     "bfb/heterogeneous",
     summary="parts of all shards over links of different bandwidths, each with its latency, used or not",
-    paper=PAPER,
     equations="LP (14), of all nodes and steps together",
     build=f"{__package__}.formulation:build_timed",
-    index=f"{__package__}.problem:index",
     extract=f"{__package__}.extract:timed_schedule_of",
     options=PieceOptions,
     supports=supports_any_gather,
     agrees_with="bfb-heterogeneous",
-    bounds=False,
 )

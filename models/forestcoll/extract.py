@@ -45,16 +45,6 @@ def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int
     return {e: value + length.get(ends[e][::-1], 0.0) for e, value in found.items()}
 
 
-def values(model: Any, pairs: PairNetwork) -> AllReduceValues:
-    """Read the model's solution, in the network's unit of bandwidth."""
-    scaled = unit(pairs)
-    return AllReduceValues(
-        [scaled * model.root[v].value for v in model.C],
-        {(a, e): scaled * model.relay[a, e].value for a, e in model.R},
-        {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A},
-    )
-
-
 @dataclass(frozen=True)
 class AllReducePlan:
     """Capacities that an optimal all-reduce reserves for its two stages.
@@ -88,25 +78,6 @@ class AllReducePlan:
         return sum(self.root, Fraction(0))
 
 
-@dataclass(frozen=True)
-class AllReduceValues:
-    """Solution of the program, in the network's unit of bandwidth.
-
-    Parameters
-    ----------
-    root : sequence of float
-        Rate x_v of every rank.
-    relay : mapping of (int, int) to float
-        Data of a rank on a link of a switch.
-    broadcast : mapping of (int, int) to float
-        Capacity of pairs of nodes for the broadcast.
-    """
-
-    root: Sequence[float]
-    relay: Mapping[tuple[int, int], float]
-    broadcast: Mapping[Pair, float]
-
-
 def common_denominator(values: Iterable[float]) -> int:
     """Return K such that all values are close to multiples of 1/K, small if possible."""
     K = 1
@@ -119,8 +90,8 @@ def common_denominator(values: Iterable[float]) -> int:
     return K
 
 
-def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None) -> AllReducePlan:
-    """Round a solution to exact capacities, paths and rates.
+def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReducePlan:
+    """Round a solved model's values to exact capacities, paths and rates.
 
     Parameters
     ----------
@@ -129,33 +100,37 @@ def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None)
         the solution.
     """
     net = pairs.network
-    K = k or common_denominator([*values.root, *values.relay.values(), *values.broadcast.values()])
+    scaled = unit(pairs)  # from here on in the network's unit of bandwidth
+    root = [scaled * model.root[v].value for v in model.C]
+    relay = {(a, e): scaled * model.relay[a, e].value for a, e in model.R}
+    given = {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A}
+    K = k or common_denominator([*root, *relay.values(), *given.values()])
     paths: dict[Pair, list[Path]] = {
         pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
     }
-    for pair, found in relay_paths(pairs, rounded_relay(pairs, values, K)).items():
+    for pair, found in relay_paths(pairs, rounded_relay(pairs, relay, K)).items():
         paths.setdefault(pair, []).extend(found)
     total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
-    broadcast = {pair: min(round_to_unit(values.broadcast[pair], K), total[pair]) for pair in total}
+    broadcast = {pair: min(round_to_unit(given[pair], K), total[pair]) for pair in total}
     reduce = {pair: total[pair] - amount for pair, amount in broadcast.items()}
-    weight = [*(round_to_unit(x, K) for x in values.root), *(0 for _ in pairs.hubs)]
+    weight = [*(round_to_unit(x, K) for x in root), *(0 for _ in pairs.hubs)]
     index = {node: place for place, node in enumerate(pairs.ends)}
     rate = min(
         largest_rate(weight, [(index[a], index[b], c) for (a, b), c in broadcast.items()]),
         largest_rate(weight, [(index[b], index[a], c) for (a, b), c in reduce.items()]),
     )
-    unit = net.unit_Bps / K
+    unit_Bps = net.unit_Bps / K
 
     def measured(capacity: dict[Pair, int]) -> dict[Pair, Fraction]:
-        return {(index[a], index[b]): c * unit for (a, b), c in sorted(capacity.items()) if c}
+        return {(index[a], index[b]): c * unit_Bps for (a, b), c in sorted(capacity.items()) if c}
 
     return AllReducePlan(
-        unit,
-        tuple(amount * rate // 1 * unit for amount in weight),
+        unit_Bps,
+        tuple(amount * rate // 1 * unit_Bps for amount in weight),
         measured(broadcast),
         measured(reduce),
         {
-            (index[a], index[b]): tuple((links, amount * unit) for links, amount in found)
+            (index[a], index[b]): tuple((links, amount * unit_Bps) for links, amount in found)
             for (a, b), found in sorted(paths.items())
         },
     )
@@ -167,11 +142,11 @@ def round_to_unit(value: float, K: int) -> int:
     return max(0, nearest if abs(value * K - nearest) <= _CLOSE * K else int(value * K))
 
 
-def rounded_relay(pairs: PairNetwork, values: AllReduceValues, K: int) -> dict[int, dict[int, int]]:
+def rounded_relay(pairs: PairNetwork, values: Mapping[tuple[int, int], float], K: int) -> dict[int, dict[int, int]]:
     """Round every rank's data on switch links, link by link, so that no link is overloaded."""
     left = [K * c for c in pairs.network.bandwidths]
     relay: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
-    for (a, e), value in values.relay.items():
+    for (a, e), value in values.items():
         if amount := min(round_to_unit(value, K), left[e]):
             relay[a][e] = amount
             left[e] -= amount

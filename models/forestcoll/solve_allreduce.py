@@ -24,7 +24,7 @@ from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
 from ...core.trees import TreePacking
 from .bounds import best_certificate
-from .extract import AllReducePlan, lengths, make_plan, values
+from .extract import AllReducePlan, lengths, make_plan
 from .formulations.lp6_allreduce import build, unit
 from .method import AllReduceOptions, ForestOptions
 from .problem import PairNetwork, from_all_ranks, hubs_of, sets_of_hubs
@@ -95,7 +95,7 @@ def seconds(pairs: AllReducePairs, objective: float) -> float:
 
 def trees_of(model: Any, pairs: AllReducePairs) -> TreePacking | None:
     """Return the trees of a solved linear program (6) (``Formulation.extract``)."""
-    plan = make_plan(pairs, values(model, pairs))
+    plan = make_plan(model, pairs)
     return pack_plan(pairs, plan, Budget()) if plan.rate_Bps else None
 
 
@@ -134,7 +134,7 @@ def solve_allreduce(
         return AllReduceSolution(None, None, None, None, result)
     with budget.clock.phase("round"):
         bound_s, certificate = best_certificate(instance, network, lengths(model, compiled, pairs))
-        plan = make_plan(pairs, values(model, pairs), k)
+        plan = make_plan(model, pairs, k)
     rate_Bps = result.objective * unit(pairs) * float(network.unit_Bps)
     plan_s = group_of(instance).size_bytes / plan.rate_Bps if plan.rate_Bps else None
     return AllReduceSolution(rate_Bps, plan, bound_s, certificate, result, plan_s)

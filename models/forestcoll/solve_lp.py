@@ -7,6 +7,7 @@ replaces the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,6 +29,7 @@ from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termi
 from ...core.topology import Topology
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from .method import BoundOptions, SinkOptions
+from .optimum import smallest_room
 from .problem import ForestProblem, from_all_ranks, gather_problem
 
 #: Dual values that differ by less are the same one.
@@ -60,15 +62,11 @@ class CutOracle:
         """
         net = self.network
         ends = zip(net.tail, net.head, net.bandwidths, strict=True)
-        leaving = [c for a, b, c in ends if a in cut and b not in cut]
+        leaving = Counter(c for a, b, c in ends if a in cut and b not in cut)
         count = sum(rank in cut for rank in net.rank_nodes)
         if not leaving:
             raise InputError("data must leave some nodes, but no link does", place="network.links")
-        U = Fraction(count * (self.k or 1), sum(leaving))
-        if self.k is not None:
-            while sum(U * c // 1 for c in leaving) < self.k * count:
-                U = min(Fraction(U * c // 1 + 1, c) for c in leaving)
-        return U
+        return Fraction(count, sum(leaving.elements())) if self.k is None else smallest_room(leaving, self.k * count)
 
     def capacities(self, U: Fraction) -> tuple[list[int], int]:
         """Return integer capacities of links at U, and the amount that ranks send."""

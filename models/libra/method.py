@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -173,47 +174,41 @@ STRATEGIES = {
 }
 
 
-LIBRA = Method(
+_method = partial(
+    Method,
+    paper=PAPER,
+    answer_type=BandwidthPlan,
+    objective_unit=objective_unit,
+    networks=NetworkView.FABRIC,
+    pose=pose,
+)
+
+LIBRA = _method(
     name="libra",
     kind=Kind.EXACT,
     summary="bandwidth per dimension for the best iteration time, or time times cost",
-    paper=PAPER,
-    answer_type=BandwidthPlan,
     options=LibraOptions,
     solve=f"{__package__}.solve:run",
-    objective_unit=objective_unit,
     supports=supports,
-    networks=NetworkView.FABRIC,
-    pose=pose,
 )
 
-LIBRA_EQUAL = Method(
+LIBRA_EQUAL = _method(
     name="libra-equal",
     kind=Kind.HEURISTIC,
     summary="EqualBW, the same bandwidth in every dimension: the baseline",
-    paper=PAPER,
-    answer_type=BandwidthPlan,
     options=DesignOptions,
     solve=split_equally,
-    objective_unit=objective_unit,
     supports=supports,
-    networks=NetworkView.FABRIC,
-    pose=pose,
     needs_solver=False,
 )
 
-LIBRA_CODESIGN = Method(
+LIBRA_CODESIGN = _method(
     name="libra-codesign",
     kind=Kind.EXACT,
     summary="TP and DP degree of a transformer together with the bandwidth per dimension",
-    paper=PAPER,
-    answer_type=BandwidthPlan,
     options=CodesignOptions,
     solve=f"{__package__}.solve:run_codesign",
-    objective_unit=objective_unit,
     supports=codesign_supports,
-    networks=NetworkView.FABRIC,
-    pose=pose,
     metrics=STRATEGIES,
 )
 

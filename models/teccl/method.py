@@ -5,6 +5,7 @@ Pyomo is imported when a method runs.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -76,12 +77,12 @@ ASTAR_METRICS = EPOCH_METRICS | {
 }
 
 
-TECCL = Method(
+_method = partial(Method, paper=PAPER, answer_type=Schedule)
+
+TECCL = _method(
     name="teccl",
     kind=Kind.EXACT,
     summary="TE-CCL's schedules, proved first: bounds, constructions, rip-up and re-route, a model last",
-    paper=PAPER,
-    answer_type=Schedule,
     options=SearchOptions,
     solve=f"{__package__}.solve:run",
     supports=supports_search,
@@ -89,12 +90,10 @@ TECCL = Method(
     metrics=SEARCH_METRICS | FLOW_METRICS,
 )
 
-TECCL_MILP = Method(
+TECCL_MILP = _method(
     name="teccl-milp",
     kind=Kind.EXACT,
     summary="TE-CCL's general form: whole chunks in epochs, copied and stored on the way",
-    paper=PAPER,
-    answer_type=Schedule,
     options=MilpOptions,
     solve=f"{__package__}.solve_milp:run",
     supports=supports,
@@ -102,12 +101,10 @@ TECCL_MILP = Method(
     metrics=MILP_METRICS,
 )
 
-TECCL_LP = Method(
+TECCL_LP = _method(
     name="teccl-lp",
     kind=Kind.EXACT,
     summary="TE-CCL's linear program: data without copies, in parts of chunks",
-    paper=PAPER,
-    answer_type=Schedule,
     options=LpOptions,
     solve=f"{__package__}.solve_lp:run",
     supports=supports_no_sums,
@@ -115,12 +112,10 @@ TECCL_LP = Method(
     metrics=LP_METRICS,
 )
 
-TECCL_ASTAR = Method(
+TECCL_ASTAR = _method(
     name="teccl-astar",
     kind=Kind.HEURISTIC,
     summary="TE-CCL round by round: the general form for a few epochs at a time",
-    paper=PAPER,
-    answer_type=Schedule,
     options=AstarOptions,
     solve=f"{__package__}.solve_astar:run",
     supports=supports_no_sums,
@@ -128,12 +123,10 @@ TECCL_ASTAR = Method(
     metrics=ASTAR_METRICS,
 )
 
-TECCL_ALL_TO_ALL = Method(
+TECCL_ALL_TO_ALL = _method(
     name="teccl-all-to-all",
     kind=Kind.EXACT,
     summary="an all_to_all in epochs: linear program on classes of equal flows, bounded from both sides",
-    paper=PAPER,
-    answer_type=Schedule,
     options=AllToAllOptions,
     solve=f"{__package__}.solve_all_to_all:run",
     supports=supports_all_to_all,
@@ -153,10 +146,11 @@ def _epochs(default: str) -> tuple[Any, Any]:
     return int | None, Field(None, ge=1, le=1_000_000, description=f"K; by default {default}.")
 
 
-MILP = Formulation(
+_formulation = partial(Formulation, paper=PAPER)
+
+MILP = _formulation(
     "teccl/milp",
     summary="general form of K epochs: whole chunks, copied and stored on the way",
-    paper=PAPER,
     equations="section 3.1, appendices A, B, C and F",
     index=f"{__package__}.solve_milp:index",
     build=f"{__package__}.formulations.milp:build",
@@ -186,10 +180,9 @@ MILP = Formulation(
     agrees_with="teccl",
 )
 
-LP = Formulation(
+LP = _formulation(
     "teccl/lp",
     summary="the largest part of all demands that fits in K epochs, in parts of chunks without copies",
-    paper=PAPER,
     equations="section 4.1, appendices A and B",
     index=f"{__package__}.solve_lp:index",
     build=f"{__package__}.formulations.lp:build",
@@ -204,10 +197,9 @@ LP = Formulation(
     agrees_with="teccl-lp",
 )
 
-ASTAR = Formulation(
+ASTAR = _formulation(
     "teccl/astar",
     summary="the first round of the A* technique: a few epochs of the general form, and what is near its destination",
-    paper=PAPER,
     equations="section 4.2, appendix D",
     index=f"{__package__}.solve_astar:index",
     build=f"{__package__}.formulations.astar:build",
@@ -220,10 +212,9 @@ ASTAR = Formulation(
     agrees_with="teccl-astar",
 )
 
-ALL_TO_ALL = Formulation(
+ALL_TO_ALL = _formulation(
     "teccl/all-to-all",
     summary="the largest part of an all_to_all that fits in K epochs, on blocks and classes of equal flows",
-    paper=PAPER,
     equations="section 4.1",
     index=f"{__package__}.solve_all_to_all:index",
     build=f"{__package__}.formulations.all_to_all:build",

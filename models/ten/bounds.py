@@ -8,7 +8,7 @@ from operator import itemgetter
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
 from ...core.instance import Instance
-from .problem import TimeExpanded
+from .problem import BACKWARDS, TimeExpanded
 
 
 def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certificate]:
@@ -24,9 +24,7 @@ def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certifica
     kind = instance.demands[0].collective
     if kind is Collective.ALL_REDUCE:
         return max(_sums(instance, forth), key=itemgetter(0))
-    if kind in (Collective.REDUCE_SCATTER, Collective.REDUCE):
-        return max(_backwards(forth), key=itemgetter(0))
-    return max(_copies(forth), key=itemgetter(0))
+    return max(_single_ranks(forth, backwards=kind in BACKWARDS), key=itemgetter(0))
 
 
 def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
@@ -40,28 +38,20 @@ def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[in
     return sorted(arrivals)[need - 1]
 
 
-def _copies(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
-    """Return bounds by distances and by the data into every target."""
+def _single_ranks(problem: TimeExpanded, *, backwards: bool = False) -> list[tuple[int, Certificate]]:
+    """Return bounds by distances and by the data into every target; of sums, out of it on the reversed network."""
     bounds: list[tuple[int, Certificate]] = []
     far = problem.distance
     for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
         sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
         farthest = max(sources, key=lambda source: far[source][node])
-        bounds.append((far[farthest][node], EpochDistance(farthest, node)))
-        releases = [sorted(far[source][problem.edges[e].source] for source in sources) for e in problem.into[node]]
-        bounds.append((entry_ticks(problem, node, releases, len(sources)), EpochCut((node,), node)))
-    return bounds
-
-
-def _backwards(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
-    """Return the same bounds for sums: data out of a rank, on the reversed network."""
-    bounds: list[tuple[int, Certificate]] = []
-    for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
-        sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
-        farthest = max(sources, key=lambda source: problem.distance[source][node])
-        bounds.append((problem.distance[farthest][node], EpochDistance(node, farthest)))
-        ticks = entry_ticks(problem, node, [[0] * len(sources)] * len(problem.into[node]), len(sources))
-        bounds.append((ticks, EpochCut(tuple(n for n in problem.nodes if n != node))))
+        ends = (node, farthest) if backwards else (farthest, node)
+        bounds.append((far[farthest][node], EpochDistance(*ends)))
+        releases = [[0] * len(sources)] * len(problem.into[node])
+        cut = EpochCut(tuple(n for n in problem.nodes if n != node)) if backwards else EpochCut((node,), node)
+        if not backwards:
+            releases = [sorted(far[source][problem.edges[e].source] for source in sources) for e in problem.into[node]]
+        bounds.append((entry_ticks(problem, node, releases, len(sources)), cut))
     return bounds
 
 
