@@ -124,10 +124,10 @@ def all_pieces(m: Any, choices: Choices, pieces: int) -> None:
 
 
 def least_load(m: Any) -> None:
-    """Minimize every U, by their sum."""
+    """Minimize every U, by ``sum_{u,t} U_{u,t}``."""
     m.objective = pyo.Objective(expr=pyo.quicksum(m.U[u, t] for u, t in m.UT))
 
 
 def least_pieces(m: Any) -> None:
-    """Minimize every W, by their sum."""
+    """Minimize every W, by ``sum_{u,t} W_{u,t}``."""
     m.objective = pyo.Objective(expr=pyo.quicksum(m.W[u, t] for u, t in m.UT))

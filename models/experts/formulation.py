@@ -26,7 +26,7 @@ def build(problem: Experts) -> Any:
 
 
 def variables(m: Any, problem: Experts) -> None:
-    """``x``, ``y``, ``z`` and ``T``, at most the sum of all loads."""
+    """``x_{e,k}``, 1 for k replicas; ``y_{e,k,g}`` of them on g; ``z_{p,n}``, 1 if group p is on n; the load ``T``."""
     m.E = pyo.RangeSet(0, problem.count - 1)
     m.K = pyo.RangeSet(1, problem.most)
     m.G = pyo.RangeSet(0, problem.gpus - 1)
@@ -96,5 +96,5 @@ def on_its_node(m: Any, problem: Experts) -> None:
 
 
 def objective(m: Any) -> None:
-    """Minimize the largest load."""
+    """Minimize ``T``, the largest load."""
     m.objective = pyo.Objective(expr=m.T, sense=pyo.minimize)

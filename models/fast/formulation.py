@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyomo.environ as pyo
@@ -24,7 +25,7 @@ def build(exchange: Exchange) -> Any:
 
 
 def variables(m: Any, exchange: Exchange) -> None:
-    """``x`` and ``T``."""
+    """``x_{s,t,g} >= 0``, the part of a message on rail g; ``T >= 0``, the time in multiples of the bound ``T_0``."""
     m.M = pyo.Set(dimen=2, initialize=exchange.between)
     m.G = pyo.Set(initialize=exchange.rails)
     m.x = pyo.Var(m.M, m.G, domain=pyo.NonNegativeReals)
@@ -40,30 +41,50 @@ def delivery(m: Any) -> None:
 
 
 def rail_out(m: Any, exchange: Exchange) -> None:
-    """``sum M_st x_{s,t,g} + H_r <= b_r T_0 T`` over what rank r sends on its rail; ``T_0`` is the bound.
+    """``sum_{s,t} M_st / (b_r T_0) x_{s,t,g} <= T`` over what rank r sends on its rail g."""
+    ranks, load = link_load(exchange, "rail_out")
 
-    H is what stays inside a server, on the links of servers alone.
-    """
-    _link_load(m, exchange, "rail_out")
+    @rows(m, ranks)
+    def rail_out(m: Any, r: int) -> Any:
+        return load(m, r) <= m.T
 
 
 def rail_in(m: Any, exchange: Exchange) -> None:
-    """Limit the data into r on its rail in the same way."""
-    _link_load(m, exchange, "rail_in")
+    """``sum_{s,t} M_st / (b_r T_0) x_{s,t,g} <= T`` over what rank r receives on its rail g."""
+    ranks, load = link_load(exchange, "rail_in")
+
+    @rows(m, ranks)
+    def rail_in(m: Any, r: int) -> Any:
+        return load(m, r) <= m.T
 
 
 def server_out(m: Any, exchange: Exchange) -> None:
-    """Limit r's sends in its server: messages, parts for other rails, arrivals on its rail for others."""
-    _link_load(m, exchange, "server_out")
+    """``sum_{s,t,g} M_st / (b_r T_0) x_{s,t,g} + H_r / (b_r T_0) <= T`` over what r sends in its server.
+
+    These are parts of its messages for other rails, and arrivals on its rail for others. H are the bytes of its
+    messages that stay in the server.
+    """
+    ranks, load = link_load(exchange, "server_out")
+
+    @rows(m, ranks)
+    def server_out(m: Any, r: int) -> Any:
+        return load(m, r) <= m.T
 
 
 def server_in(m: Any, exchange: Exchange) -> None:
-    """Limit r's receipts in its server: messages, others' parts for its rail, its own from other rails."""
-    _link_load(m, exchange, "server_in")
+    """``sum_{s,t,g} M_st / (b_r T_0) x_{s,t,g} + H_r / (b_r T_0) <= T`` over what r receives in its server.
+
+    These are parts of others for its rail, and its own from other rails; H as in :func:`server_out`.
+    """
+    ranks, load = link_load(exchange, "server_in")
+
+    @rows(m, ranks)
+    def server_in(m: Any, r: int) -> Any:
+        return load(m, r) <= m.T
 
 
-def _link_load(m: Any, exchange: Exchange, link: str) -> None:
-    """``sum M_st / (b_r T_0) x_{s,t,g} + H_r / (b_r T_0) <= T``: what links of ranks carry in the time of the bound."""
+def link_load(exchange: Exchange, link: str) -> tuple[list[int], Callable[[Any, int], Any]]:
+    """Return the ranks with such a link that carries data, and its load in multiples of the bound."""
     ways, stays, room = Lists(), Table(), Table()
     ranks = sorted({rank for kind, rank in (*exchange.passing, *exchange.staying) if kind == link})
     for rank in ranks:
@@ -71,14 +92,9 @@ def _link_load(m: Any, exchange: Exchange, link: str) -> None:
         stays[rank] = float(exchange.staying.get((link, rank), 0))
         room[rank] = float(exchange.rate(link, rank) * exchange.bound[0])
     size = Table((pair, float(exchange.sizes[pair])) for pair in exchange.between)
-
-    def carried(m: Any, r: int) -> Any:
-        return sum(size[s, t] / room[r] * m.x[s, t, g] for s, t, g in ways[r]) + stays[r] / room[r] <= m.T
-
-    carried.__name__ = link
-    rows(m, ranks)(carried)
+    return ranks, lambda m, r: sum(size[s, t] / room[r] * m.x[s, t, g] for s, t, g in ways[r]) + stays[r] / room[r]
 
 
 def objective(m: Any) -> None:
-    """Minimize the time."""
+    """Minimize ``T``."""
     m.objective = pyo.Objective(expr=m.T, sense=pyo.minimize)

@@ -100,5 +100,5 @@ def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float
 
 
 def objective(m: Any) -> None:
-    """Maximize f."""
+    """Maximize ``f``."""
     m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)

@@ -44,7 +44,7 @@ def all_data(m: Any) -> None:
 
 
 def busiest(m: Any, problem: OrderProblem) -> None:
-    """``T >= C A_d + sum_o x_o m_od / B_d``, both ways for an all-reduce."""
+    """``T >= p C A_d + sum_o x_o m_od / B_d``; p is 2 for an all-reduce, which goes both ways, else 1."""
 
     @m.Constraint(m.D)
     def busiest(m: Any, d: int) -> Any:

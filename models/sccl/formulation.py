@@ -24,7 +24,7 @@ def build(problem: SynchronousSteps) -> Any:
 
 
 def variables(m: Any, problem: SynchronousSteps) -> None:
-    """``v``, ``y`` and ``r``."""
+    """``v_{c,n,s}``, 1 if n has c before step s; ``y_{c,e,s}``, 1 if e carries it; ``1 <= r_s <= R``, rounds."""
     m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
     m.N = pyo.Set(initialize=problem.nodes)
     m.E = pyo.RangeSet(0, len(problem.edges) - 1)
@@ -85,5 +85,5 @@ def post(m: Any, problem: SynchronousSteps) -> None:
 
 
 def objective(m: Any) -> None:
-    """Minimize the rounds."""
+    """Minimize ``sum_s r_s``, the rounds."""
     m.objective = pyo.Objective(expr=pyo.quicksum(m.r[s] for s in m.S), sense=pyo.minimize)

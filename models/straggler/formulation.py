@@ -25,7 +25,7 @@ def build(problem: LateRounds) -> Any:
 
 
 def variables(m: Any, problem: LateRounds) -> None:
-    """``x``, ``f`` and ``u``."""
+    """``x_{c,i,j,t}``, 1 if i sends c to j; ``f_{c,i,t}``, 1 if i has the full sum; ``u_t``, 1 if round t is used."""
     m.C = pyo.RangeSet(0, len(problem.homes) - 1)
     m.N = pyo.RangeSet(0, problem.problem.n - 1)
     m.T = pyo.RangeSet(0, problem.rounds - 1)
@@ -95,5 +95,5 @@ def post(m: Any, problem: LateRounds) -> None:
 
 
 def objective(m: Any) -> None:
-    """Minimize the rounds that are used."""
+    """Minimize ``sum_t u_t``, the rounds that are used."""
     m.objective = pyo.Objective(expr=pyo.quicksum(m.u[t] for t in m.T), sense=pyo.minimize)

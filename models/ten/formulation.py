@@ -34,7 +34,7 @@ def build_within(asked: HorizonModel) -> Any:
 
 
 def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
-    """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K, and ``T``."""
+    """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K; ``L <= T <= K``, L a lower bound."""
     m.spans = problem.spans(horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
     m.x = pyo.Var(m.starts, domain=pyo.Binary)

@@ -119,5 +119,5 @@ def arrival(m: Any, network: ForestProblem) -> None:
 
 
 def largest_rate(m: Any) -> None:
-    """Maximize x."""
+    """Maximize ``x``."""
     m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)

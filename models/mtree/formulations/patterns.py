@@ -91,7 +91,10 @@ def tree_on_link(m: Any, wan: Wan, uses: Uses) -> None:
 
 
 def pattern_capacity(m: Any, trees: TreePatterns) -> None:
-    """``sum_{k in S} r_k <= b_e + (|S| c - b_e) (1 - z_{e,S})`` where ``|S| c > b_e``, c the largest rate of a tree."""
+    """``sum_{k in S} r_k <= b_e + (|S| c - b_e) (1 - z_{e,S})`` where ``|S| c > b_e``; without old trees.
+
+    c is the largest rate of a tree.
+    """
     wan, widest, unit = trees.wan, trees.widest, model_unit(trees.wan)
 
     def members(s: int) -> list[int]:
@@ -135,7 +138,7 @@ def used_rate(m: Any, trees: TreePatterns) -> None:
 
 
 def shared_capacity(m: Any, trees: TreePatterns, old: Ints) -> None:
-    """``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e + |S| c (1 - z_{e,S})``."""
+    """``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e + |S| c (1 - z_{e,S})``; beside old trees."""
     wan, widest, unit = trees.wan, trees.widest, model_unit(trees.wan)
     rows = [wan.carriers(tree) for tree in old.tolist()]
 
@@ -151,7 +154,7 @@ def shared_capacity(m: Any, trees: TreePatterns, old: Ints) -> None:
 
 
 def used_trees(m: Any, trees: TreePatterns, old: Ints, most_trees: int) -> None:
-    """``r_k <= c u_k``, ``rho_i <= c_i y_i``, ``sum_k u_k + sum_i y_i <= K``."""
+    """``r_k <= c u_k``, ``rho_i <= c_i y_i``, ``sum_k u_k + sum_i y_i <= K``; beside old trees."""
     unit, most = model_unit(trees.wan), bottlenecks(trees.wan, old).tolist()
     m.used = pyo.Var(m.K, domain=pyo.Binary)
     m.old_used = pyo.Var(m.O, domain=pyo.Binary)
@@ -184,5 +187,5 @@ def ceiling_of_all(m: Any, trees: TreePatterns) -> None:
 
 
 def objective(m: Any) -> None:
-    """Maximize the sum of all rates."""
+    """Maximize ``sum_k r_k + sum_i rho_i``."""
     m.objective = pyo.Objective(expr=total_rate(m), sense=pyo.maximize)

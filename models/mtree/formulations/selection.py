@@ -126,7 +126,7 @@ def objective(m: Any) -> None:
 
 
 def new_tree_count(m: Any, pool: CandidateTrees) -> None:
-    """``sum_{i new} y_i <= m``."""
+    """``sum_{i new} y_i <= m``, beside an older plan."""
 
     @m.Constraint()
     def new_tree_count(m: Any) -> Any:

@@ -64,7 +64,7 @@ def build(orders: QueueOrders) -> Any:
 
 
 def variables(m: Any, orders: QueueOrders) -> None:
-    """``b``, ``f``, ``g`` (by the later of two neighbours), ``w`` (time joined so far), ``T``."""
+    """Begin ``b_k``, end ``f_k``, joined time ``w_k``; ``g_k``, 1 if joined with the send before; ``T``, the end."""
     m.K = pyo.RangeSet(0, len(orders.after) - 1)
     m.pairs = pyo.Set(initialize=orders.neighbours, dimen=2)
     horizon = orders.horizon

@@ -98,7 +98,7 @@ def build(problem: RoutingProblem) -> Any:
 
 
 def variables(m: Any, problem: RoutingProblem) -> None:
-    """``x``, ``t``, ``u`` and ``T``."""
+    """``x_{c,e}``, 1 if c takes e; ``t_{c,n}``, its arrival; ``u_e``, 1 if e is used; ``T``, the time."""
     nodes = sorted({n for edge in problem.edges for n in (edge.source, edge.target)})
     m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
     m.E = pyo.RangeSet(0, len(problem.edges) - 1)
@@ -121,7 +121,7 @@ def delivery(m: Any, problem: RoutingProblem) -> None:
 
 
 def relay(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only received chunks, none to the source."""
+    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only received chunks; ``x_{c,e} <= 0`` into the source."""
 
     @m.Constraint(m.sends)
     def relayed(m: Any, c: int, e: int) -> Any:

@@ -93,9 +93,10 @@ def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, stocks: Any) -> Li
 
 
 def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
-    """``B_{s,n,k} = B_{s,n,k-1} + sum_j F_{s,j,n,k-delta} - sum_j F_{s,n,j,k}`` (flow conservation, section 4.1).
+    """``B_{q,b} = B_{q,b-1} + sum_{c, b'} F_{c,b'} - sum_c F_{c,b}`` (flow conservation, section 4.1).
 
-    What arrives is kept or sent on.
+    The first sum has the flows into a point that block b is the first to use (:meth:`BlockGrid.usable`), the second
+    those out of it. What arrives is kept or sent on.
     """
     leaving = Lists((q, _around(reduced, q)[1]) for q in m.stocks)
     came = _arrivals(m, grid, reduced, m.stocks)
@@ -107,7 +108,10 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
 
 def switch(m: Any, reduced: ReducedFlows) -> None:
-    """``sum_j F_{s,n,j,k} <= sum_j F_{s,j,n,k-delta}`` at a switch: it stores nothing, and may drop (section 4.1)."""
+    """``sum_c F_{c,b} <= sum_{c'} F_{c',b}`` over flows out of and into a switch: it may drop (section 4.1).
+
+    Blocks count from when data left the last store, so that there is no delay between the two.
+    """
     around = {q: _around(reduced, q) for q in m.passing}
     entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
     leaving = Lists((q, left) for q, (_, left) in around.items())
@@ -166,7 +170,7 @@ def _spans(grid: BlockGrid, offsets: list[int]) -> list[tuple[list[tuple[int, in
 
 
 def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
-    """``B_{s,d,K-1} + sum_j F_{s,j,d,K-delta} >= part``: what every destination has at the end.
+    """``B_{q,last} + sum_{c, b} F_{c,b} >= part``: what every destination has, with the flows that arrive at the end.
 
     1 is all that it wants (destination constraints, section 4.1).
     """
@@ -179,7 +183,7 @@ def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
 
 def objective(m: Any) -> None:
-    """Maximize the delivered part; the makespan is possible if it is 1 or more."""
+    """Maximize ``part``, which is delivered; the makespan is possible if it is 1 or more."""
     m.objective = pyo.Objective(expr=m.part, sense=pyo.maximize)
 
 

@@ -223,10 +223,11 @@ def assignment(m: Any, sets: RoundIndexSets) -> None:
 
 
 def objective(m: Any, sets: RoundIndexSets) -> None:
-    """Maximize the paper's objective and the value of chunks on their way.
+    """Maximize ``sum_{q, d, k} B[q, d, k] / k + sum_{n, d, k'} g[n, d] / (k'+1) P[n, d, k']``.
 
-    The latter is ``sum gamma / ((k'+1) (1 + FW[n, d])) P[n, d, k']``, and ``1 / (k'+1)`` where n is d; FW is the
-    distance in epochs. A chunk that has arrived by index k of the round counts 1 / k for every index from then on.
+    The first part is the paper's objective: a chunk that has arrived by index k of the round counts 1 / k for every
+    index from then on. The second is the value of chunks on their way: ``g[n, d] = gamma / (1 + FW[n, d])``, FW the
+    distance in epochs, and 1 where n is d.
     """
     terms = []
     for q, commodity in enumerate(sets.problem.commodities):

@@ -136,7 +136,7 @@ def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
 
 
 def capacity(m: Any, sets: LpIndexSets) -> None:
-    """``sum_s F[s, (i, j), k] <= T tau`` in every epoch, with the bandwidth of that epoch."""
+    """``sum_s F[s, (i, j), k] <= T[(i, j), k] tau``, with the bandwidth of that epoch."""
     sources = Lists()
     for s, e, k in sets.flows:
         sources[e, k].append(s)
@@ -149,9 +149,9 @@ def capacity(m: Any, sets: LpIndexSets) -> None:
 
 
 def flow_conservation(m: Any, sets: LpIndexSets) -> None:
-    """``sum_j F[s, (j, n), k - delta] + B[s, n, k-1] = B[s, n, k] + R[s, n, k] + sum_j F[s, (n, j), k]``.
+    """``part G[s,n,k] + sum_j F[s,(j,n),k-delta] + B[s,n,k-1] = B[s,n,k] + R[s,n,k] + sum_j F[s,(n,j),k]``.
 
-    At the source, ``part * sum_d D[s, d]`` enters at index 0 (appendix A). A switch that cannot store has no B, and
+    G is ``sum_d D[s, d]`` at the source and index 0, else 0 (appendix A). A switch that cannot store has no B, and
     nothing is read there.
     """
     problem = sets.problem
@@ -167,13 +167,16 @@ def flow_conservation(m: Any, sets: LpIndexSets) -> None:
 
 
 def destination(m: Any, sets: LpIndexSets) -> None:
-    """``sum_k R[s, d, k] = part * D[s, d]``: reads up to the last epoch meet the demand."""
+    """``sum_k R[s, d, k] - D[s, d] part = 0``: reads up to the last epoch meet the demand.
+
+    All is on one side: compared with a single read, Python would make ``part`` the left side, with other signs.
+    """
     wanted = Table(((s, d), count) for s, targets in sets.demand.items() for d, count in targets.items())
     spans = Lists(((s, d), range(sets.first[s][d], sets.epochs + 1)) for s, d in wanted)
 
     @rows(m, list(wanted))
     def destination(m: Any, s: int, d: int) -> Any:
-        return sum(m.R[s, d, k] for k in spans[s, d]) == wanted[s, d] * m.part
+        return sum(m.R[s, d, k] for k in spans[s, d]) - wanted[s, d] * m.part == 0
 
 
 def limited_buffers(m: Any, sets: LpIndexSets) -> None:

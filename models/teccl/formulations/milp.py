@@ -74,7 +74,8 @@ def capacity(m: Any, sets: IndexSets) -> None:
     """``sum_{k <= k' < k + kappa} (sum_q F[q, (i, j), k'] + sum_p S[p, (i, j), k']) <= floor(kappa T tau)``.
 
     Equation 1 and appendix F: whole chunks, in any kappa epochs. Contributions to one sum that start in one epoch are
-    added up and count once, as S in place of their F.
+    added up and count once, as S in place of their F. Where bandwidth varies, ``kappa T tau`` is the
+    sum over the epochs.
     """
     starting, summed, room = Lists(), Lists(), Table()
     several = sent_several_times(sets)
@@ -266,7 +267,10 @@ def hyper_edge_limit(m: Any, sets: IndexSets) -> None:
 
 
 def makespan(m: Any, sets: IndexSets) -> None:
-    """Minimize ``sum_k late[k]`` with ``late[k] >= 1 - B[q, d, k]``: epochs in which something has not arrived."""
+    """Minimize ``sum_k late[k]`` with ``late[k] >= 1 - B[q, d, k]``: epochs in which something has not arrived.
+
+    Before the farthest destination can be reached, ``late[k] = 1``.
+    """
     m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
     wanted = [key for key in sets.holdings if key[2] < sets.epochs and key[1] in _targets(sets, key[0])]
 
