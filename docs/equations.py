@@ -1,4 +1,7 @@
-"""The variables, constraints and objective of a declared model, as the docstrings of its functions have them."""
+"""The variables, constraints and objective of a declared model: docstrings of its functions, and rows of golden files.
+
+A row of the golden LP file beside the formula of a docstring shows both at once, so that neither can drift alone.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import ast
 import inspect
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -29,19 +35,73 @@ _TOKEN = re.compile(
     r"|[A-Za-z]+_[A-Z][a-z]\w*|[A-Za-z]+|."
 )
 
+#: A row of an LP file: constraint, index, terms, and side.
+_ROW = re.compile(r"^c_(?:r_)?[elu]_(\w+?)(\([^)]*\))?_:\n((?:.+\n)+?)((?:<=|>=|=) .+)$", re.M)
+
+#: Terms of a row that are shown.
+_SHOWN = 6
+
 #: What is a name of the code and no formula.
 _NAME = re.compile(r"[a-z]{3,}(?:[-_][a-z]+)+")
 
 
-def declared(name: str) -> Iterator[tuple[str, str]]:
-    """Names of the functions that declare a formulation, in order, and what each declares, in Markdown."""
+def declared(name: str) -> Iterator[tuple[str, str, str]]:
+    """Functions that declare a formulation, in order, what each declares, and golden rows of it, in Markdown."""
     seen: set[FunctionType] = set()
-    module, _, build = registry.formulation(name).places["build"].partition(":")
-    for function in _called(getattr(import_module(module), build), seen):
+    module, _, place = registry.formulation(name).places["build"].partition(":")
+    build = getattr(import_module(module), place)
+    golden, functions = _golden_rows(name.partition("/")[0]), [build, *_called(build, seen)]
+    own = "".join(inspect.getsource(function) for function in functions if function.__name__.startswith("build"))
+    for function in functions:
         if _declares(function) and not function.__name__.startswith("build"):
             text = re.sub(r":\w+:`~?([^`]+)`", r"``\1``", (inspect.getdoc(function) or "").split("\n\n")[0])
             text = text.replace("\n", " ")
-            yield function.__name__, re.sub(r"``(.+?)``", lambda code: formula(code[1]), text)
+            sources = (own, inspect.getsource(import_module(function.__module__)))
+            shown = "; ".join(f"`{_clearest(golden[name], sources)}`" for name in _constraints(function))
+            yield function.__name__, re.sub(r"``(.+?)``", lambda code: formula(code[1]), text), shown
+
+
+def _constraints(function: FunctionType) -> Iterator[str]:
+    """Names of the constraints that a function adds to the model."""
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        if isinstance(node, ast.FunctionDef) and any("Constraint(" in d or d.startswith("rows(") for d in _texts(node)):
+            yield node.name
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("pyo.Constraint("):
+            yield ast.unparse(node.targets[0]).rpartition(".")[2]
+
+
+def _texts(function: ast.FunctionDef) -> list[str]:
+    """Decorators of a function."""
+    return [ast.unparse(decorator) for decorator in function.decorator_list]
+
+
+@cache
+def _golden_rows(family: str) -> dict[str, list[tuple[str, str]]]:
+    """Models and rows of every constraint in the golden files of a family."""
+    found = defaultdict[str, list[tuple[str, str]]](list)
+    folder = {"expert-placement": "experts"}.get(family, family)
+    for path in sorted((Path(__file__).parents[1] / "tests" / "golden" / folder).rglob("*.lp")):
+        text = path.read_text(encoding="utf-8")
+        model = text.partition("name=")[2].split()[0]
+        for constraint, index, terms, side in _ROW.findall(text):
+            found[constraint].append((model, _shown(f"{constraint}{index}", terms.splitlines(), side)))
+    return found
+
+
+def _shown(name: str, terms: list[str], side: str) -> str:
+    """A row on one line, long ones in part."""
+    text = " ".join([*terms[:_SHOWN], *(["..."] if len(terms) > _SHOWN else [])])
+    text = re.sub(r"([+-])(?:1(?:\.0)?(?= ))?\s*", r"\1 ", text).removeprefix("+ ")
+    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", f"{name}: {text} {side}")
+    return re.sub(r"\(\w+\)", lambda index: index[0].replace("__", ",-").replace("_", ","), text)
+
+
+def _clearest(rows: list[tuple[str, str]], sources: tuple[str, ...]) -> str:
+    """The longest row that is shown whole, of the models that the first possible source builds."""
+    for source in (*sources, *(f'"{model}"' for model, _ in rows)):
+        if own := [row for model, row in rows if f'"{model}"' in source]:
+            return max((row for row in own if "..." not in row), key=len, default=own[0])
+    raise LookupError("a constraint without a row in a golden file")
 
 
 def _called(function: FunctionType, seen: set[FunctionType]) -> Iterator[FunctionType]:
@@ -129,5 +189,5 @@ def _translated(part: str) -> str:
 if __name__ == "__main__":
     for name in registry.formulation_names():
         print("##", name)
-        for function, text in declared(name):
-            print(f"| `{function}` | {text} |")
+        for function, text, row in declared(name):
+            print(f"| `{function}` | {text} | {row} |")

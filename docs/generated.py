@@ -55,10 +55,10 @@ def verified(_: list[str]) -> str:
 
 
 def equations(names: list[str]) -> str:
-    """The functions that declare a formulation."""
+    """The functions that declare a formulation, each with a row of its golden LP file."""
     (name,) = names
-    rows = "".join(f"| `{function}` | {text} |\n" for function, text in declared(name))
-    return f"| function of `{name}` | what it declares |\n| --- | --- |\n{rows}"
+    rows = "".join(f"| `{function}` | {text} | {row} |\n" for function, text, row in declared(name))
+    return f"| function of `{name}` | what it declares | a row in its golden file |\n| --- | --- | --- |\n{rows}"
 
 
 def described(entries: Iterable[tuple[str, Metric]]) -> Iterator[tuple[str, str, str]]:

@@ -79,7 +79,7 @@ def one_pattern(m: Any) -> None:
 
 
 def tree_on_link(m: Any, wan: Wan, uses: Uses) -> None:
-    """``sum_{e of c} x_{k,e} = sum_{S with k} z_{c,S}``."""
+    """``sum_{e on c} x_{k,e} = sum_{S with k} z_{c,S}``."""
     links = Lists()
     for e in m.E:
         for c in wan.carriers([e]):

@@ -67,14 +67,14 @@ def arcs_into(wan: Wan) -> list[list[Arc]]:
 
 
 def spanning(m: Any, wan: Wan, limit: HeightLimit | None) -> Uses:
-    """Declare spanning trees of limited height; None is any height."""
+    """Declare spanning trees of limited height, in hops or by latency; None is any height."""
     if limit is None:
         return flowing(m, wan)
-    return (layered_trees if limit.unit == "hops" else labelled_trees)(m, wan, limit)
+    return layered_trees(m, wan, limit) if limit.unit == "hops" else labelled_trees(m, wan, limit)
 
 
 def layered_trees(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
-    """Declare trees of at most H hops."""
+    """``z_v``, 1 at the root; ``y_{u,v,h}``, 1 for an arc at depth h: trees of at most H hops."""
     columns = 2 * len(m.K) * len(wan) * limit.most
     require_buildable(columns, f"{len(wan):,} links in {limit.most:,} layers", 8e-6)
     m.H = pyo.RangeSet(1, limit.most)
@@ -96,7 +96,7 @@ def one_root(m: Any) -> None:
 
 
 def layer_entered(m: Any, wan: Wan) -> None:
-    """``z_v + sum_{u,h} y_{uvh} = 1``: every site but the root is entered once."""
+    """``z_v + sum_{u,h} y_{u,v,h} = 1``: every site but the root is entered once."""
     into = arcs_into(wan)
 
     @m.Constraint(m.K, m.V)
@@ -105,7 +105,7 @@ def layer_entered(m: Any, wan: Wan) -> None:
 
 
 def first_layer(m: Any, wan: Wan) -> None:
-    """``y_{uv1} <= z_u``."""
+    """``y_{u,v,1} <= z_u``."""
 
     @m.Constraint(m.K, m.E, (0, 1))
     def first_layer(m: Any, k: int, e: int, back: int) -> Any:
@@ -113,7 +113,7 @@ def first_layer(m: Any, wan: Wan) -> None:
 
 
 def next_layer(m: Any, wan: Wan) -> None:
-    """``y_{uvh} <= sum_{w != v} y_{w u (h-1)}`` for h >= 2."""
+    """``y_{u,v,h} <= sum_{w != v} y_{w,u,h-1}`` for h >= 2."""
     into = arcs_into(wan)
     last = max(m.H)
 
@@ -125,7 +125,7 @@ def next_layer(m: Any, wan: Wan) -> None:
 
 
 def labelled_trees(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
-    """Declare trees with every site within distance H of the root; distances in multiples of H."""
+    """``z_v``, 1 at the root; ``y_{u,v}``, 1 for an arc; ``0 <= d_v <= 1``, a site's distance in multiples of H."""
     m.root = pyo.Var(m.K, m.V, domain=pyo.Binary)
     m.arc = pyo.Var(m.K, m.E, (0, 1), domain=pyo.Binary)
     m.far = pyo.Var(m.K, m.V, bounds=(0, 1))
@@ -138,7 +138,7 @@ def labelled_trees(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
 
 
 def site_entry(m: Any, wan: Wan) -> None:
-    """``z_v + sum_u y_{uv} = 1``: every site but the root is entered once."""
+    """``z_v + sum_u y_{u,v} = 1``: every site but the root is entered once."""
     into = arcs_into(wan)
 
     @m.Constraint(m.K, m.V)
@@ -147,7 +147,7 @@ def site_entry(m: Any, wan: Wan) -> None:
 
 
 def near_root(m: Any, wan: Wan, limit: HeightLimit) -> None:
-    """``y_{uv} <= sum_r z_r`` over the roots r with ``d_r(u) + L_uv <= H``: implied, but not by the relaxation."""
+    """``y_{u,v} <= sum_r z_r`` over the roots r with ``d_r(u) + L_uv <= H``: implied, but not by the relaxation."""
     reach = shortest_paths(wan, limit.length).reach
 
     @m.Constraint(m.K, m.E, (0, 1))
@@ -158,7 +158,7 @@ def near_root(m: Any, wan: Wan, limit: HeightLimit) -> None:
 
 
 def farther(m: Any, wan: Wan, limit: HeightLimit) -> None:
-    """``d_v >= d_u + L_e - (1 + L_e) (1 - y_{uv})``, ``d <= 1``, L in multiples of H."""
+    """``d_v >= d_u + L_e - (1 + L_e) (1 - y_{u,v})``, ``d <= 1``, L in multiples of H."""
 
     @m.Constraint(m.K, m.E, (0, 1))
     def farther(m: Any, k: int, e: int, back: int) -> Any:
@@ -168,7 +168,7 @@ def farther(m: Any, wan: Wan, limit: HeightLimit) -> None:
 
 
 def later(m: Any, wan: Wan) -> None:
-    """``t_v >= t_u + 1 - n (1 - y_{uv})``: an order of sites against zero-length cycles."""
+    """``t_v >= t_u + 1 - n (1 - y_{u,v})``: an order of sites against zero-length cycles."""
     m.turn = pyo.Var(m.K, m.V, bounds=(0, wan.nodes - 1))
 
     @m.Constraint(m.K, m.E, (0, 1))
@@ -178,7 +178,7 @@ def later(m: Any, wan: Wan) -> None:
 
 
 def flowing(m: Any, wan: Wan) -> Uses:
-    """Declare trees of any height."""
+    """``x_e``, 1 for a link; ``f_e``, the flow from the first site to the others: trees of any height."""
     m.link = pyo.Var(m.K, m.E, domain=pyo.Binary)
     m.flow = pyo.Var(m.K, m.E, bounds=(1 - wan.nodes, wan.nodes - 1))
     flow_capacity(m, wan)
