@@ -46,7 +46,9 @@ def plan_of(kind: str, epochs: int) -> Any:
 def columns(kind: str, epochs: int) -> int:
     """Variables of a model."""
     plan = plan_of(kind, epochs)
-    return len(plan.flows) + len(plan.kept) + len(plan.reads) if kind == "lp" else len(plan.sends) + len(plan.holdings)
+    return (
+        len(plan.flows) + len(plan.buffers) + len(plan.reads) if kind == "lp" else len(plan.sends) + len(plan.holdings)
+    )
 
 
 def epochs_for(kind: str, wanted: int) -> int:

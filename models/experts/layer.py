@@ -94,7 +94,7 @@ class Layer:
             slots += self._to_expert_numbers(pack_replicas(loads, self._count(loads), self._gpus, swaps=False), groups)
         return LayerPlacement(slots, largest(self._loads, slots), self._floor(self._every))
 
-    def searched(self, first: LayerPlacement) -> LayerPlacement:
+    def search(self, first: LayerPlacement) -> LayerPlacement:
         """Search for a better placement and a better bound than a first one's."""
         best = replace(first, bound=min(first.load, max(first.bound, self._division_bound())))
         self._proved = few_placements(self._experts.count // self._experts.nodes, self._gpus * self._experts.slots)

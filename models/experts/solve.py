@@ -34,7 +34,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PlacementOp
         for number, layer in enumerate(layers if options.search != "published" else [], start=1):
             if budget.exhausted:
                 break
-            found[number - 1] = layer.searched(found[number - 1])
+            found[number - 1] = layer.search(found[number - 1])
             report_layers(found, budget)
             budget.progress(f"layer {number:,} of {count:,}: {float(found[number - 1].load):.9g}")
     if options.search == "exact":

@@ -38,7 +38,7 @@ def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int
     found = {e: compiled.dual(model.link_capacity[e]) for e in model.H}
     for pair, links in pairs.direct.items():
         found.update(dict.fromkeys(links, compiled.dual(model.pair_capacity[pair])))
-    if not pairs.mirrored:
+    if not pairs.is_mirrored:
         return found
     ends = list(zip(net.tail, net.head, strict=True))
     length = {ends[e]: value for e, value in found.items()}
@@ -121,14 +121,14 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
     )
     unit_Bps = net.unit_Bps / K
 
-    def measured(capacity: dict[Pair, int]) -> dict[Pair, Fraction]:
+    def to_rates(capacity: dict[Pair, int]) -> dict[Pair, Fraction]:
         return {(index[a], index[b]): c * unit_Bps for (a, b), c in sorted(capacity.items()) if c}
 
     return AllReducePlan(
         unit_Bps,
         tuple(amount * rate // 1 * unit_Bps for amount in weight),
-        measured(broadcast),
-        measured(reduce),
+        to_rates(broadcast),
+        to_rates(reduce),
         {
             (index[a], index[b]): tuple((links, amount * unit_Bps) for links, amount in found)
             for (a, b), found in sorted(paths.items())

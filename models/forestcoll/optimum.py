@@ -95,10 +95,10 @@ def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bo
     def graph(copies: Fraction) -> Network:
         return problem.wires(copies).graph()
 
-    def needed(side: Bools) -> Fraction:
+    def least_copies(side: Bools) -> Fraction:
         return smallest_room(entering(problem, side), k * int(problem.roots[~side].sum()))
 
-    copies, side = smallest_step(graph, needed, problem.roots * k, problem.sinks, k * best.ratio)
+    copies, side = smallest_step(graph, least_copies, problem.roots * k, problem.sinks, k * best.ratio)
     return copies, best.side if side is None else side
 
 

@@ -314,7 +314,7 @@ class PairNetwork:
         return tuple(sorted(through | self.direct.keys()))
 
     @cached_property
-    def mirrored(self) -> bool:
+    def is_mirrored(self) -> bool:
         """True if every two nodes are joined by the same bandwidth in both directions."""
         total = defaultdict[Pair, int](int)
         for a, b, c in zip(self.network.tail, self.network.head, self.network.bandwidths, strict=True):

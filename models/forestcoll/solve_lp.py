@@ -49,7 +49,7 @@ class CutOracle:
     network: ForestProblem
     k: int | None = None
 
-    def needed(self, cut: frozenset[int]) -> Fraction:
+    def least_copies(self, cut: frozenset[int]) -> Fraction:
         """Return the smallest U at which a cut admits all that must leave it.
 
         Without k that is ``|S & V_c| / B+(S)``, for k = 1 trees in the limit. With k it is the smallest U with
@@ -110,7 +110,7 @@ class Bottleneck:
         """Raise U to a cut's need; return True if that was more."""
         if not any(rank in cut for rank in oracle.network.rank_nodes):
             return False
-        needed = oracle.needed(cut)
+        needed = oracle.least_copies(cut)
         if more := needed > self.U:
             self.U, self.cut = needed, cut
         return more
@@ -125,7 +125,7 @@ def first_bound(oracle: CutOracle) -> Bottleneck:
             entering[b] += c
     slowest = min(net.rank_nodes, key=lambda rank: entering[rank])
     cut = frozenset(range(net.nodes)) - {slowest}
-    return Bottleneck(oracle.needed(cut), cut)
+    return Bottleneck(oracle.least_copies(cut), cut)
 
 
 def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:

@@ -37,7 +37,7 @@ def sets(m: Any, problem: DesignProblem) -> None:
     """Declare dimensions, those with traffic, collectives with their dimensions, overlapped stages."""
     time = problem.time
     m.D = pyo.RangeSet(problem.dimensions)
-    m.U = pyo.Set(initialize=[d + 1 for d in time.used])
+    m.U = pyo.Set(initialize=[d + 1 for d in time.used_dimensions])
     m.K = pyo.RangeSet(len(time.terms))
     m.KD = pyo.Set(
         dimen=2,

@@ -144,7 +144,7 @@ class _Point:
     multipliers: _Floats
     tp_shares: _Floats
 
-    def moved(self, active: _Active, step: _Floats) -> _Point:
+    def take_step(self, active: _Active, step: _Floats) -> _Point:
         """Return the point after a step, shortened where it would leave too little bandwidth."""
         bandwidth, times, shares, multipliers, ties = np.split(step, active.ends[:-1])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -253,7 +253,7 @@ def _newton(
         if error <= _SOLVED:
             break
         step = np.linalg.lstsq(jacobian, -excess, rcond=None)[0].astype(np.float64)
-        point = point.moved(active, step)
+        point = point.take_step(active, step)
     return best
 
 

@@ -100,7 +100,7 @@ class TimeModel:
         return total
 
     @property
-    def used(self) -> tuple[int, ...]:
+    def used_dimensions(self) -> tuple[int, ...]:
         """Dimensions that carry any traffic, counted from 0."""
         count = len(self.terms[0].traffic) if self.terms else 0
         return tuple(d for d in range(count) if any(term.traffic[d] for term in self.terms))

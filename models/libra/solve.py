@@ -115,7 +115,7 @@ def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: B
         return explain(problem, relaxation.model, largest, solver, budget)
     if (starved := starved_dimension(problem, largest)) is not None:
         return Outcome(Status.INFEASIBLE, message=starved, reports=tuple(relaxation.reports), size=relaxation.size)
-    limited = all(largest[d] < inf for d in problem.time.used)
+    limited = all(largest[d] < inf for d in problem.time.used_dimensions)
     if problem.objective is Objective.PERF:
         if not limited:
             raise InputError(
@@ -142,7 +142,7 @@ def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: B
 
 def starved_dimension(problem: DesignProblem, largest_Bps: list[float]) -> str | None:
     """Return a dimension with traffic that the constraints leave without bandwidth, or None."""
-    for d in problem.time.used:
+    for d in problem.time.used_dimensions:
         if largest_Bps[d] <= 1e-12 * problem.bandwidth_unit_Bps:
             labels = ", ".join(repr(c.label) for c in problem.constraints if c.coefficients[d])
             return f"dimension {d + 1} carries traffic, but these constraints leave it no bandwidth: {labels}"

@@ -86,19 +86,19 @@ def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, opt
 def measures_of_chunks(network: Topology, trees: TreePacking, options: ChunkOptions) -> dict[str, Any]:
     """Compute chunks and times at reserved rates, for all-reduce and reduction alone (figure 8)."""
 
-    def planned(part: TreePacking, chunks: int | None) -> RateReservation:
+    def reserve(part: TreePacking, chunks: int | None) -> RateReservation:
         return reserve_rates(network, part, options.latency_model, options.chunk_overhead, chunks)
 
-    plan = planned(trees, options.chunks)
+    plan = reserve(trees, options.chunks)
     data = trees.units * float(trees.unit_bytes)
     reduction = trees.passes[0]
     return {
         "chunks_per_tree": plan.chunks.tolist(),
         "chunk_bytes": (data / plan.chunks).tolist(),
         "pipelined_time_s": plan.seconds,
-        "unpipelined_time_s": planned(trees, 1).seconds,
-        "reduce_time_s": planned(reduction, options.chunks).seconds,
-        "unpipelined_reduce_time_s": planned(reduction, 1).seconds,
+        "unpipelined_time_s": reserve(trees, 1).seconds,
+        "reduce_time_s": reserve(reduction, options.chunks).seconds,
+        "unpipelined_reduce_time_s": reserve(reduction, 1).seconds,
     }
 
 

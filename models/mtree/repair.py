@@ -175,7 +175,7 @@ class _Repair:
         self.reports.append(result)
         complete = self.every is not None and len(fresh) == len(self.drop_old_trees(self.every))
         if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
-            self.proved(result)
+            self.keep_solver_bound(result)
         return found if best is None or (found is not None and found.total > best.total) else best
 
     def graft_trees(self, best: RatedTrees | None) -> RatedTrees | None:
@@ -192,7 +192,7 @@ class _Repair:
             best = found
         return best
 
-    def proved(self, result: SolverResult) -> None:
+    def keep_solver_bound(self, result: SolverResult) -> None:
         """Keep the solver's bound if it is better."""
         if (bound := bound_of(result, self.wan)) is not None:
             self.tighten(bound, SolverBound(result.solver, result.version))
@@ -223,7 +223,7 @@ class _Repair:
             model = patterns.build(TreePatterns(self.wan, limit, new, found[0], bound, 0, self.old, most))
         trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
         self.reports.append(result)
-        self.proved(result)
+        self.keep_solver_bound(result)
         return best if trees is None or not len(trees) else self.choose(best, self.drop_old_trees(distinct(trees)))
 
     def fresh(self) -> Ints:

@@ -135,14 +135,14 @@ class _TreeSearch:
         return None if self.problem.any_height else self.problem.limit
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """True if value and bound meet."""
         return self.best is not None and self.best.total >= self.bound * (1 - Fraction(GAP) / 10)
 
     def run(self) -> SearchResult:
         """Try the exact algorithms in turn, and stop when value and bound meet."""
         widest = self.one_tree()
-        if self.most == 1 or self.done:
+        if self.most == 1 or self.is_done:
             return self.result()
         # Both searches assume that no two links share capacity.
         if self.most == 2 and self.limit is None and not self.wan.has_shared_links and self.two_trees(widest):
@@ -151,14 +151,14 @@ class _TreeSearch:
             self.trees_apart(self.most)
         if self.apart is not None and self.apart.most[-1] >= self.bound:
             self.low_trees(self.apart)
-        if self.done:
+        if self.is_done:
             return self.result()
         trees, choices = self.pool(widest)
         if self.most is not None:
             self.few_trees(choices, min(self.most, _SEARCHED))
         if self.apart is not None and self.apart.most[-1] < self.bound:
             self.low_trees(self.apart)
-        if not self.done:
+        if not self.is_done:
             relaxation = self.relaxation(trees)
             if self.most is not None:
                 self.choose_few(relaxation, choices)
@@ -288,16 +288,16 @@ class _TreeSearch:
         if few is not None and self.limit is not None and not self.complete:
             # What trees of any height reach without a common link cannot be lowered for them.
             if self.apart is None or self.apart.most[-1] < self.bound:
-                relaxation = self.relaxed(trees, None, few, CLOSED)
-                if self.done:
+                relaxation = self.solve_relaxation(trees, None, few, CLOSED)
+                if self.is_done:
                     return relaxation
             gap = _WORTH
-        relaxation = self.relaxed(trees, None if self.complete else self.limit, few, gap)
+        relaxation = self.solve_relaxation(trees, None if self.complete else self.limit, few, gap)
         if relaxation.rated is not None and min(relaxation.rated.rates, default=self.floor) >= self.floor:
             self.take(relaxation.rated)
         return relaxation
 
-    def relaxed(self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float) -> TreeRelaxation:
+    def solve_relaxation(self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float) -> TreeRelaxation:
         """Solve the linear program over trees of a height, with a price of trees if K is given."""
         exact = self.options.exact and self.most is None
         task = ColumnTask(self.wan, limit, most, self.least, self.bound, self.complete, exact, gap)
@@ -317,14 +317,14 @@ class _TreeSearch:
 
         Else of the fastest of the linear program; then of the best, the fastest, and those of other starts.
         """
-        if self.done:
+        if self.is_done:
             return
         if self.complete and len(relaxation.pool) <= _SELECTED:
             report = self.choose(relaxation.pool, self.options.nodes)
             if report is not None:
                 self.take_solver_bound(report)
             self.report_progress(f"{self.most} of all trees")
-            if self.done:
+            if self.is_done:
                 return
         fastest = self.fastest(relaxation)
         self.choose(fastest[: self.most], self.options.nodes)
@@ -362,7 +362,7 @@ class _TreeSearch:
         rate = int(self.wan.capacity[widest].min())
         for count in range(min(3, most), most + 1):
             fits = self.complete and self.options.exact and len(self.wan.room) * 2**count <= _PATTERNS
-            if not fits or self.done or self.budget.exhausted:
+            if not fits or self.is_done or self.budget.exhausted:
                 return
             self.budget.progress(f"{count} trees exactly")
             with self.budget.clock.phase("build"):

@@ -81,7 +81,7 @@ class ChunkSpread:
         return np.concatenate([[False], left])
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """True if every rank has every chunk."""
         return bool((self.has == self.ranks).all())
 

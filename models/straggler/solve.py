@@ -80,7 +80,7 @@ def attempt(problem: GroupProblem, seed: int, below: int | None, budget: Budget)
     """Choose rounds with one seed; None if they are not fewer than ``below``, or the budget ends."""
     spread = ChunkSpread.of(problem.n, problem.demand.chunks, seed)
     rounds: list[list[Send]] = []
-    while not spread.done:
+    while not spread.is_done:
         if budget.exhausted or (below is not None and len(rounds) + 1 >= below):
             return None
         rounds.append(spread.round())

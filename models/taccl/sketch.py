@@ -101,7 +101,7 @@ class Sketch:
         senders = self.senders.get(source % self.box)
         return tail // self.box != home or senders is None or tail % self.box in senders
 
-    def moved(self, shift: tuple[int, int], rank: int) -> int:
+    def shift_rank(self, shift: tuple[int, int], rank: int) -> int:
         """Return the image of a rank under a shift."""
         by, size = shift
         return (rank % size + by) % size + rank // size * size

@@ -350,7 +350,7 @@ def symmetric(
         If the shift does not map edges to edges and chunks to chunks.
     """
     nodes, size = topology.rank_nodes, shift[1]
-    moved = {node: nodes[sketch.moved(shift, rank)] for rank, node in enumerate(nodes)}
+    moved = {node: nodes[sketch.shift_rank(shift, rank)] for rank, node in enumerate(nodes)}
     part = {node: rank // size for rank, node in enumerate(nodes)}
     places: dict[tuple[int, int], list[int]] = {}
     for e, edge in enumerate(edges):

@@ -66,7 +66,7 @@ class Exchange:
         return PointNetwork(self, np.arange(n), np.array(self.stores), *arrays)
 
     @cached_property
-    def unfolded(self) -> PointNetwork:
+    def unfolded_network(self) -> PointNetwork:
         """Storing nodes, and a copy of every other node per time since the data last left a store.
 
         Data that leaves a storing node reaches the next one after at most :data:`MAX_SWITCHES` others, all distinct.
@@ -206,7 +206,7 @@ class BlockGrid:
 def points_for(exchange: Exchange, side: Side) -> PointNetwork:
     """Return the points and arcs of a side; in a relaxation all nodes store."""
     if side == "restrict":
-        return exchange.unfolded
+        return exchange.unfolded_network
     return replace(exchange.network, stores=np.ones(len(exchange.stores), dtype=np.bool_))
 
 
@@ -231,7 +231,7 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     """
     if blocks >= epochs:
         return BlockGrid(tuple(range(epochs + 1)), side)
-    ways = {int(d) for d in exchange.unfolded.distance.flat if 0 < d <= epochs}
+    ways = {int(d) for d in exchange.unfolded_network.distance.flat if 0 < d <= epochs}
     chosen = {0, epochs}
     doubled = (2**k for k in range((epochs // 2).bit_length()))
     for way in (*sorted(ways), *doubled):

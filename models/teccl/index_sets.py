@@ -148,14 +148,14 @@ class IndexSets:
         return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
 
     @cached_property
-    def limited(self) -> dict[int, int]:
+    def room_limits(self) -> dict[int, int]:
         """Room of the nodes that store a limited number of chunks of others."""
         return {n: limit for n, limit in enumerate(self.problem.room) if limit}
 
     def drops(self, q: int, n: int) -> bool:
         """Check whether a node may drop a chunk that it has from the start in a counted buffer."""
         commodity = self.problem.commodities[q]
-        return self.all_count and n in self.limited and n == commodity.source and not commodity.after
+        return self.all_count and n in self.room_limits and n == commodity.source and not commodity.after
 
     def is_given(self, q: int, n: int) -> bool:
         """Check whether a node has the chunk from the start, and for good."""
@@ -189,7 +189,7 @@ class IndexSets:
         return loads
 
     @cached_property
-    def changed(self) -> frozenset[int]:
+    def changed_links(self) -> frozenset[int]:
         """Links whose bandwidth varies."""
         return frozenset(change.link for change in self.problem.timing.changes)
 
@@ -217,7 +217,7 @@ class IndexSets:
         """
         at, window = self.loads[link], self.problem.links[link].window
         begin, end = min(at), max(at)
-        if link in self.changed:
+        if link in self.changed_links:
             return range(max(-self.problem.begin, begin - window + 1), end + 1)
         return range(begin, max(begin, end - window + 1) + 1)
 
@@ -228,7 +228,7 @@ class IndexSets:
     def room(self, link: int, epoch: int) -> int:
         """Return the number of chunks that may start in a link's window that begins with an epoch."""
         e, timing = self.problem.links[link], self.problem.timing
-        if link not in self.changed:
+        if link not in self.changed_links:
             return e.capacity
         first = epoch + self.problem.begin
         return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)

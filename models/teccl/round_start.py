@@ -240,7 +240,7 @@ def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[Epoch
     while any(commodity.targets for commodity in remaining(problem, state).commodities):
         sets = round_index_sets(replace(remaining(problem, state), begin=problem.begin + begin), epochs, state)
         new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
-        moved = state.moved(problem, new, epochs)
+        moved = state.advance(problem, new, epochs)
         begun = max((change.last for change in problem.timing.changes), default=0) <= begin
         if budget.exhausted or (begun and moved.held == state.held and moved.coming <= state.coming):
             return None

@@ -141,14 +141,14 @@ def _outcome(
     if search.flows is None or search.upper is None:
         return outcome
     metrics["epochs"] = search.upper
-    status = Status.OPTIMAL if search.closed else Status.FEASIBLE
+    status = Status.OPTIMAL if search.is_closed else Status.FEASIBLE
     answer: Schedule | BoundOnly
     count = pieces(search.flows)
-    message = "" if search.closed else "the grid could not be refined further within the limits"
+    message = "" if search.is_closed else "the grid could not be refined further within the limits"
     if wanted == "always" or (wanted == "auto" and count <= MAX_PIECES):
         with search.budget.clock.phase("schedule"):
             answer = flow_schedule(instance, search.flows)
-    elif not search.closed or isinstance(certificate, SolverBound):
+    elif not search.is_closed or isinstance(certificate, SolverBound):
         return replace(outcome, message=f"flows of {search.upper} epochs are not written out")
     else:
         answer = BoundOnly()
@@ -182,14 +182,14 @@ class AllToAllSearch:
     priced: EpochPrices | None = None
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """True if the bounds have met."""
         return self.upper is not None and self.upper <= self.lower
 
     def run(self) -> None:
         """Refine the grid until the bounds meet, the program is too large or the budget ends."""
         blocks = FIRST_BLOCKS
-        while not self.closed and not self.budget.exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
+        while not self.is_closed and not self.budget.exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
             self.blocks = blocks
             self.budget.progress(f"grid of {blocks} blocks, makespan of {self.lower} epochs or more")
             if self._columns(blocks) > self.max_columns:
@@ -202,13 +202,13 @@ class AllToAllSearch:
     def _refine(self, blocks: int) -> None:
         """Test and raise the lower bound in turn, then seek a schedule above it, unless a finer grid will."""
         tried = None
-        while self.lower != tried and not self.closed and not self.budget.exhausted:
+        while self.lower != tried and not self.is_closed and not self.budget.exhausted:
             tried = self.lower
             self._search_flows(tried)
-            if not self.closed:
+            if not self.is_closed:
                 proved = _first_true(self._solve_relaxation, tried, self.upper, self.budget)
                 self.lower = max(self.lower, proved)
-        if self.closed or self.budget.exhausted:
+        if self.is_closed or self.budget.exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
             _first_true(self._solve_restriction, self.lower, self.upper, self.budget)

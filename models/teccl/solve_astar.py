@@ -74,7 +74,7 @@ class AstarSearch:
             new = self._round(state)
             if new is None:
                 return False
-            moved = state.moved(self.problem, new, self.epochs)
+            moved = state.advance(self.problem, new, self.epochs)
             if moved.held == state.held and moved.coming <= state.coming:
                 self.epochs *= 2  # a round too short for any chunk to come nearer
                 continue
@@ -190,7 +190,7 @@ def index(instance: Instance, options: AstarOptions) -> RoundIndexSets:
 def extract(model: Any, sets: RoundIndexSets) -> Schedule | None:
     """Read the schedule of the round; None if demands are left after it (``Formulation.extract``)."""
     sends = chosen_sends(sets, model)
-    after = sets.state.moved(sets.problem, sends, sets.epochs)
+    after = sets.state.advance(sets.problem, sends, sets.epochs)
     if any(commodity.targets for commodity in remaining(sets.problem, after).commodities):
         return None
     needed = needed_sends(sets.problem, sends)

@@ -8,17 +8,17 @@ from operator import itemgetter
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
 from ...core.instance import Instance
-from .problem import BACKWARDS, TimeExpanded
+from .problem import BACKWARDS, TimeExpandedNetwork
 
 
-def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certificate]:
+def epoch_bound(instance: Instance, forth: TimeExpandedNetwork) -> tuple[int, Certificate]:
     """Return the largest of the bounds by distances and by data into or out of one rank.
 
     Parameters
     ----------
     instance : Instance
         The problem, of one collective on a network without switches.
-    forth : TimeExpanded
+    forth : TimeExpandedNetwork
         Its copied chunks; for a collective of sums alone, those of the copies that it runs backwards.
     """
     kind = instance.demands[0].collective
@@ -27,7 +27,7 @@ def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certifica
     return max(_single_ranks(forth, backwards=kind in BACKWARDS), key=itemgetter(0))
 
 
-def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
+def entry_ticks(problem: TimeExpandedNetwork, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
     """Return the tick by which ``need`` chunks can have entered a node, given each edge's releases."""
     arrivals: list[int] = []
     for e, release in zip(problem.into[node], releases, strict=True):
@@ -38,7 +38,7 @@ def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[in
     return sorted(arrivals)[need - 1]
 
 
-def _single_ranks(problem: TimeExpanded, *, backwards: bool = False) -> list[tuple[int, Certificate]]:
+def _single_ranks(problem: TimeExpandedNetwork, *, backwards: bool = False) -> list[tuple[int, Certificate]]:
     """Return bounds by distances and by the data into every target; of sums, out of it on the reversed network."""
     bounds: list[tuple[int, Certificate]] = []
     far = problem.distance
@@ -55,7 +55,7 @@ def _single_ranks(problem: TimeExpanded, *, backwards: bool = False) -> list[tup
     return bounds
 
 
-def _sums(instance: Instance, problem: TimeExpanded) -> list[tuple[int, Certificate]]:
+def _sums(instance: Instance, problem: TimeExpandedNetwork) -> list[tuple[int, Certificate]]:
     """Return bounds by all ranks of an all-reduce together, and by data into each rank."""
     ranks = len({chunk.source for chunk in problem.chunks})
     need = 2 * (ranks - 1) * len(problem.chunks)

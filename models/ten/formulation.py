@@ -6,10 +6,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from .problem import HorizonModel, TimeExpanded
+from .problem import HorizonModel, TimeExpandedNetwork
 
 
-def build(problem: TimeExpanded, horizon: int, least: int) -> Any:
+def build(problem: TimeExpandedNetwork, horizon: int, least: int) -> Any:
     """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link.
 
     Parameters
@@ -33,7 +33,7 @@ def build_within(asked: HorizonModel) -> Any:
     return build(asked.problem, asked.horizon, asked.least)
 
 
-def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
+def variables(m: Any, problem: TimeExpandedNetwork, horizon: int, least: int) -> None:
     """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K; ``L <= T <= K``, L a lower bound."""
     m.spans = problem.spans(horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
@@ -42,7 +42,7 @@ def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
     m.needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
 
-def arrivals(m: Any, problem: TimeExpanded, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
+def arrivals(m: Any, problem: TimeExpandedNetwork, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
     """List the starts that bring a chunk to a node, by tick ``by`` if given."""
     return [
         (c, e, t)
@@ -52,7 +52,7 @@ def arrivals(m: Any, problem: TimeExpanded, c: int, n: int, by: int | None = Non
     ]
 
 
-def post(m: Any, problem: TimeExpanded) -> None:
+def post(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{e into n, t} x_{c,e,t} = 1`` for n in ``D_c`` (postcondition)."""
 
     @m.Constraint(m.needed)
@@ -61,7 +61,7 @@ def post(m: Any, problem: TimeExpanded) -> None:
         return pyo.quicksum(m.x[key] for key in into) == 1 if into else pyo.Constraint.Infeasible
 
 
-def once(m: Any, problem: TimeExpanded) -> None:
+def once(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in ``D_c``: a rank that forwards receives a chunk once."""
     others = [
         (c, n)
@@ -75,7 +75,7 @@ def once(m: Any, problem: TimeExpanded) -> None:
         return pyo.quicksum(m.x[key] for key in arrivals(m, problem, c, n)) <= 1
 
 
-def has_first(m: Any, problem: TimeExpanded) -> None:
+def has_first(m: Any, problem: TimeExpandedNetwork) -> None:
     """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: arrival precedes departure."""
     later = [(c, e, t) for c, e, t in m.starts if problem.edges[e].source != problem.chunks[c].source]
 
@@ -85,7 +85,7 @@ def has_first(m: Any, problem: TimeExpanded) -> None:
         return m.x[c, e, t] <= pyo.quicksum(m.x[key] for key in into)
 
 
-def link(m: Any, problem: TimeExpanded) -> None:
+def link(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for all l, t: no overlap."""
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for c, e, u in m.starts:
@@ -98,7 +98,7 @@ def link(m: Any, problem: TimeExpanded) -> None:
         return pyo.quicksum(m.x[key] for key in held[wire, t]) <= 1
 
 
-def makespan(m: Any, problem: TimeExpanded) -> None:
+def makespan(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{e into n, t} (t + w_e) x_{c,e,t} <= T`` for n in ``D_c``: no arrival is later."""
 
     @m.Constraint(m.needed)

@@ -33,7 +33,7 @@ BACKWARDS = {
 
 
 @dataclass(frozen=True)
-class TimeExpanded:
+class TimeExpandedNetwork:
     """Copied chunks of one size and edges, in ticks.
 
     Parameters
@@ -92,13 +92,13 @@ class HorizonModel:
 
     Parameters
     ----------
-    problem : TimeExpanded
+    problem : TimeExpandedNetwork
         Chunks and edges; of sums, those of the copies that they run backwards.
     horizon, least : int
         K, and a lower bound in ticks.
     """
 
-    problem: TimeExpanded
+    problem: TimeExpandedNetwork
     horizon: int
     least: int
     instance: Instance
@@ -124,7 +124,7 @@ def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
     return Fraction(gcd(*(int(time * scale) for time in times)), scale)
 
 
-def time_expanded(instance: Instance) -> TimeExpanded:
+def expand_time(instance: Instance) -> TimeExpandedNetwork:
     """Put an instance with its timing on the time-expanded network.
 
     Raises
@@ -138,7 +138,7 @@ def time_expanded(instance: Instance) -> TimeExpanded:
     chunks = commodities_of(instance)
     edges = edges_of(topology)
     ticks = tuple(-int(-time // instance.timing.epoch_s) for time in edge_times(edges, chunks[0].bytes))
-    problem = TimeExpanded(chunks, edges, ticks)
+    problem = TimeExpandedNetwork(chunks, edges, ticks)
     distance = problem.distance
     if any(distance[chunk.source][n] == FAR for chunk in chunks for n in chunk.targets):
         raise InputError("a rank cannot be reached", place="network.links")

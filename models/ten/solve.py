@@ -27,7 +27,7 @@ from ...core.topology import Topology
 from .bounds import epoch_bound
 from .formulation import build
 from .method import TenOptions
-from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpanded, time_expanded, to_copies
+from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpandedNetwork, expand_time, to_copies
 
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000
@@ -52,14 +52,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
         parts.append((there, False))
     tick = instance.timing.epoch_s
     exact = not topology.switches
-    simple, certificate = epoch_bound(instance, time_expanded(parts[-1][0])) if exact else (0, None)
+    simple, certificate = epoch_bound(instance, expand_time(parts[-1][0])) if exact else (0, None)
     if certificate is not None:
         budget.tell_bound(simple * tick, certificate)
     searches: list[TickSearch] = []
     for part, backwards in parts:
-        problem = time_expanded(part)
+        problem = expand_time(part)
 
-        def tell(best: list[Start], problem: TimeExpanded = problem, backwards: bool = backwards) -> None:
+        def tell(best: list[Start], problem: TimeExpandedNetwork = problem, backwards: bool = backwards) -> None:
             if len(parts) == 1:
                 ends_s = float(finish(problem, best) * tick)
                 budget.tell(Incumbent(ends_s, answer=lambda: _schedule(instance, [(problem, best, backwards)], tick)))
@@ -112,7 +112,7 @@ class TickSearch:
         Reason for no further solve; empty before.
     """
 
-    problem: TimeExpanded
+    problem: TimeExpandedNetwork
     solver: Solver
     budget: Budget
     low: int
@@ -150,7 +150,7 @@ def chosen_starts(model: Any) -> list[Start]:
     return [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
 
 
-def drop_useless_starts(problem: TimeExpanded, starts: list[Start]) -> list[Start]:
+def drop_useless_starts(problem: TimeExpandedNetwork, starts: list[Start]) -> list[Start]:
     """Remove starts that lead a chunk to no target."""
     kept: list[Start] = []
     edge_at = {edge.links: e for e, edge in enumerate(problem.edges)}
@@ -161,7 +161,7 @@ def drop_useless_starts(problem: TimeExpanded, starts: list[Start]) -> list[Star
 
 
 def search_for(
-    problem: TimeExpanded,
+    problem: TimeExpandedNetwork,
     low: int,
     solver: Solver,
     budget: Budget,
@@ -191,7 +191,7 @@ def search_for(
     return search
 
 
-def first_schedule(problem: TimeExpanded) -> list[Start]:
+def first_schedule(problem: TimeExpandedNetwork) -> list[Start]:
     """Build a schedule chunk by chunk, the farthest first, by earliest arrival on free links."""
     far = problem.distance
     order = sorted(
@@ -215,13 +215,13 @@ def first_schedule(problem: TimeExpanded) -> list[Start]:
     return starts
 
 
-def finish(problem: TimeExpanded, starts: list[Start]) -> int:
+def finish(problem: TimeExpandedNetwork, starts: list[Start]) -> int:
     """Return the ticks until the last arrival."""
     return max((tick + problem.ticks[e] for tick, _, e in starts), default=0)
 
 
 def _way(
-    problem: TimeExpanded,
+    problem: TimeExpandedNetwork,
     leaving: Mapping[int, Sequence[int]],
     busy: BusyIntervals,
     reached: Mapping[int, int],
@@ -264,7 +264,7 @@ def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
     there = to_copies(instance)
     if instance.demands[0].collective in BACKWARDS:
         there = there.with_changes(network=transpose(instance.topology))
-    problem = time_expanded(there)
+    problem = expand_time(there)
     horizon = options.horizon or finish(problem, first_schedule(problem))
     columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
     require_buildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
@@ -289,7 +289,9 @@ def tick_s(instance: Instance) -> Fraction:
     return instance.timing.epoch_s
 
 
-def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpanded, list[Start], bool]], tick: Fraction) -> Schedule:
+def _schedule(
+    instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, list[Start], bool]], tick: Fraction
+) -> Schedule:
     """Concatenate the parts; those of sums run backwards on the reversed network."""
     rows: list[tuple[tuple[int, int], int, int, int, bool, tuple[int, ...]]] = []
     begin = 0

@@ -34,7 +34,7 @@ from ..problem import Pair, PairNetwork
 def build(pairs: PairNetwork) -> Any:
     """Build the model: relays, both stages' shares of pairs, flows of either stage, root rates."""
     ranks = len(pairs.network.rank_nodes)
-    stages = 1 if pairs.mirrored else 2
+    stages = 1 if pairs.is_mirrored else 2
     require_buildable(stages * ranks * len(pairs.pairs), f"flows from and to {ranks:,} ranks", 4e-6)
     m = pyo.ConcreteModel("forestcoll-allreduce")
     sets(m, pairs)
@@ -44,7 +44,7 @@ def build(pairs: PairNetwork) -> Any:
     pair_capacity(m, pairs)
     broadcast_capacity(m)
     broadcast_balance(m, pairs)
-    if not pairs.mirrored:
+    if not pairs.is_mirrored:
         reduce_capacity(m)
         reduce_balance(m, pairs)
     objective(m)
@@ -75,7 +75,7 @@ def variables(m: Any, pairs: PairNetwork) -> None:
     m.relay = pyo.Var(m.R, domain=pyo.NonNegativeReals)
     m.broadcast = pyo.Var(m.A, domain=pyo.NonNegativeReals)
     m.received = pyo.Var(m.B, domain=pyo.NonNegativeReals)
-    if pairs.mirrored:
+    if pairs.is_mirrored:
         return
     m.reduce = pyo.Var(m.A, domain=pyo.NonNegativeReals)
     m.sent = pyo.Var(m.D, domain=pyo.NonNegativeReals)
@@ -119,7 +119,7 @@ def pair_capacity(m: Any, pairs: PairNetwork) -> None:
     @m.Constraint(m.A)
     def pair_capacity(m: Any, a: int, b: int) -> Any:
         both = m.broadcast[a, b]
-        if not pairs.mirrored:
+        if not pairs.is_mirrored:
             both += m.reduce[a, b]
         elif (b, a) in m.A:
             both += m.broadcast[b, a]

@@ -41,7 +41,7 @@ class RoundState:
     coming: frozenset[tuple[int, int, int]] = frozenset()
     started: frozenset[tuple[int, int, int]] = frozenset()
 
-    def moved(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
+    def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
         """Return the state after a round of ``epochs`` epochs with these sends."""
         held, coming, started = set(self.held), set[tuple[int, int, int]](), set[tuple[int, int, int]]()
         arrived = {(q, n, k) for q, n, k in self.coming}
@@ -110,7 +110,7 @@ class RoundIndexSets(IndexSets):
     def windows(self, link: int) -> range:
         """Return the first epochs of windows that need a constraint; some begin before the round."""
         usual = super().windows(link)
-        if not self.state.started or link in self.changed:
+        if not self.state.started or link in self.changed_links:
             return usual
         return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, usual.stop)
 

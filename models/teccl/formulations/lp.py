@@ -39,7 +39,7 @@ class LpIndexSets:
     @property
     def columns(self) -> int:
         """Number of flows, buffers and reads."""
-        return len(self.flows) + len(self.kept) + len(self.reads)
+        return len(self.flows) + len(self.buffers) + len(self.reads)
 
     @cached_property
     def demand(self) -> dict[int, dict[int, int]]:
@@ -73,7 +73,7 @@ class LpIndexSets:
         ]
 
     @cached_property
-    def kept(self) -> list[tuple[int, int, int]]:
+    def buffers(self) -> list[tuple[int, int, int]]:
         """Index of B: source, node that stores, index in time."""
         return [(s, n, k) for s, n, k in self.nodes if self.problem.holds[n] != 0 and k < self.last[s][n]]
 
@@ -127,10 +127,10 @@ def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
     ``part`` of all demands is met. With the paper's objective the part is 1.
     """
     m.flows = pyo.Set(dimen=3, initialize=sets.flows)
-    m.kept = pyo.Set(dimen=3, initialize=sets.kept)
+    m.buffers = pyo.Set(dimen=3, initialize=sets.buffers)
     m.reads = pyo.Set(dimen=3, initialize=sets.reads)
     m.F = pyo.Var(m.flows, domain=pyo.NonNegativeReals)
-    m.B = pyo.Var(m.kept, domain=pyo.NonNegativeReals)
+    m.B = pyo.Var(m.buffers, domain=pyo.NonNegativeReals)
     m.R = pyo.Var(m.reads, domain=pyo.NonNegativeReals)
     m.part = pyo.Var(bounds=(1 if whole else 0, 1))
 
@@ -183,7 +183,7 @@ def limited_buffers(m: Any, sets: LpIndexSets) -> None:
     """``sum_s B[s, n, k] <= L`` (appendix B), over data that a rank stores for others."""
     room = Table((n, limit) for n, limit in enumerate(sets.problem.room) if limit is not None)
     held = Lists()
-    for s, n, k in sets.kept:
+    for s, n, k in sets.buffers:
         if n != s and n in room and not sets.problem.switch[n]:
             held[n, k].append(s)
 

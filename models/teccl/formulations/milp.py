@@ -29,7 +29,7 @@ def build(sets: IndexSets) -> Any:
             joint_sends(m, sets)
         ready(m, sets)
         destination(m, sets)
-        if sets.limited:
+        if sets.room_limits:
             limited_buffers(m, sets)
         if sets.hyper_edges:
             hyper_edge_limit(m, sets)
@@ -64,9 +64,11 @@ def variables(m: Any, sets: IndexSets) -> None:
             m.F[key].setub(several[key[:2]])
     if sets.joint:
         m.S = pyo.Var(sorted(set(sets.joint.values())), bounds=(0, 1))
-    if sets.limited:
+    if sets.room_limits:
         copies = sets.problem.copies
-        removable = [k for k in sets.holdings if k[1] in sets.limited and copies[k[1]] and not _is_free(sets, *k[:2])]
+        removable = [
+            k for k in sets.holdings if k[1] in sets.room_limits and copies[k[1]] and not _is_free(sets, *k[:2])
+        ]
         m.X = pyo.Var(removable, domain=pyo.Binary)
 
 
@@ -125,7 +127,7 @@ def buffers(m: Any, sets: IndexSets) -> None:
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
     held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
     entering, delay, given = arrivals(sets, held)
-    removes = bool(sets.limited)
+    removes = bool(sets.room_limits)
     stored = [key for key in held if sets.has_buffer(*key[:2])]
 
     @rows(m, stored)
@@ -229,7 +231,7 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
     """
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in sets.holdings:
-        if n in sets.limited and not _is_free(sets, q, n):
+        if n in sets.room_limits and not _is_free(sets, q, n):
             held.setdefault((n, k), []).append((q, n, k))
 
     @m.Constraint(list(held))
@@ -237,7 +239,9 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
         gone: list[tuple[int, int, int]] = []
         if not sets.problem.copies[n]:
             gone = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
-        return pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in gone) <= sets.limited[n]
+        return (
+            pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in gone) <= sets.room_limits[n]
+        )
 
     @m.Constraint(list(m.X))
     def removed(m: Any, q: int, n: int, k: int) -> Any:

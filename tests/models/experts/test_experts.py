@@ -112,7 +112,7 @@ def least(experts: Experts) -> Fraction:
 def test_small_instances_are_solved(experts):
     """The search ends with the optimum of trying everything, and proves it."""
     layer = layer_of(experts)
-    found = layer.searched(layer.published_placement())
+    found = layer.search(layer.published_placement())
     assert found.load == found.bound == largest(experts.loads[0], found.slots)
     assert found.load == least(experts)
 
@@ -125,7 +125,7 @@ def test_prices_prove_no_more_than_the_optimum(loads, further):
     gpus = (len(loads) + further) // 2
     experts = Experts((tuple(map(Fraction, loads)),), gpus, 2)
     layer = layer_of(experts)
-    found = layer.searched(layer.published_placement())
+    found = layer.search(layer.published_placement())
     bound, prices, _ = pair_bound(experts.loads[0], gpus, Fraction(sum(loads), gpus), found.load + 1)
     assert found.bound == found.load >= bound
     assert prices is None or bound > Fraction(sum(loads), gpus)

@@ -16,8 +16,8 @@ from small_networks import graphs, network
 def test_mirror_images_need_no_flows_of_their_own(topology):
     """Where links have the same bandwidth in both directions, the small model has the optimum of the full one."""
     small, full = PairNetwork(from_all_ranks(topology)), PairNetwork(from_all_ranks(topology))
-    assert small.mirrored
-    vars(full)["mirrored"] = False
+    assert small.is_mirrored
+    vars(full)["is_mirrored"] = False
     optima = [solvers.get("highs").solve(build(pairs), Budget()).objective for pairs in (small, full)]
     assert optima[0] == pytest.approx(optima[1], rel=1e-7)
 
@@ -29,5 +29,5 @@ def test_pairs_go_through_switches_only():
     )
     assert pairs.pairs == ((0, 1), (1, 2), (2, 3), (3, 0))
     assert pairs.relays == {0: (0, 1, 2)}
-    assert not pairs.mirrored
+    assert not pairs.is_mirrored
     assert unit(pairs) == 1

@@ -50,7 +50,7 @@ def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
     """In every round a rank sends at most one chunk and receives at most one, of those it had before."""
     spread = ChunkSpread.of(ranks, chunks, seed)
     homes = [1 + c // chunks for c in range(chunks * (ranks - 1))]
-    while not spread.done:
+    while not spread.is_done:
         had = spread.full.copy()
         sends = spread.round()
         for end in (1, 2):

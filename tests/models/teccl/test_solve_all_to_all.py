@@ -93,7 +93,7 @@ def test_the_search_finds_the_makespan_of_the_grid_of_epochs(seed):
     exchange = random_exchange(seed + 100)
     search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
     search.run()
-    assert search.closed
+    assert search.is_closed
     assert delivered(exchange, fine(search.upper), symmetric=False) >= 1 - CLOSE
     assert delivered(exchange, fine(search.upper - 1), symmetric=False) < 1 - CLOSE
     assert fault(search.flows) is None

@@ -18,7 +18,7 @@ from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
 from cwb.models.ten import solve
 from cwb.models.ten.method import METHOD
-from cwb.models.ten.problem import time_expanded
+from cwb.models.ten.problem import expand_time
 from cwb.models.ten.solve import finish, first_schedule
 from cwb.schedules import verdict_of
 from hypothesis import given, settings
@@ -100,7 +100,7 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
 def test_the_first_schedule_is_right(drawn, kind, chunks):
     """Where no model is solved, the first schedule is the answer; the verifier agrees with it, and with the bound of epochs."""
     instance = posed(network(*drawn), kind, 15, chunks)
-    problem = time_expanded(instance)
+    problem = expand_time(instance)
     outcome = run(instance, budget=_spent())
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
