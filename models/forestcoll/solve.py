@@ -189,7 +189,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
         message = "the budget ended before all trees were packed; the bound holds"
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
     answer = _answer(instance, ways, forests)
-    objective = forests[0].seconds if answer.kind is not TreeKind.BOTH else _busiest_s(instance, ways[0], answer)
+    objective = forests[0].seconds
+    if isinstance(answer, TreeOrbits) and answer.kind is TreeKind.BOTH:
+        objective = busiest_of_orbits(ways[0].problem, answer)
+    elif isinstance(answer, TreePacking) and answer.kind is TreeKind.BOTH:
+        objective = busiest_s(instance, answer)
     slower = objective > bound and len(ways) + mirrored == 2
     return Outcome(
         Status.OPTIMAL if objective == bound else Status.FEASIBLE,
@@ -327,26 +331,14 @@ def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> l
 
 
 def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking | TreeOrbits:
-    trees = _put_together(instance, ways, [forest.packing for forest in forests])
+    """Return the trees of both directions together; of an all-reduce with one, its mirror image comes first."""
+    packings = [forest.packing for forest in forests]
+    trees = reverse_trees(packings[0]) if ways[0].backwards else packings[0]
+    if len(ways) == 2:
+        trees = reduce_then_broadcast(reverse_trees(packings[1]), trees)
+    elif instance.demands[0].collective is Collective.ALL_REDUCE:
+        trees = reduce_then_broadcast(reverse_trees(packings[0], instance.topology), packings[0])
     return TreeOrbits(trees, forests[0].translations) if forests[0].translations else trees
-
-
-def _put_together(instance: Instance, ways: list[ForestDirection], packings: list[TreePacking]) -> TreePacking:
-    one_way = [reverse_trees(p) if way.backwards else p for way, p in zip(ways, packings, strict=True)]
-    if len(one_way) == 2:
-        return reduce_then_broadcast(one_way[1], one_way[0])
-    topology = instance.network
-    if _is_all_reduce(instance) and isinstance(topology, Topology):
-        return reduce_then_broadcast(reverse_trees(packings[0], topology), packings[0])
-    return one_way[0]
-
-
-def _busiest_s(instance: Instance, way: ForestDirection, answer: TreePacking | TreeOrbits) -> Fraction:
-    return busiest_of_orbits(way.problem, answer) if isinstance(answer, TreeOrbits) else busiest_s(instance, answer)
-
-
-def _is_all_reduce(instance: Instance) -> bool:
-    return instance.demand is not None and instance.demand.collective is Collective.ALL_REDUCE
 
 
 def _metrics(way: ForestDirection, forest: PackedForest) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
     network = oracle.network
     found = first_bound(oracle)
     with budget.clock.phase("build"):
-        model = build_max_flow(network)
+        model = build_max_flow(SinkFlow(network, network.rank_nodes[0]))
     compiled = resolving(solver).compile(model, budget, SolverOptions())
     found.size = compiled.size
     (column,) = model.T

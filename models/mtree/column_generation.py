@@ -7,7 +7,6 @@ new ones, and the same master problem, in which old trees pay no p.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -186,7 +185,7 @@ class _ColumnGeneration:
             return []
         tried = [now] if self.centre is None else [_between(self.centre[0], now), now]
         for prices in tried:
-            found = list(self.priced_trees(prices))
+            found = priced_trees(wan, task.limit, prices, task.floor)
             if self.low is not None:
                 self.improve_bound(prices, self.low.least(prices))
             elif found:
@@ -196,13 +195,6 @@ class _ColumnGeneration:
                 return sorted(fresh, key=lambda one: self.cost(one, link, tree))[:_ADDED]
         asked = task.limit is not None and task.exact and task.most_trees is None
         return self.price_exactly(now) if asked else []
-
-    def priced_trees(self, prices: Prices) -> Sequence[PricedTree]:
-        """Return cheap trees: the cheapest of any height, or those of the heuristic."""
-        task = self.task
-        if task.limit is None:
-            return list(cheapest_trees(task.wan, prices, task.floor))
-        return list(low_trees(task.wan, task.limit, prices, task.floor))
 
     def price_exactly(self, prices: Prices) -> list[PricedTree]:
         """Find the cheapest low tree by a model; the solver's bound on its cost bounds the rates."""
@@ -256,6 +248,13 @@ class _ColumnGeneration:
             row = restricted_master.add_tree(self.model, self.task.wan, one.tree.tolist(), one.threshold)
             self.compiled.add_constraint(row)
         return bool(found)
+
+
+def priced_trees(wan: Wan, limit: HeightLimit | None, prices: Prices, floor: int) -> list[PricedTree]:
+    """Return cheap trees: the cheapest of any height, or those of the heuristic."""
+    if limit is None:
+        return list(cheapest_trees(wan, prices, floor))
+    return list(low_trees(wan, limit, prices, floor))
 
 
 def _between(one: Prices, other: Prices) -> Prices:
@@ -379,8 +378,5 @@ class _NewTrees:
         if self.every is not None:
             cost = prices.link[self.every].sum(axis=1) + prices.tree / bottlenecks(self.wan, self.every)
             return list(self.every[np.argsort(cost, kind="stable")[:_ADDED_TO_REPAIR]])
-        if self.limit is None:
-            trees = list(cheapest_trees(self.wan, prices, self.floor))
-        else:
-            trees = list(low_trees(self.wan, self.limit, prices, self.floor))
+        trees = priced_trees(self.wan, self.limit, prices, self.floor)
         return [one.tree for one in sorted(trees, key=lambda one: one.cost)[:_ADDED_TO_REPAIR]]

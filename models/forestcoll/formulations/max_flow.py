@@ -33,21 +33,16 @@ class SinkFlow:
 
     network: ForestProblem
     sink: int
-    rate: Fraction
+    rate: Fraction = Fraction(1)
 
 
-def build_flow(problem: SinkFlow) -> Any:
-    """Build the maximum flow to a sink at a rate (``Formulation.build``)."""
-    return build_max_flow(problem.network, problem.sink, problem.rate)
-
-
-def build_max_flow(network: ForestProblem, sink: int | None = None, rate: Fraction = Fraction(1)) -> Any:
-    """Build the maximum flow to one sink, by default the first rank, with x = 1."""
+def build_max_flow(problem: SinkFlow) -> Any:
+    """Build the maximum flow to a sink at a rate."""
     m = pyo.ConcreteModel("forestcoll-max-flow")
-    sets(m, network, network.rank_nodes[:1] if sink is None else (sink,))
-    flows(m, network, unit=rate)
+    sets(m, problem.network, (problem.sink,))
+    flows(m, problem.network, unit=problem.rate)
     m.fed.setub(1)
-    balance(m, network)
+    balance(m, problem.network)
     total_emission(m)
     return m
 

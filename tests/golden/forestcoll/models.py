@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cwb.models.forestcoll.formulations import lp6_allreduce
-from cwb.models.forestcoll.formulations.max_flow import build_concurrent, build_max_flow
+from cwb.models.forestcoll.formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from cwb.models.forestcoll.problem import PairNetwork, from_all_ranks
 from small_networks import network
 
@@ -21,7 +21,7 @@ def allreduce(back, hubs=()):
 
 
 MODELS = {
-    "max_flow_{}": (lambda: build_max_flow(from_all_ranks(PAIR)), ["balance"]),
+    "max_flow_{}": (lambda: build_max_flow(SinkFlow(from_all_ranks(PAIR), 0)), ["balance"]),
     "concurrent_{}": (lambda: build_concurrent(from_all_ranks(PAIR)), ["balance", "source_capacity", "arrival"]),
     "allreduce_mirrored_{}": (lambda: allreduce(BACK), BOTH),
     "allreduce_hub_{}": (lambda: allreduce(BACK, [3]), ["pair_capacity", "broadcast_capacity", "broadcast_balance"]),

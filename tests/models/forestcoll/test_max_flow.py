@@ -12,14 +12,14 @@ from cwb.core.errors import InputError
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.instances.demand import with_demand
-from cwb.models.forestcoll.formulations.max_flow import build_max_flow
+from cwb.models.forestcoll.formulations.max_flow import SinkFlow, build_max_flow
 from cwb.models.forestcoll.problem import from_all_ranks
 from small_networks import network
 
 
 def test_what_a_switch_alone_cannot_do_is_no_row():
     """A switch without links has no balance."""
-    model = build_max_flow(from_all_ranks(network(2, 1, [(0, 1, 1), (1, 0, 1)])))
+    model = build_max_flow(SinkFlow(from_all_ranks(network(2, 1, [(0, 1, 1), (1, 0, 1)])), 0))
     assert list(model.balance) == [(0, 0), (0, 1)]
 
 
