@@ -40,13 +40,8 @@ MOST_PIECES = 5040
 WHOLE = 1e-6
 
 
-class Balance(Broadcast):
-    """Optimal breadth-first broadcast of every shard."""
-
-    @property
-    def time(self) -> Fraction:
-        """T_B, equation (2), in M/B."""
-        return self.bandwidth()
+class _EqualLinks:
+    """Measures of broadcasts over links of one bandwidth."""
 
     def time_of(self, shares: PieceRanges) -> Fraction:
         """Compute T_B of shares."""
@@ -56,6 +51,15 @@ class Balance(Broadcast):
         """Return T_B as text, such as ``"14/15"``."""
         del relaxed
         return {"T_B": str(time)}
+
+
+class Balance(_EqualLinks, Broadcast):
+    """Optimal breadth-first broadcast of every shard."""
+
+    @property
+    def time(self) -> Fraction:
+        """T_B, equation (2), in M/B."""
+        return self.bandwidth()
 
 
 def outcome(
@@ -127,7 +131,7 @@ def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class ShardParts:
+class ShardParts(_EqualLinks):
     """Parts of all shards over all links.
 
     Parameters
@@ -162,15 +166,6 @@ class ShardParts:
                     rows.append((u, v, slot_of[e], step, start, start + count))
                     start += count
         return PieceRanges(graph, pieces, *np.array(rows, dtype=np.int64).T)
-
-    def time_of(self, shares: PieceRanges) -> Fraction:
-        """Compute T_B of shares."""
-        return shares.bandwidth_time()
-
-    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Return T_B as text, such as ``"14/15"``."""
-        del relaxed
-        return {"T_B": str(time)}
 
 
 #: Breadth-first broadcast of every shard on one network, by theorem 19 or by a solver.

@@ -3,52 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from ...algorithms.epochs.search import EpochPlan
 from ...algorithms.schedules.commodities import chunks_of
 from ...core.ragged import offsets
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
-from .extract import EpochSend, PathFlow
+from .extract import EpochSend, PathFlow, finish
 from .problem import MAX_COMMODITIES, EpochProblem
 
 
-@dataclass(frozen=True, eq=False)
-class SendColumns:
-    """Sends in epochs (:class:`~.extract.EpochSend`) as columns.
-
-    Parameters
-    ----------
-    start : array of int, shape (sends,)
-        Epoch in which each starts over its first link.
-    commodity : array of int, shape (sends,)
-        Position in the problem's commodities.
-    offset : array of int, shape (sends + 1,)
-        Index in ``links`` at which each send begins.
-    links : array of int, shape (hops,)
-        Links of all sends, one send after the other.
-    """
-
-    start: Ints
-    commodity: Ints
-    offset: Ints
-    links: Ints
-
-
-def columns_of(sends: Sequence[EpochSend]) -> SendColumns:
+def plan_of(problem: EpochProblem, sends: Sequence[EpochSend]) -> EpochPlan:
     """Convert a list of sends to columns."""
     hops = [len(send.path) for send in sends]
-    return SendColumns(
-        np.array([send.start for send in sends], dtype=np.int64),
+    return EpochPlan(
+        finish(problem, sends),
         np.array([send.commodity for send in sends], dtype=np.int64),
+        np.array([send.start for send in sends], dtype=np.int64),
         offsets(np.array(hops, dtype=np.int64)),
         np.array([link for send in sends for link in send.path], dtype=np.int64),
     )
 
 
-def schedule_of(problem: EpochProblem, sends: SendColumns) -> Schedule:
+def schedule_of(problem: EpochProblem, plan: EpochPlan) -> Schedule:
     """Build the schedule of whole chunks from sends in any order.
 
     Data that is copied is written from copying node to copying node, so that what a switch copies is on the link to it
@@ -56,7 +35,7 @@ def schedule_of(problem: EpochProblem, sends: SendColumns) -> Schedule:
     ends at one appears as often as it is sent. A contribution to a sum keeps its whole path, since switches on it do
     not add.
     """
-    rows, start = _pieces(problem, sends)
+    rows, start = _pieces(problem, plan)
     rank = _ranks(rows)
     order = np.lexsort((rows.reduce, rank, rows.chunk, start))
     keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])
@@ -66,23 +45,23 @@ def schedule_of(problem: EpochProblem, sends: SendColumns) -> Schedule:
     return _schedule_in_seconds(problem, chunks_of(problem.instance, MAX_COMMODITIES), rows.take(kept), start[kept])
 
 
-def _pieces(problem: EpochProblem, sends: SendColumns) -> tuple[Sends, Ints]:
+def _pieces(problem: EpochProblem, plan: EpochPlan) -> tuple[Sends, Ints]:
     """Cut all sends but contributions to sums at copying nodes; return pieces and start epochs."""
     tail, head, delay = problem.columns[:3]
     copies = np.array(problem.copies, dtype=np.bool_)
     summed = np.array([commodity.summed for commodity in problem.commodities], dtype=np.bool_)
     chunk = np.array([commodity.chunk for commodity in problem.commodities], dtype=np.int64)
-    of = np.repeat(np.arange(len(sends.start)), np.diff(sends.offset))
-    before = offsets(delay[sends.links])
-    at = (sends.start - before[sends.offset[:-1]])[of] + before[:-1]
-    ends = copies[head[sends.links]] & ~summed[sends.commodity][of]
-    ends[sends.offset[1:] - 1] = True
+    of = np.repeat(np.arange(len(plan.start)), np.diff(plan.offset))
+    before = offsets(delay[plan.links])
+    at = (plan.start - before[plan.offset[:-1]])[of] + before[:-1]
+    ends = copies[head[plan.links]] & ~summed[plan.chunk][of]
+    ends[plan.offset[1:] - 1] = True
     last = np.flatnonzero(ends)
     first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
-    commodity = sends.commodity[of[first]]
-    source, target = tail[sends.links[first]], head[sends.links[last]]
+    commodity = plan.chunk[of[first]]
+    source, target = tail[plan.links[first]], head[plan.links[last]]
     offset = np.concatenate([first, [len(of)]])
-    return Sends(chunk[commodity], source, target, summed[commodity], offset, sends.links), at[first]
+    return Sends(chunk[commodity], source, target, summed[commodity], offset, plan.links), at[first]
 
 
 def _ranks(sends: Sends) -> Ints:

@@ -18,8 +18,8 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
-from .epoch_schedule import SendColumns, columns_of, schedule_of
-from .extract import EpochSend, finish, sends_of_model
+from .epoch_schedule import plan_of, schedule_of
+from .extract import EpochSend, sends_of_model
 from .formulations.milp import build
 from .index_sets import index_sets
 from .options import SearchOptions
@@ -86,14 +86,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
     plan = result.plan()
     if plan is None or result.makespan is None:
         return _nothing_found(problem, result)
-    last = ModelBisection(problem, solver, budget, result.bound, result.makespan, columns_of_plan(plan))
+    last = ModelBisection(problem, solver, budget, result.bound, result.makespan, plan)
     if options.model_columns and result.open:
         last.run(options.model_columns)
     result.search.bound = last.low
     with budget.clock.phase("search"):
         result.search.improve()
     if result.makespan < last.high and (plan := result.plan()) is not None:
-        last.high, last.sends = plan.makespan, columns_of_plan(plan)
+        last.high, last.plan = plan.makespan, plan
     return _outcome(problem, last, result)
 
 
@@ -121,7 +121,7 @@ def _incumbent(problem: EpochProblem, search: EpochSearch) -> Incumbent:
 
     def answer() -> Schedule | None:
         plan = search.plan()
-        return None if plan is None else schedule_of(problem, columns_of_plan(plan))
+        return None if plan is None else schedule_of(problem, plan)
 
     best = None if search.best is None else float(problem.seconds(search.best))
     return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
@@ -136,7 +136,7 @@ def _outcome(problem: EpochProblem, last: ModelBisection, result: LadderResult) 
         metrics["proof"] = "model"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, last.sends),
+        schedule_of(problem, last.plan),
         objective=float(problem.seconds(last.high)),
         bound=float(problem.seconds(last.low)),
         certificate=certificate,
@@ -163,7 +163,7 @@ class ModelBisection:
     budget: Budget
     low: int
     high: int
-    sends: SendColumns
+    plan: EpochPlan
     reports: list[SolverResult] = field(default_factory=list)
     raised: SolverResult | None = None
 
@@ -182,8 +182,8 @@ class ModelBisection:
         result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))
         self.reports.append(result)
         if result.has_solution:
-            sends = sends_of_model(sets, model)
-            self.sends, self.high = columns_of(sends), finish(self.problem, sends)
+            self.plan = plan_of(self.problem, sends_of_model(sets, model))
+            self.high = self.plan.makespan
         elif result.termination is Termination.INFEASIBLE:
             self.low, self.raised = epochs + 1, result
         else:
@@ -210,11 +210,6 @@ def relaxed_network(problem: EpochProblem) -> EpochNetwork:
     holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
     network = network_of(problem)
     return replace(network, stores=network.stores | holds)
-
-
-def columns_of_plan(plan: EpochPlan) -> SendColumns:
-    """Convert a plan's sends to columns."""
-    return SendColumns(plan.start, plan.chunk, plan.offset, plan.links)
 
 
 def sends_of(plan: EpochPlan) -> list[EpochSend]:

@@ -14,7 +14,7 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
 from .bounds import lower_bound
-from .epoch_schedule import columns_of, schedule_of
+from .epoch_schedule import plan_of, schedule_of
 from .extract import EpochSend, finish, hops, needed_sends
 from .formulations.astar import RoundIndexSets, RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
@@ -62,7 +62,7 @@ class AstarSearch:
         if plan is not None and self.within(plan):
             self.plan = plan
             seconds = float(self.problem.seconds(finish(self.problem, plan)))
-            self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, columns_of(plan))))
+            self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, plan_of(self.problem, plan))))
 
     def run(self) -> bool:
         """Solve round after round; return True if they met all demands."""
@@ -152,7 +152,7 @@ def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, obj
     high = finish(problem, sends)
     return Outcome(
         Status.OPTIMAL if certificate is not None and search.low >= high else Status.FEASIBLE,
-        schedule_of(problem, columns_of(sends)),
+        schedule_of(problem, plan_of(problem, sends)),
         objective=float(problem.seconds(high)),
         bound=float(problem.seconds(search.low)) if certificate is not None else None,
         certificate=certificate,
@@ -196,4 +196,4 @@ def extract(model: Any, sets: RoundIndexSets) -> Schedule | None:
     needed = needed_sends(sets.problem, sends)
     if sets.most_epochs is not None and finish(sets.problem, needed) > sets.most_epochs:
         return None
-    return schedule_of(sets.problem, columns_of(needed))
+    return schedule_of(sets.problem, plan_of(sets.problem, needed))

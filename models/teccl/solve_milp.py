@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any, Protocol
+from typing import Any
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
@@ -18,7 +18,7 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .epoch_schedule import columns_of, schedule_of
+from .epoch_schedule import plan_of, schedule_of
 from .extract import EpochSend, finish, give_start, hops, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, IndexSets, index_sets, switches_in_a_row
@@ -95,7 +95,9 @@ class MilpSearch:
             self.sends, self.high = sends, epochs
             if not self.is_stage:
                 seconds = float(self.problem.seconds(epochs))
-                self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, columns_of(sends))))
+                self.budget.tell(
+                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, plan_of(self.problem, sends)))
+                )
 
     def solve(
         self, problem: EpochProblem, epochs: int, objective: str = "feasible", weights: tuple[Fraction, ...] = ()
@@ -282,21 +284,7 @@ def require_room(problem: EpochProblem) -> None:
             raise InputError(text, source="-O", place="buffer")
 
 
-class Rules(Protocol):
-    """Restrictions that a model adds to the instance."""
-
-    @property
-    def hyper_edges(self) -> bool:
-        """True if hyper-edges replace switches that cannot store."""
-        ...
-
-    @property
-    def all_count(self) -> bool:
-        """True if limited buffers count all chunks."""
-        ...
-
-
-def restriction(problem: EpochProblem, rules: Rules) -> str:
+def restriction(problem: EpochProblem, rules: MilpSearch | IndexSets) -> str:
     """Return the model's restrictions beyond the instance, under which alone its proofs hold; else empty."""
     sums = any(commodity.summed for commodity in problem.commodities)
     if rules.all_count:
@@ -354,7 +342,7 @@ def _outcome(
         message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, columns_of(search.sends)),
+        schedule_of(problem, plan_of(problem, search.sends)),
         objective=float(problem.seconds(search.high)),
         bound=float(problem.seconds(low)) if proof is not None else None,
         certificate=proof,
@@ -441,4 +429,4 @@ def value(sets: IndexSets, objective: float) -> float | None:
 
 def extract(model: Any, sets: IndexSets) -> Schedule:
     """Read the schedule out of a solved model (``Formulation.extract``)."""
-    return schedule_of(sets.problem, columns_of(sends_of_model(sets, model)))
+    return schedule_of(sets.problem, plan_of(sets.problem, sends_of_model(sets, model)))
