@@ -24,7 +24,7 @@ from cwb.core.topology import Topology
 from cwb.core.units import UnitKind, parse
 from cwb.harness.clock import WallClock
 from cwb.instances import load
-from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, coarse, fine, points_for, reduce
+from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, coarse, points_for, reduce
 from cwb.models.teccl.bounds import best_cut
 from cwb.models.teccl.formulations.all_to_all import build
 from cwb.models.teccl.method import TECCL_ALL_TO_ALL
@@ -111,7 +111,11 @@ def both_sides(seeds: int = 40) -> None:
     for seed in range(seeds):
         exchange = random_exchange(seed)
         epochs = max(best_cut(exchange)[0], 7) + seed % 3 - 1
-        grids = (coarse(exchange, epochs, 6, "relax"), fine(epochs), coarse(exchange, epochs, 6, "restrict"))
+        grids = (
+            coarse(exchange, epochs, 6, "relax"),
+            coarse(exchange, epochs, epochs, "restrict"),
+            coarse(exchange, epochs, 6, "restrict"),
+        )
         parts = [delivered(exchange, grid) for grid in grids]
         assert parts[0] >= parts[1] - 1e-7 >= parts[2] - 2e-7, seed
         print(

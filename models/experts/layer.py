@@ -59,11 +59,6 @@ class LayerPlacement:
     prices: PairPrices | None = None
 
 
-def usual_load(experts: Experts) -> Fraction:
-    """Return the largest load of a layer by the published rule."""
-    return Layer(experts, 0, np.random.default_rng(0), Budget()).published_placement().load
-
-
 class Layer:
     """Search for a placement of one layer; results for a node are cached.
 

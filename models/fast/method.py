@@ -26,12 +26,6 @@ class FastOptions(Strict):
     )
 
 
-def restriction_text(options: object) -> str:
-    """Describe the schedules that the model bounds (``Formulation.restricted_to``)."""
-    del options
-    return "data that goes from server to server once, on one rail"
-
-
 #: What the methods' metrics mean, beside those of the verifier.
 METRICS = {
     "stages": Metric("stages of the rail that has the most"),
@@ -61,5 +55,5 @@ RAILS = Formulation(
     build=f"{__package__}.formulation:build",
     value=f"{__package__}.problem:seconds",
     supports=supports,
-    restricted_to=restriction_text,
+    restricted_to=lambda options: "data that goes from server to server once, on one rail",
 )

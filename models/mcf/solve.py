@@ -149,14 +149,10 @@ def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
     return found, heads
 
 
-def seconds_at(instance: Instance, rate: Fraction) -> Fraction:
-    """Return the time of the largest exchange at the model's rate."""
-    return largest_exchange(instance) / (rate * bandwidth_unit(instance.topology))
-
-
 def seconds(instance: Instance, objective: float) -> float:
     """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
-    return float(seconds_at(instance, Fraction(objective))) if objective > 0 else float("inf")
+    unit = largest_exchange(instance) / bandwidth_unit(instance.topology)
+    return float(unit / Fraction(objective)) if objective > 0 else float("inf")
 
 
 def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ COLUMN_S = 8e-6
 
 @dataclass(frozen=True)
 class SynchronousSteps:
-    """Chunks, edges, steps and rounds of a model.
+    """Chunks, edges, steps and rounds of a model of an instance.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class SynchronousSteps:
     room: Sequence[int]
     steps: int
     rounds: int
+    instance: Instance
 
     @property
     def columns(self) -> int:
@@ -52,13 +53,6 @@ class SynchronousSteps:
     def nodes(self) -> list[int]:
         """Nodes at the ends of edges."""
         return sorted({n for edge in self.edges for n in (edge.source, edge.target)})
-
-
-@dataclass(frozen=True)
-class PosedSteps(SynchronousSteps):
-    """Chunks, edges, steps and rounds, with their instance."""
-
-    instance: Instance
 
 
 def farthest(chunks: tuple[Commodity, ...], edges: tuple[RankEdge, ...]) -> int:
@@ -76,7 +70,7 @@ def farthest(chunks: tuple[Commodity, ...], edges: tuple[RankEdge, ...]) -> int:
     return most
 
 
-def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> PosedSteps:
+def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> SynchronousSteps:
     """Return the chunks and edges of an instance.
 
     Parameters
@@ -105,10 +99,10 @@ def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> Pos
     slowest = min(edge.bandwidth_Bps for edge in edges)
     room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
     steps = steps or farthest(chunks, edges)
-    return PosedSteps(chunks, edges, room, steps, rounds or steps * len(chunks), instance)
+    return SynchronousSteps(chunks, edges, room, steps, rounds or steps * len(chunks), instance)
 
 
-def index(instance: Instance, options: Any) -> PosedSteps:
+def index(instance: Instance, options: Any) -> SynchronousSteps:
     """Return chunks, edges, steps and rounds (``Formulation.index``).
 
     Raises
@@ -121,7 +115,7 @@ def index(instance: Instance, options: Any) -> PosedSteps:
     return problem
 
 
-def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
+def schedule_of(model: Any, problem: SynchronousSteps) -> StepSchedule:
     """Return a solved model's schedule, without sends that serve no target (``Formulation.extract``)."""
     sends = [
         (s, c, edge)
@@ -135,6 +129,6 @@ def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
     return step_schedule(problem.instance.sha256, chunks_of(problem.instance), sends)
 
 
-def labels(index: PosedSteps) -> Mapping[str, Callable[[Any], str]]:
+def labels(index: SynchronousSteps) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     return edge_labels(index.instance.topology, index.edges, index.chunks)

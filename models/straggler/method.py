@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from ...core.fields import Strict
@@ -32,12 +30,6 @@ class RoundOptions(Strict):
     )
 
 
-def restriction_text(options: Any) -> str:
-    """Describe the schedules among which rounds are minimized (``Method.restricted_to``)."""
-    del options
-    return "chunks that are moved whole"
-
-
 #: What the methods' metrics mean, beside those of the verifier.
 METRICS = {
     "rounds": Metric("rounds of the schedule, R"),
@@ -56,7 +48,7 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
-    restricted_to=restriction_text,
+    restricted_to=lambda options: "chunks that are moved whole",
     needs_solver=False,
     metrics=METRICS,
 )

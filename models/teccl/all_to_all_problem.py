@@ -210,11 +210,6 @@ def points_for(exchange: Exchange, side: Side) -> PointNetwork:
     return replace(exchange.network, stores=np.ones(len(exchange.stores), dtype=np.bool_))
 
 
-def fine(epochs: int) -> BlockGrid:
-    """Return a grid with blocks of one epoch."""
-    return BlockGrid(tuple(range(epochs + 1)), "restrict")
-
-
 def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGrid:
     """Cut a makespan into about ``blocks`` blocks, at the earliest arrivals and latest departures of data.
 

@@ -230,11 +230,6 @@ def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockG
     return best
 
 
-def refutes(exchange: Exchange, prices: Ints) -> bool:
-    """Check whether prices prove that no schedule takes only the epochs that they cover."""
-    return surplus(exchange, prices) > 0
-
-
 def surplus(exchange: Exchange, prices: Ints) -> int:
     """Return all pairs' cheapest-path cost minus capacity cost, at prices of shape (links, epochs)."""
     return _unit(exchange) * cheapest_total(exchange, prices) - sum(_per_epoch(exchange, prices))

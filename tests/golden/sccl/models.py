@@ -15,7 +15,7 @@ from cwb.models.sccl.problem import SynchronousSteps
 def steps():
     """A broadcast on a line of three, in two steps and three rounds."""
     instance = load("line(3)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(200_000)))
-    return build(SynchronousSteps(commodities_of(instance), edges_of(instance.network), [1, 1, 2, 2], 2, 3))
+    return build(SynchronousSteps(commodities_of(instance), edges_of(instance.network), [1, 1, 2, 2], 2, 3, instance))
 
 
 MODELS = {"{}": (steps, ["start", "receive", "has_first", "bandwidth", "rounds", "post"])}
