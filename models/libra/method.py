@@ -86,29 +86,29 @@ def pose(instance: Instance, options: DesignOptions) -> Instance:
     InputError
         If options contradict one another or name a dimension that the network does not have.
     """
-    design = instance.design or Design()
-    changes: dict[str, Any] = {}
-    if options.objective is not None:
-        changes["objective"] = options.objective
     if options.total_bandwidth is not None and options.max_total_bandwidth not in (None, _NONE):
         raise InputError("give total_bandwidth (exactly) or max_total_bandwidth (at most), not both", source="-O")
+    for text in options.constraints or ():
+        try:
+            parse_constraints(text, len(instance.fabric.dimensions))
+        except InputError as error:
+            raise error.at(source="-O constraints") from None
+    given = {
+        "objective": options.objective,
+        "total_Bps": options.total_bandwidth,
+        "max_total_Bps": options.max_total_bandwidth,
+        "cost_budget_usd": options.cost_budget,
+        "constraints": None if options.constraints is None else tuple(options.constraints),
+        "partial_use": options.partial_use,
+    }
+    changes: dict[str, Any] = {
+        name: None if value == _NONE else value for name, value in given.items() if value is not None
+    }
     if options.total_bandwidth is not None:
-        changes |= {"total_Bps": _value(options.total_bandwidth), "max_total_Bps": None}
-    if options.max_total_bandwidth is not None:
-        changes["max_total_Bps"] = _value(options.max_total_bandwidth)
-        if changes["max_total_Bps"] is not None:
-            changes["total_Bps"] = None
-    if options.cost_budget is not None:
-        changes["cost_budget_usd"] = _value(options.cost_budget)
-    if options.constraints is not None:
-        for text in options.constraints:
-            try:
-                parse_constraints(text, len(instance.fabric.dimensions))
-            except InputError as error:
-                raise error.at(source="-O constraints") from None
-        changes["constraints"] = tuple(options.constraints)
-    if options.partial_use is not None:
-        changes["partial_use"] = options.partial_use
+        changes["max_total_Bps"] = None
+    elif changes.get("max_total_Bps") is not None:
+        changes["total_Bps"] = None
+    design = instance.design or Design()
     posed = instance.with_changes(design=replace(design, **changes))
     if options.loop is None:
         return posed
@@ -116,10 +116,6 @@ def pose(instance: Instance, options: DesignOptions) -> Instance:
         workloads=tuple(replace(w, loop=options.loop) for w in posed.workloads),
         transformers=tuple(replace(t, loop=options.loop) for t in posed.transformers),
     )
-
-
-def _value(given: Any) -> Any:
-    return None if given == _NONE else given
 
 
 def supports(instance: Instance) -> Refusal | None:
