@@ -390,7 +390,7 @@ def _title(instance: Instance, read: ScheduleFile) -> str:
 
     method = read.extra.get("model", read.extra.get("method"))
     words = [method] if isinstance(method, str) else []
-    if (demand := instance.demand) is not None:
+    for demand in instance.collectives[:1]:
         unit, size = bytes_unit(float(demand.size_bytes))
         words.append(f"{demand.collective.name} of {float(demand.size_bytes) / size:.6g} {unit}")
     return f"{' '.join(words)} on {instance.name}" if words else instance.name

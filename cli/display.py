@@ -42,8 +42,9 @@ def show_record(instance: Instance | None, record: RunRecord, size: str | None =
 
 def collective_text(instance: Instance | None, size: str | None = None) -> str:
     """Return the collective with its size, as written or in the largest unit that gives a whole number."""
-    if instance is None or (demand := instance.demand) is None:
+    if instance is None or not instance.collectives:
         return ""
+    demand = instance.collectives[0]
     chunks = f", {demand.chunks:,} chunks" if demand.chunks > 1 else ""
     return f"{demand.collective.name} of {size or _size(demand.size_bytes)}{chunks}"
 

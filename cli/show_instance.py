@@ -42,7 +42,7 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
         parts.append(f"network: {ranks} NPUs, {switches} switches, {links} directed links")
         parts.append(topology_table(network))
     if instance.demand is not None:
-        parts.append(demand_line(instance.demand))
+        parts.append(demand_line(instance.collectives[0]))
     parts.extend(transformer_line(transformer) for transformer in instance.transformers)
     for workload in instance.training():
         parts.extend((groups_table(workload, instance.fabric), phases_table(workload)))

@@ -70,9 +70,8 @@ def support_matrix(instance: Instance) -> dict[str, list[str]]:
 
     posed = [instance] if instance.demand is not None else [with_demand(instance, k.name, None, None) for k in _ASKED]
     return {
-        each.demand.collective.name: [method.name for method, reason in method_refusals(each) if reason is None]
+        each.collective_name or "": [method.name for method, reason in method_refusals(each) if reason is None]
         for each in posed
-        if each.demand is not None
     }
 
 

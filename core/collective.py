@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from .errors import InputError, show_value
 from .text import one_of
@@ -62,6 +62,9 @@ class Collective:
         doc/PERFORMANCE.md); None is 1.
     reverse : str or None
         Name of the collective that sends the same pieces backwards.
+    sized_by : {"holder", "receiver", "pair"} or None
+        Rank, or ordered pair of ranks, whose entry in a list of sizes is the size of a piece; None is equal sizes.
+        Only pieces with one holder and no sum can have sizes of their own (:meth:`messages`).
     """
 
     name: str
@@ -74,6 +77,7 @@ class Collective:
     alike: bool = False
     busbw: Callable[[int], Fraction] | None = None
     reverse: str | None = None
+    sized_by: Literal["holder", "receiver", "pair"] | None = None
 
     ALL_GATHER: ClassVar[Collective]
     REDUCE_SCATTER: ClassVar[Collective]
@@ -105,6 +109,30 @@ class Collective:
         """Return the number of pieces in the size."""
         return self.parts(ranks) if self.parts else 1
 
+    def messages(self, sizes: Sequence[Any], chunks: int, ranks: Sequence[int]) -> tuple[Demand, ...]:
+        """Return a message or broadcast for every piece that is not empty.
+
+        Parameters
+        ----------
+        sizes : sequence of Fraction, or of rows of them
+            Bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
+        chunks : int
+            Number of equal chunks of every message.
+        """
+        pieces, found = self.pieces_of(len(ranks)), list[Demand]()
+        for held, needed in zip(pieces.held, pieces.needed, strict=True):
+            source, *others = pieces.groups[held]
+            if self.sums or others:
+                raise InputError(f"{self.name} has pieces of several ranks, which cannot have sizes of their own")
+            targets = [target for target in pieces.groups[needed] if target != source]
+            row = sizes[targets[0] if self.sized_by == "receiver" else source]
+            size = row[targets[0]] if self.sized_by == "pair" else row
+            kind = Collective.POINT_TO_POINT if len(pieces.groups[needed]) == 1 else Collective.BROADCAST
+            if size:
+                group = tuple(ranks[position] for position in (source, *targets))
+                found.append(Demand(kind, size, chunks, group, part_of=self))
+        return tuple(found)
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -118,12 +146,15 @@ class Demand:
         Number of equal chunks that each rank's part is cut into.
     ranks : tuple of int or None
         The process group; None is all ranks.
+    part_of : Collective or None
+        Collective with sizes per rank or pair that this message belongs to; a name, which changes no problem.
     """
 
     collective: Collective
     size_bytes: Fraction
     chunks: int = 1
     ranks: tuple[int, ...] | None = None
+    part_of: Collective | None = field(default=None, compare=False)
 
     def part_bytes(self, npus: int) -> Fraction:
         """Return the bytes of one piece of the collective's data on a network of ``npus`` ranks."""
@@ -328,6 +359,27 @@ Collective.POINT_TO_POINT = register_collective(
         alike=True,
     )
 )
+# With a size per rank or pair; the same pieces where all sizes are equal.
+# The same with a size per rank or pair. Nccl-tests has none of them, and so no factor to busbw.
+_SIZED_BY: dict[str, Literal["holder", "receiver", "pair"]] = {
+    "all_to_all": "pair",
+    "all_gather": "holder",
+    "gather": "holder",
+    "scatter": "receiver",
+}
+for _name, _by in _SIZED_BY.items():
+    _summary = f"{_known[_name].summary}, with a size per {'pair' if _by == 'pair' else 'rank'}"
+    register_collective(
+        replace(
+            _known[_name],
+            name=f"{_name}_v",
+            summary=_summary,
+            size="all messages",
+            busbw=None,
+            reverse=None,
+            sized_by=_by,
+        )
+    )
 
 #: Names of the collectives of the package.
 BUILT_IN = tuple(_known)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import wraps
-from typing import Literal, TypeVar
+from typing import Literal
 
 from .text import printable
 
@@ -138,17 +137,3 @@ class Refusal:
 
     def __str__(self) -> str:
         return self.text
-
-
-_Instance = TypeVar("_Instance")
-
-
-def to_refusals(supports: Callable[[_Instance], Refusal | str | None]) -> Callable[[_Instance], Refusal | None]:
-    """Wrap a function so that plain texts, as plug-ins may return them, get a refusal code."""
-
-    @wraps(supports)
-    def refusal(instance: _Instance) -> Refusal | None:
-        found = supports(instance)
-        return Refusal("other", found) if isinstance(found, str) else found
-
-    return refusal

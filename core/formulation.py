@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, to_refusals
+from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors
 from .fields import Strict, run_validation
 from .instance import Instance
-from .network_views import NetworkView, supported_view
+from .network_views import NetworkView, supported_view, to_refusals
 from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from .collective import Collective, Demand
@@ -99,6 +99,27 @@ class Instance(DisplayMixin):
         """All collectives that run at the same time."""
         return () if self.demand is None else (self.demand, *self.also)
 
+    @cached_property
+    def collectives(self) -> tuple[Demand, ...]:
+        """All collectives by the user's names: messages of one with sizes per rank or pair are one of their sum."""
+        found: list[Demand] = []
+        for whole, parts in groupby(self.demands, lambda demand: demand.part_of):
+            some = list(parts)
+            if whole is not None:
+                ranks = {rank for part in some for rank in part.ranks or ()}
+                total = sum((part.size_bytes for part in some), Fraction(0))
+                group = None if len(ranks) == self.npus else tuple(sorted(ranks))
+                some = [replace(some[0], collective=whole, size_bytes=total, ranks=group)]
+            found += some
+        return tuple(found)
+
+    @property
+    def collective_name(self) -> str | None:
+        """Name of the first collective; None if there is none."""
+        if self.demand is None:
+            return None
+        return (self.demand.part_of or self.demand.collective).name
+
     def with_single_demand(self, demand: Demand) -> Instance:
         """Return this instance with only one collective."""
         return replace(self, demand=demand, also=())
@@ -140,7 +161,7 @@ class Instance(DisplayMixin):
 
     def _facts(self) -> Mapping[str, object]:
         network = self.network._facts() if isinstance(self.network, Topology) else {"network": str(self.network)}
-        asked = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.demands]
+        asked = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.collectives]
         trained = [each.name for each in self.workloads] + [each.name for each in self.transformers]
         told = {"collective": ", ".join(asked[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
         return {"name": self.name, **network, **told}
@@ -205,13 +226,16 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
-    """Convert a value to plain JSON data; exact fractions become strings such as ``"1/3"``."""
+    """Convert a value to plain JSON data; exact fractions become strings such as ``"1/3"``.
+
+    Fields that do not count in comparisons are left out.
+    """
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Collective):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.compare}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):

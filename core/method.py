@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .answers import BoundOnly
 from .budget import Budget
-from .errors import Refusal, to_refusals
+from .errors import Refusal
 from .formulation import Formulation, always, as_it_is, in_seconds, nothing_more
 from .instance import Instance
-from .network_views import NetworkView
+from .network_views import NetworkView, to_refusals
 from .option_descriptions import Metric
 from .outcome import Outcome
 from .solver import Solver

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Flag, auto
 from fractions import Fraction
+from functools import wraps
 from typing import Protocol
 
 from .errors import InputError, Refusal
@@ -41,6 +42,21 @@ class Supporter(Protocol):
     def supports(self) -> Callable[[Instance], Refusal | None]:
         """Function that returns the reason against an instance; None if it is supported."""
         ...
+
+
+def to_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
+    """Wrap a function so that plain texts, as plug-ins may return them, get a code, and messages their collective."""
+
+    @wraps(supports)
+    def refusal(instance: Instance) -> Refusal | None:
+        found = supports(instance)
+        refused = Refusal("other", found) if isinstance(found, str) else found
+        if refused is None or instance.demand is None or instance.demand.part_of is None:
+            return refused
+        note = f" ({instance.demand.part_of.name} is posed as messages of different sizes)"
+        return Refusal(refused.code, refused.text.removesuffix(note) + note)
+
+    return refusal
 
 
 def other_view(instance: Instance) -> Instance | None:

@@ -341,7 +341,7 @@ def _record(
         kind=method.kind.value,
         instance=instance.name,
         instance_sha256=instance.sha256,
-        collective=instance.demand.collective.name if instance.demand else None,
+        collective=instance.collective_name,
         solver=solver.name if solver else None,
         solver_version=_solver_version(solver, outcome),
         options={name: plain_option(value) for name, value in request.options.items()},
@@ -380,7 +380,7 @@ def _record(
 
 
 def _size_bytes(posed: Instance) -> float | None:
-    if posed.demand is None or posed.also:
+    if posed.demand is None or posed.also or posed.demand.part_of:
         return None
     size = posed.demand.size_bytes
     return int(size) if size.denominator == 1 else float(size)

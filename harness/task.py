@@ -175,12 +175,7 @@ def _instance_identity(cell: Cell, instance: Instance | CwbError | None) -> _Nam
     """Return name, digest and collective; without an instance, its specification and no digest."""
     if not isinstance(instance, Instance):
         return cell.instance, "", cell.collective
-    return instance.name, instance.sha256, collective_of(instance)
-
-
-def collective_of(instance: Instance) -> str | None:
-    """Return the name of the collective; None if there is none."""
-    return None if instance.demand is None else instance.demand.collective.name
+    return instance.name, instance.sha256, instance.collective_name
 
 
 def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:

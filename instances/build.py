@@ -20,6 +20,7 @@ from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
 from .experts import read_loads
+from .messages import sized_messages
 from .schema import (
     MAX_LINKS,
     DemandFile,
@@ -30,6 +31,7 @@ from .schema import (
     LayerFile,
     PhaseFile,
     PricesFile,
+    SizedDemandFile,
     TopologyFile,
     TrainingFile,
     TransformerFile,
@@ -102,21 +104,20 @@ def build_instance(
     if file.experts is not None:
         with locate_errors("experts"):
             experts = build_experts(file.experts, npus, folder or Path())
-    demand = None
+    demands: list[Demand] = []
     if file.collective is not None:
         with locate_errors("collective"):
-            demand = build_demand(file.collective, npus)
-    also: list[Demand] = []
+            demands += build_demands(file.collective, npus)
     for index, further in enumerate(file.also):
         with locate_errors(f"also[{index}]"):
-            if demand is None:
+            if not demands:
                 raise InputError("given without a first collective")
-            also.append(build_demand(further, npus))
+            demands += build_demands(further, npus)
     return Instance(
         name=file.name or name,
         network=built,
-        demand=demand,
-        also=tuple(also),
+        demand=demands[0] if demands else None,
+        also=tuple(demands[1:]),
         workloads=tuple(workloads),
         transformers=tuple(transformers),
         cost_model=cost_model,
@@ -188,8 +189,8 @@ def build_topology(file: TopologyFile) -> Topology:
     return Topology(nodes, tuple(links))
 
 
-def build_demand(file: DemandFile, npus: int) -> Demand:
-    """Make the demand for a collective among some of the ranks."""
+def build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand, ...]:
+    """Make the demand for a collective among some of the ranks, or the messages of one with sizes."""
     ranks = None if file.ranks is None else tuple(file.ranks)
     if ranks is not None:
         if len(set(ranks)) != len(ranks):
@@ -197,7 +198,10 @@ def build_demand(file: DemandFile, npus: int) -> Demand:
         if not ranks or max(ranks) >= npus:
             wrong = f"no rank {max(ranks)}, since only compute nodes are ranks" if ranks else "no ranks"
             raise InputError(f"{wrong}; expected ranks from 0 to {npus - 1}", place="ranks")
-    return Demand(file.kind, file.size, file.chunks, ranks)
+    if isinstance(file, SizedDemandFile):
+        with locate_errors("sizes"):
+            return sized_messages(file.kind, file.sizes, file.chunks, tuple(range(npus)) if ranks is None else ranks)
+    return (Demand(file.kind, file.size, file.chunks, ranks),)
 
 
 def build_experts(file: ExpertsFile, npus: int, folder: Path) -> Experts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from ..core.collective import Demand, collective_named
@@ -25,6 +26,14 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     if collective is None and size is None and chunks is None:
         return instance
     known = instance.demand
+    if known is not None and known.part_of is not None:
+        if collective is None and size is None and chunks is not None:
+            first, *others = (
+                replace(demand, chunks=chunks) if demand.part_of else demand for demand in instance.demands
+            )
+            return instance.with_changes(demand=first, also=tuple(others))
+        text = f"the {known.part_of.name} of the instance has sizes of its own; expected none"
+        raise InputError(text, source="--size" if collective is None else "--collective")
     if isinstance(collective, str) and is_messages(collective):
         first, *others = messages(collective, instance.npus, _bytes(size, known), chunks or 1)
         return instance.with_changes(demand=first, also=tuple(others))

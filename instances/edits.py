@@ -141,7 +141,16 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
     if name not in network.ranks:
         return demands
     lost = network.ranks.index(name)
-    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in demands)
+    left = tuple(each for each in demands if each.part_of is None or not _is_only_of(each, lost))
+    if demands and not left:
+        raise InputError(f"all data of the collective is of rank {lost}; expected another rank")
+    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in left)
+
+
+def _is_only_of(message: Demand, rank: int) -> bool:
+    """Check if a message has no source or no receivers without a rank."""
+    source, *targets = message.ranks or ()
+    return source == rank or targets == [rank]
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:

@@ -54,17 +54,48 @@ def _word_or_number(value: object) -> str:
     return "<word>" if isinstance(value, str) else "<number>"
 
 
+def _size_or_sizes(value: object) -> str:
+    """Distinguish a collective with sizes per rank or pair from one with a single size."""
+    return "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"
+
+
 def _collective(name: object) -> Collective:
-    """Return the collective of a name, for pydantic."""
+    """Return the collective of a name that has one size, for pydantic."""
+    collective = _any_collective(name)
+    if collective.sized_by is not None:
+        raise ValueError(f"{name} has a size per {_owner(collective)}; expected sizes beside it")
+    return collective
+
+
+def _sized_collective(name: object) -> Collective:
+    """Return the collective of a name that has a size per rank or pair, for pydantic."""
+    collective = _any_collective(name)
+    if collective.sized_by is None:
+        raise ValueError(f"{name} has equal parts; expected size in place of sizes, or one of {', '.join(_SIZED)}")
+    return collective
+
+
+def _any_collective(name: object) -> Collective:
     try:
         return collective_named(str(name))
     except InputError as error:
         raise ValueError(str(error)) from None
 
 
+def _owner(collective: Collective) -> str:
+    return "pair" if collective.sized_by == "pair" else "rank"
+
+
+_SIZED = [name for name in BUILT_IN if collective_named(name).sized_by is not None]
+
 #: The name of a collective; the published schema lists those of the package.
 _Collective = Annotated[
-    Collective, PlainValidator(_collective), WithJsonSchema({"enum": list(BUILT_IN), "type": "string"})
+    Collective,
+    PlainValidator(_collective),
+    WithJsonSchema({"enum": [name for name in BUILT_IN if name not in _SIZED], "type": "string"}),
+]
+_SizedCollective = Annotated[
+    Collective, PlainValidator(_sized_collective), WithJsonSchema({"enum": _SIZED, "type": "string"})
 ]
 
 
@@ -128,6 +159,36 @@ class DemandFile(Strict):
     ranks: list[Count] | None = Field(
         None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
     )
+
+
+class SizedDemandFile(Strict):
+    """A collective with a size for every rank or ordered pair of ranks."""
+
+    kind: _SizedCollective
+    sizes: Annotated[
+        list[
+            Annotated[
+                Annotated[Size, Tag("<scalar>")]
+                | Annotated[list[Size], Field(fail_fast=True, max_length=MAX_NODES), Tag("<list>")],
+                Discriminator(_shape),
+            ]
+        ],
+        Field(fail_fast=True, max_length=MAX_NODES),
+    ] = Field(
+        description="Per rank of the group, in its order, the size of its part; for all_to_all_v a row per rank, with "
+        "the size that it sends to each. 0 B is no message; a rank's own part stays where it is.",
+        examples=[["1 MiB", "3 MiB", "0 B"]],
+    )
+    chunks: PositiveInt = 1
+    ranks: list[Count] | None = Field(
+        None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
+    )
+
+
+#: A collective with one size, or with a size per rank or pair.
+AnyDemandFile = Annotated[
+    Annotated[DemandFile, Tag("<size>")] | Annotated[SizedDemandFile, Tag("<sizes>")], Discriminator(_size_or_sizes)
+]
 
 
 class CommunicationFile(Strict):
@@ -307,8 +368,8 @@ class InstanceFile(Strict):
     ] = Field(
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
-    collective: DemandFile | None = None
-    also: list[DemandFile] = Field(
+    collective: AnyDemandFile | None = None
+    also: list[AnyDemandFile] = Field(
         default=[],
         max_length=10_000,
         description="Further collectives at the same time, such as of other process groups.",

@@ -311,8 +311,8 @@ def _flow(instance: Instance, seconds: float) -> dict[str, object]:
 
 
 def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None, float | None]:
-    """Return nccl-tests' algbw and busbw; None for several collectives, which have no common size."""
-    if len(instance.demands) != 1 or not seconds:
+    """Return nccl-tests' algbw and busbw; None for several collectives or sizes, for which it defines none."""
+    if len(instance.demands) != 1 or instance.demands[0].part_of or not seconds:
         return None, None
     (demand,) = instance.demands
     ranks = instance.npus if demand.ranks is None else len(demand.ranks)

@@ -146,11 +146,16 @@ def _read_demand(file: Fields, count: int) -> Demand:
             raise InputError("a rank is given twice", place=file.at("ranks"))
     with locate_errors(file.at("kind")):
         collective = collective_named(file.word("kind"))
+    part_of = None
+    if file.has("part_of"):
+        with locate_errors(file.at("part_of")):
+            part_of = collective_named(file.word("part_of"))
     demand = Demand(
         collective,
         file.fraction("size_bytes"),
         file.integer("chunks", 1, _MANY),
         ranks,
+        part_of,
     )
     file.reject_unread()
     return demand

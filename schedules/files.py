@@ -228,6 +228,7 @@ def _demand_data(demand: Demand) -> dict[str, Any]:
         "size_bytes": str(demand.size_bytes),
         "chunks": demand.chunks,
         "ranks": None if demand.ranks is None else list(demand.ranks),
+        **({} if demand.part_of is None else {"part_of": demand.part_of.name}),
     }
 
 

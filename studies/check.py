@@ -189,8 +189,8 @@ def _lines(
     yield from violations
     for warning in report.warnings[:3]:
         yield f"warning: {warning}"
-    demand = read.instance.demand
-    what = f"{demand.collective.name} of {read.instance.npus} ranks" if demand else read.instance.name
+    name = read.instance.collective_name
+    what = f"{name} of {read.instance.npus} ranks" if name else read.instance.name
     proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
         total = max(sum(n for kind, n in report.counts.items() if kind != "useless"), len(violations))

@@ -174,7 +174,7 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
         for suffix, text in (("mps", mps), ("lp", lp)):
             write_whole(folder / f"{name}.{suffix}.gz", gzip.compress(text, mtime=0))
         size = result.size
-        collective = posed.demand.collective.name if posed.demand else None
+        collective = posed.collective_name
         models[digest] = LibraryModel(
             name,
             method.name,

@@ -194,9 +194,9 @@ def measures(
         **dict.fromkeys(("collective", "size_bytes", "size_of", "algbw_GBps", "busbw_GBps")),
         **dict.fromkeys(("lower_bound_s", "certificate")),
     }
-    if (demand := instance.demand) is not None:
+    for demand in instance.collectives[:1]:
         ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-        algbw = float(demand.size_bytes) / time / 1e9 if time and not instance.also else None
+        algbw = float(demand.size_bytes) / time / 1e9 if time and not (instance.also or demand.part_of) else None
         faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
         without_wire = faster or mode is SimulationMode.ALPHA_BETA
         bound, certificate = (latency_bound if without_wire else best_bound)(instance)

@@ -12,6 +12,7 @@ from ..core.method import Method
 from ..core.network_views import supported_view
 from ..harness import registry
 from ..instances.demand import with_demand
+from ..instances.messages import is_messages
 
 #: Small instances of every kind of network; a method takes a kind if it takes one of them.
 NETWORKS: Mapping[str, Sequence[str]] = {
@@ -43,13 +44,17 @@ class MethodSupport:
 
     def of_collectives(self) -> str:
         """Summarize the collectives in a short text."""
-        known = collective_names()
-        missing = [name for name in known if name not in self.collectives]
         if not self.collectives:
             return "those of its workload" if self.networks == ("training",) else "none"
+        plain = [kind.name for kind in collectives() if kind.sized_by is None]
+        missing = [name for name in plain if name not in self.collectives]
         if len(missing) > 2:
             return ", ".join(self.collectives)
-        return f"all but {' and '.join(missing)}" if missing else "all"
+        sized = [name for name in self.collectives if name not in plain]
+        if len(sized) == len(collectives()) - len(plain):
+            sized = ["all v-forms"]
+        text = f"all but {' and '.join(missing)}" if missing else "all"
+        return f"{text}, also {', '.join(sized)}" if sized else text
 
 
 class Probes:
@@ -63,7 +68,8 @@ class Probes:
             for instance in map(load, specs):
                 asked = [_OWN] if network in ("training", "experts") else collective_names()
                 for name in asked:
-                    posed = with_demand(instance, name or None, None, None)
+                    text = f"{name}(skew=1)" if is_messages(name) else name
+                    posed = with_demand(instance, text or None, None, None)
                     self._posed.setdefault((network, name), []).append(posed)
 
     def support_of(self, method: Method) -> MethodSupport:

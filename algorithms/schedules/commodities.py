@@ -67,6 +67,13 @@ class _Chunk:
     owner: int
 
 
+def refuse_unequal_messages(instance: Instance) -> Refusal | None:
+    """Refuse a collective whose sizes per rank or pair differ, for methods with chunks of one size."""
+    if len({demand.size_bytes / demand.chunks for demand in instance.demands if demand.part_of is not None}) > 1:
+        return Refusal("data", "it schedules chunks of one size")
+    return None
+
+
 def supports_copies(instance: Instance) -> Refusal | None:
     """Return why an instance needs more than copies of chunks, None if it does not (``Method.supports``)."""
     if not isinstance(instance.network, Topology):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.commodities import supports_copies
+from ...algorithms.schedules.commodities import refuse_unequal_messages, supports_copies
 from ...core.budget import Budget
 from ...core.errors import Refusal
 from ...core.fields import Strict
@@ -62,7 +62,7 @@ def supports(instance: Instance) -> Refusal | None:
         return reason
     if isinstance(instance.network, Topology) and instance.network.switches:
         return Refusal("network", "it supports ranks and links, but no switches")
-    return None
+    return refuse_unequal_messages(instance)
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:

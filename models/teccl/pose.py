@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from ...algorithms.schedules.commodities import refuse_unequal_messages
 from ...core.collective import Collective
 from ...core.conditions import conditions
 from ...core.errors import InputError, Refusal
@@ -37,7 +38,7 @@ def supports(instance: Instance) -> Refusal | None:
                     "timing",
                     f"switch {node.name!r} adds data in transit; on a grid, sums are added where they are stored",
                 )
-    return None
+    return refuse_unequal_messages(instance)
 
 
 def supports_no_sums(instance: Instance) -> Refusal | None:

@@ -120,7 +120,7 @@ def test_models_are_listed_as_they_declare_themselves() -> None:
     assert (rows["bfb"]["network"], rows["bfb"]["collectives"]) == ("links", "all_gather, reduce_scatter, all_reduce")
     assert (rows["direct"]["network"], rows["direct"]["collectives"]) == (
         "links, switches",
-        "all but late_all_reduce and point_to_point",
+        "all but late_all_reduce and point_to_point, also all_gather_v",
     )
     assert (rows["libra"]["network"], rows["libra"]["collectives"]) == ("training", "those of its workload")
     assert "none" not in {row["network"] for row in rows.values()}

@@ -51,7 +51,7 @@ def forgotten(monkeypatch):
     monkeypatch.setattr(collective, "_known", dict(collective._known))
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", INSTANCES)
 def test_digests_of_instances_are_those_of_records_and_files(name):
     """An instance with a collective has the digest that schedule files and records of it hold."""
     ranks = (2, 0) if name == "point_to_point" else (2, 0, 3)
@@ -69,7 +69,7 @@ def test_conditions_are_as_before_and_in_the_same_order(name):
             found.append(
                 [[list(held), list(needed), summed, str(size)] for (held, needed, summed), size in bytes_of.items()]
             )
-    assert hashlib.sha256(json.dumps(found).encode()).hexdigest() == CONDITIONS[name]
+    assert hashlib.sha256(json.dumps(found).encode()).hexdigest() == CONDITIONS[name.removesuffix("_v")]
 
 
 def placed(kind: Collective, order: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -100,6 +100,24 @@ def test_the_reverse_sends_the_same_pieces_backwards(name):
         assert back.parts_of(4) == kind.parts_of(4)
         swapped = sorted((needed, held) for held, needed in placed(kind, (0, 1, 2, 3)))
         assert placed(back, (0, 1, 2, 3)) == swapped
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name.endswith("_v")])
+def test_messages_of_equal_sizes_do_what_the_collective_does(name):
+    """In any group, parts of 6 bytes each have the conditions of one collective with equal parts, and bear its name."""
+    kind = collective_named(name)
+    for ranks in ((0, 1, 2, 3), (2, 0, 3), (3, 1)):
+        sizes = [Fraction(6)] * len(ranks)
+        messages = kind.messages([sizes] * len(ranks) if kind.sized_by == "pair" else sizes, 2, ranks)
+        whole = conditions(Demand(kind, Fraction(6 * len(ranks)), ranks=ranks), 4).bytes_of
+        assert {piece: size for each in messages for piece, size in conditions(each, 4).bytes_of.items()} == whole
+        assert {(each.part_of, each.chunks) for each in messages} == {(kind, 2)}
+
+
+def test_only_pieces_of_one_rank_have_sizes_of_their_own():
+    """A collective that sums has no messages."""
+    with pytest.raises(InputError, match="cannot have sizes"):
+        replace(Collective.REDUCE_SCATTER, sized_by="receiver").messages([Fraction(1)] * 3, 1, (0, 1, 2))
 
 
 def test_a_collective_stays_itself_in_copies():

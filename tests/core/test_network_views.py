@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 from cwb import instances
 from cwb.core.collective import Collective, Demand
-from cwb.core.errors import InputError, Refusal, to_refusals
+from cwb.core.errors import InputError, Refusal
 from cwb.core.fabric import Fabric, WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.network_views import NetworkView, fabric_of, links_of, other_view, supported_view, to_wired_fabric
+from cwb.core.network_views import (
+    NetworkView,
+    fabric_of,
+    links_of,
+    other_view,
+    supported_view,
+    to_refusals,
+    to_wired_fabric,
+)
 from cwb.core.topology import Link, Topology
 from hypothesis import given
 from hypothesis import strategies as st

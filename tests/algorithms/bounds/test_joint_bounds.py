@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 from cwb import solvers
 from cwb.algorithms.bounds.joint_bounds import candidate_sets, groups_of, joint_cut, joint_length, pairs_of
+from cwb.algorithms.bounds.schedule_bounds import best_bound, latency_bound
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.errors import InputError
 from cwb.core.topology import Topology
+from cwb.harness import Request, run
 from cwb.instances import load
+from cwb.instances.loader import from_data
 from cwb.models.mcf.solve import bound
 from cwb.schedules.network_bounds import recomputed_cut_bound, recomputed_length_bound
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 
@@ -80,3 +83,46 @@ def test_what_cannot_leave_is_told():
     apart = instance.with_changes(network=Topology(instance.network.nodes, links))
     with pytest.raises(InputError, match="no link does"):
         joint_cut(apart, groups_of(apart), [np.array([True, False, False])])
+
+
+@st.composite
+def with_own_sizes(draw):
+    """A collective with a size per rank or pair, some of them 0, on a small network."""
+    network = draw(st.sampled_from(["line(3)", "ring(4)", "star(4)", "mesh(2,2)", "complete(4)"]))
+    name = draw(st.sampled_from(["all_to_all_v", "all_gather_v", "gather_v", "scatter_v"]))
+    ranks = draw(st.permutations(range(load(network).npus)))[: draw(st.integers(2, 4))]
+    row = st.lists(st.integers(0, 5), min_size=len(ranks), max_size=len(ranks))
+    rows = draw(st.lists(row, min_size=len(ranks), max_size=len(ranks)))
+    sizes = [[f"{size} MB" for size in row] for row in rows]
+    collective = {"kind": name, "sizes": sizes if name == "all_to_all_v" else sizes[0], "ranks": ranks}
+    collective["chunks"] = draw(st.integers(1, 2))
+    try:
+        return from_data({"network": network, "collective": collective}, "x")
+    except InputError:  # no data at all
+        assume(condition=False)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=60)
+@given(with_own_sizes())
+def test_no_bound_on_sizes_of_their_own_is_beaten(instance):
+    """Every bound that a method, the cut or a rank proves is at most the time of each verified schedule."""
+    groups = groups_of(instance)
+    cut = joint_cut(instance, groups, candidate_sets(instance.network, groups))[0]
+    proved = [float(cut), *(float(bound(instance)[0]) for bound in (best_bound, latency_bound))]
+    times = []
+    for model in ("pccl", "spff", "direct", "fast", "hierarchical", "ring"):
+        record = run(instance, Request(model)).record
+        if record.status != "unsupported":
+            assert record.verified is True, record.violations
+            times.append(record.metrics["completion_time_s"])
+            proved.append(record.bound)
+    assert max(proved) <= min(times) * (1 + 1e-12)
+
+
+def test_the_cut_counts_every_size():
+    """On a complete graph whose links cost no latency, the root of a gather of three parts is the bottleneck."""
+    collective = {"kind": "gather_v", "sizes": ["7 MB", "0 B", "1 MB", "5 MB"]}
+    asked = from_data({"network": "complete(4, bandwidth='1 MB/s', latency='0 s')", "collective": collective}, "x")
+    groups = groups_of(asked)
+    assert joint_cut(asked, groups, candidate_sets(asked.network, groups))[0] == Fraction(1 + 5, 3)
