@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
 from ..core.collective import Collective, Demand, collective_named, collectives
 from ..core.errors import InputError, locate_errors
 from ..core.files import read_text
@@ -102,7 +100,7 @@ def _size(cell: str, place: str) -> Fraction:
 
 
 def _generate_sizes(asked: Expression, npus: int, size_bytes: int, *, is_matrix: bool) -> Sizes:
-    """Return bytes that fall by a power of the place in a random order, or a row of them per sender."""
+    """Return bytes that fall by a power of the place in a random order, or such a row per sender."""
     if unknown := set(asked.keywords) - {"skew", "seed"}:
         raise InputError(f"unknown {sorted(unknown)[0]!r}; expected skew or seed")
     skew, seed = asked.keywords.get("skew", 1), asked.keywords.get("seed", 0)
@@ -110,6 +108,8 @@ def _generate_sizes(asked: Expression, npus: int, size_bytes: int, *, is_matrix:
         raise InputError(f"skew={skew}; expected a number from 0 to 10")
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed={seed}; expected an integer of at least 0")
+    import numpy as np
+
     random = np.random.default_rng(seed)
     weight = np.arange(1, npus + 1, dtype=np.float64) ** -float(skew)
     parts = [int(part) for part in np.floor(size_bytes * weight / weight.sum())]
