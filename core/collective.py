@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from .errors import InputError, show_value
@@ -95,6 +96,17 @@ class Collective:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return collective_named, (self.name,)
+
+    @cached_property
+    def copies(self) -> bool:
+        """True if several ranks need a piece."""
+        pieces = self.pieces_of(2)
+        return any(len(pieces.groups[needed]) > 1 for needed in pieces.needed)
+
+    @property
+    def passes(self) -> int:
+        """Number of passes over the data: one to add or copy it, one for each where both are needed."""
+        return 2 if self.sums and self.copies else 1
 
     def busbw_factor(self, ranks: int) -> Fraction:
         """Return the factor from algbw to busbw, as nccl-tests defines it (its doc/PERFORMANCE.md)."""

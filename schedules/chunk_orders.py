@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from ..core.answers import ChunkOrders
-from ..core.collective import Collective, Demand
+from ..core.collective import Demand
 from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
@@ -77,8 +77,7 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
         raise InputError("orders of chunks need a fabric with bandwidths and a collective", place="network")
     starts = evaluate(fabric, demand, answer.orders, answer.queue).starts_s
     halves = 2 if any(_is_ring(d) for d in fabric.dimensions) else 1
-    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
-    total = demand.chunks * passes * fabric.npus * (fabric.npus - 1) * halves
+    total = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
     if total > most:
         raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
     topology = mesh or links_of(fabric)
@@ -87,7 +86,7 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
     rows: list[tuple[_Gather, int, bool, list[Fraction]]] = []
     for chunk, order in enumerate(answer.orders):
         route = stages(fabric, demand, order)
-        scatters = 0 if demand.collective is Collective.ALL_GATHER else len(order)
+        scatters = len(order) if demand.collective.sums else 0
         for k, stage in enumerate(route):
             done = frozenset(order[: k if k < scatters else len(route) - 1 - k])
             key = stage.dimension, done
@@ -122,14 +121,13 @@ def _schedule(
     blocks, npus = demand.chunks * per_chunk, fabric.npus
     owner = np.arange(blocks) % per_chunk // halves
     everybody = np.full(blocks, npus)
-    reduced = demand.collective is not Collective.ALL_GATHER
     chunks = Chunks(
         np.ones(blocks, dtype=np.int64),
         demand.size_bytes / blocks,
         (*((rank,) for rank in range(npus)), tuple(range(npus))),
-        everybody if reduced else owner,
-        owner if demand.collective is Collective.REDUCE_SCATTER else everybody,
-        np.full(blocks, reduced),
+        everybody if demand.collective.sums else owner,
+        everybody if demand.collective.copies else owner,
+        np.full(blocks, demand.collective.sums),
     )
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     sends = Sends(block, nodes[source], nodes[target], reduce.astype(np.bool_), offset, links)

@@ -66,12 +66,11 @@ def link_steps(dimension: Dimension) -> int:
 
 def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> tuple[Fraction, ...]:
     """Return an NPU's sent bytes per dimension if all data has this order (dissertation, table 3.4)."""
-    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     sent = [Fraction(0)] * len(fabric.dimensions)
     size = demand.size_bytes
     for d in order:
         n = fabric.sizes[d]
-        sent[d] = passes * size * (n - 1) / n
+        sent[d] = demand.collective.passes * size * (n - 1) / n
         size /= n
     return tuple(sent)
 
@@ -150,15 +149,10 @@ def stages(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int
         latency = link_steps(fabric.dimensions[d]) * fabric.latency_s[d]
         scatter.append(Stage(d, size, latency + size * (n - 1) / n / fabric.bandwidth_Bps[d]))
         size /= n
-    match demand.collective:
-        case Collective.ALL_REDUCE:
-            return scatter + scatter[::-1]
-        case Collective.REDUCE_SCATTER:
-            return scatter
-        case Collective.ALL_GATHER:
-            return scatter[::-1]
-        case _:
-            raise InputError(f"{demand.collective.name} is no multi-rail collective", place="collective.kind")
+    kind = demand.collective
+    if kind not in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER):
+        raise InputError(f"{kind.name} is no multi-rail collective", place="collective.kind")
+    return scatter * kind.sums + scatter[::-1] * kind.copies
 
 
 def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Fraction]) -> Fraction:
@@ -170,10 +164,9 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
     if min(weights) < 0 or sum(weights) > 1:
         raise InputError("expected weights of at least 0 that sum to at most 1", place="weights")
     dimensions = range(len(fabric.dimensions))
-    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
     latency = sum(
         (
-            w * passes * demand.chunks * link_steps(fabric.dimensions[d]) * fabric.latency_s[d]
+            w * demand.collective.passes * demand.chunks * link_steps(fabric.dimensions[d]) * fabric.latency_s[d]
             for d, w in enumerate(weights)
         ),
         Fraction(0),

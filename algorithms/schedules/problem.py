@@ -20,16 +20,6 @@ from ...core.topology import Topology
 MAX_SENDS = 50_000_000
 
 
-#: Collectives in which there is one part for everybody, or one for each of the others.
-_OF_ONE_PART = (
-    Collective.BROADCAST,
-    Collective.REDUCE,
-    Collective.GATHER,
-    Collective.SCATTER,
-    Collective.POINT_TO_POINT,
-)
-
-
 @dataclass(frozen=True, eq=False)
 class GroupProblem:
     """Collective among ranks that are known by their position in the group.
@@ -126,9 +116,8 @@ def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
     ``parts`` is the number of parts of the data; by default that of the collective.
     """
     n, kind = problem.n, problem.collective
-    passes = 2 if kind is Collective.ALL_REDUCE else 1
-    parts = parts or (1 if kind in _OF_ONE_PART else n)
-    return passes * parts * (n - 1) * problem.demand.chunks
+    parts = parts or (1 if kind.rooted else n)
+    return kind.passes * parts * (n - 1) * problem.demand.chunks
 
 
 def check_size(sends: int, hops: int | None = None) -> None:

@@ -25,7 +25,7 @@ from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
-from ...models.multirail.problem import demand_of, loads_s, passes, stage_s, wired_fabric_of
+from ...models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
 
 #: Sends up to which orders on a mesh are timed by them.
 _MAX_SENDS = 5_000_000
@@ -65,7 +65,7 @@ def _refuse_many(instance: Instance) -> None:
         return
     fabric, demand = wired_fabric_of(instance), demand_of(instance)
     halves = 2 if max(fabric.sizes) > 3 else 1
-    sends = demand.chunks * passes(demand) * fabric.npus * (fabric.npus - 1) * halves
+    sends = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
     if sends > _MAX_SENDS:
         raise Unsupported(f"{sends:,} sends on the links of a mesh; expected at most {_MAX_SENDS:,}, with fewer chunks")
     require_schedulable(sends, 2 * sends)

@@ -83,14 +83,11 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
         If a rank cannot be reached.
     """
     topology, kind, n = problem.topology, problem.collective, problem.n
-    passes = 2 if kind is Collective.ALL_REDUCE else 1
-    check_size(passes * n * (n - 1) * problem.demand.chunks)
+    check_size(kind.passes * n * (n - 1) * problem.demand.chunks)
     uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
     phases: list[StepSchedule] = []
     height = 0
-    for reducing in (True, False):
-        if kind is (Collective.ALL_GATHER if reducing else Collective.REDUCE_SCATTER):
-            continue
+    for reducing in [True] * kind.sums + [False] * kind.copies:
         edges = grow(transpose(topology) if reducing else topology, problem.nodes.tolist(), uses, budget)
         if edges is None:
             return None

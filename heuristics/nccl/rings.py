@@ -31,8 +31,7 @@ def in_rings(problem: GroupProblem, rings: Rings, hops: Hops, pieces: int) -> St
     """
     orders, n = ring_orders(rings), problem.n
     pieces *= problem.demand.chunks
-    twice = 2 if problem.collective is Collective.ALL_REDUCE else 1
-    check_size(twice * n * (n - 1) * len(orders) * pieces)
+    check_size(problem.collective.passes * n * (n - 1) * len(orders) * pieces)
     ways = as_paths(
         [
             hops.links(a, b, number, rings.channels[number][0].nic)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ...algorithms.matching.network import RankNetwork
 from ...algorithms.matching.step_matching import TransferRows
-from ...core.collective import Collective
 from ...core.instance import Instance
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
@@ -131,7 +130,7 @@ def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:
         np.ones(n * c, dtype=np.int64),
         chunk_bytes(demand, instance.npus),
         (*((rank,) for rank in ranks), tuple(sorted(ranks))),
-        own if kind is Collective.ALL_GATHER else everyone,
-        own if kind is Collective.REDUCE_SCATTER else everyone,
-        np.full(n * c, kind is not Collective.ALL_GATHER),
+        everyone if kind.sums else own,
+        everyone if kind.copies else own,
+        np.full(n * c, kind.sums),
     )

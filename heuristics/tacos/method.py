@@ -172,8 +172,7 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
         return None
     slowest = times[bisect_left(range(len(times)), True, key=is_connected)]
     hops = len(topology.nodes) - 1 if topology.switches else 1
-    passes = 2 if demand.collective is Collective.ALL_REDUCE else 1
-    return passes * count_of(demand, npus) * (npus - 1) * hops * slowest
+    return demand.collective.passes * count_of(demand, npus) * (npus - 1) * hops * slowest
 
 
 #: What the methods' metrics mean, beside those of the verifier.

@@ -177,8 +177,7 @@ def warm_up() -> None:
 
 def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthesis | None:
     """Return one tree for all ranks, if the network is vertex-transitive and such an answer is wanted."""
-    passes = 2 if task.kind is Collective.ALL_REDUCE else 1
-    sends = passes * len(task.owner) * (len(task.ranks) - 1)
+    sends = task.kind.passes * len(task.owner) * (len(task.ranks) - 1)
     wanted = options.answer == "trees" or (options.answer == "auto" and sends > SENDS_UNASKED)
     if not wanted or options.variant == "paper" or not task.members.all():
         return None
@@ -202,7 +201,7 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
     (copy, parent, child, step), steps, attempts = best
     kind = _TREES[task.kind]
     answer = TranslatedTrees(task.instance.sha256, kind, cayley.sizes, copy, parent, child, step)
-    ticks = passes * steps * _step_ticks(task)
+    ticks = task.kind.passes * steps * _step_ticks(task)
     return Synthesis(
         answer, ticks, {"engine": "one tree, moved", "attempts": attempts, "sends": sends, "overlapped": False}
     )
@@ -256,7 +255,7 @@ def _sends(
     if sends > 4 * MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {4 * MAX_SENDS:,}")
     if sends <= MAX_SENDS:
-        require_schedulable(sends * (2 if task.kind is Collective.ALL_REDUCE else 1))
+        require_schedulable(sends * task.kind.passes)
     networks = _networks(task, plain, size, options)
     halves: list[SynthesizedGather] = []
     parts: list[ArcTransfers] = []

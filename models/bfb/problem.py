@@ -12,7 +12,7 @@ import numpy as np
 
 from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
-from ...core.collective import Collective, Demand
+from ...core.collective import Demand
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_buildable
@@ -35,13 +35,7 @@ def network_and_demand(instance: Instance) -> tuple[Topology, Demand]:
 def networks(instance: Instance) -> list[Topology]:
     """Return the network of every part of the collective, transposed for one that runs backwards."""
     topology, demand = network_and_demand(instance)
-    match demand.collective:
-        case Collective.ALL_GATHER:
-            return [topology]
-        case Collective.REDUCE_SCATTER:
-            return [transpose(topology)]
-        case _:
-            return [transpose(topology), topology]
+    return [transpose(topology)] * demand.collective.sums + [topology] * demand.collective.copies
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,9 +201,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
     assert instance.demand is not None and isinstance(instance.network, Topology)  # noqa: S101 (see supports_bound)
     kind, network = instance.demand.collective, from_all_ranks(instance.network)
     # A reduce-scatter is an all-gather in which time and links run backwards.
-    stages = [] if kind is Collective.ALL_GATHER else [network.transpose()]
-    if kind is not Collective.REDUCE_SCATTER:
-        stages.append(network)
+    stages = [network.transpose()] * kind.sums + [network] * kind.copies
     find = search if options.method == "search" else concurrent
     optima = [find(CutOracle(stage), solver, budget) for stage in stages]
     forests = [search(CutOracle(stage, options.k), solver, budget) for stage in stages] if options.k else []

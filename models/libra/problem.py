@@ -361,10 +361,8 @@ def _dimension(kind: Collective, m: Fraction, span: Span, i: int, fabric: Fabric
     match kind:
         case Collective.ALL_REDUCE if fabric.dimensions[i].in_network:
             return m / inner
-        case Collective.ALL_REDUCE:
-            return 2 * m * (n - 1) / (n * inner)
-        case Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
-            return m * (n - 1) / (n * inner)
+        case Collective.ALL_REDUCE | Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
+            return kind.passes * m * (n - 1) / (n * inner)
         case Collective.ALL_TO_ALL:
             return m * (n - 1) / n
         case Collective.POINT_TO_POINT:

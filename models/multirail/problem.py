@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from ...core.collective import Collective, Demand
+from ...core.collective import Demand
 from ...core.fabric import Block, WiredFabric
 from ...core.instance import Instance
 from ...core.network_views import rings_of
@@ -40,13 +40,13 @@ def pose_problem(instance: Instance) -> OrderProblem:
     fabric, demand = wired_fabric_of(instance), demand_of(instance)
     dimensions = range(len(fabric.dimensions))
     orders = tuple(permutations(dimensions))
-    once = [passes(demand) * latency_s(fabric, d) for d in dimensions]
+    once = [demand.collective.passes * latency_s(fabric, d) for d in dimensions]
     transfer = tuple(
         tuple(load - fixed for load, fixed in zip(loads_s(fabric, demand, order, demand.size_bytes), once, strict=True))
         for order in orders
     )
     n = fabric.npus
-    unit = passes(demand) * demand.size_bytes * (n - 1) / n / sum(fabric.bandwidth_Bps)
+    unit = demand.collective.passes * demand.size_bytes * (n - 1) / n / sum(fabric.bandwidth_Bps)
     return OrderProblem(orders, transfer, tuple(demand.chunks * fixed for fixed in once), unit)
 
 
@@ -74,16 +74,11 @@ def stage_s(fabric: WiredFabric, d: int, size_bytes: Fraction) -> Fraction:
     return latency_s(fabric, d) + size_bytes * (n - 1) / n / fabric.bandwidth_Bps[d]
 
 
-def passes(demand: Demand) -> int:
-    """Return how often a chunk visits every dimension."""
-    return 2 if demand.collective is Collective.ALL_REDUCE else 1
-
-
 def loads_s(fabric: WiredFabric, demand: Demand, order: Sequence[int], size_bytes: Fraction) -> list[Fraction]:
     """Return the seconds of work of each dimension on data of this size and order."""
     loads = [Fraction(0)] * len(order)
     for d in order:
-        loads[d] = passes(demand) * stage_s(fabric, d, size_bytes)
+        loads[d] = demand.collective.passes * stage_s(fabric, d, size_bytes)
         size_bytes /= fabric.sizes[d]
     return loads
 

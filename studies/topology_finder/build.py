@@ -83,7 +83,7 @@ def schedule(
     kind = None if instance.demand is None else instance.demand.collective
     if kind not in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
         raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
-    check_size(candidate.nodes * (candidate.nodes - 1) * (2 if kind is Collective.ALL_REDUCE else 1))
+    check_size(candidate.nodes * (candidate.nodes - 1) * kind.passes)
     if kind is Collective.ALL_GATHER:
         return schedule_of(all_gather(candidate, generate), instance)
     home = all_gather(back or candidate, generate, transposed=True)

@@ -120,6 +120,13 @@ def test_only_pieces_of_one_rank_have_sizes_of_their_own():
         replace(Collective.REDUCE_SCATTER, sized_by="receiver").messages([Fraction(1)] * 3, 1, (0, 1, 2))
 
 
+def test_sums_and_copies_are_passes_over_the_data():
+    """Data is copied where several ranks need a piece; only an all-reduce, early or late, sums and copies it."""
+    copied = {name for name in BUILT_IN if collective_named(name).copies}
+    assert copied == {"all_gather", "all_gather_v", "all_reduce", "late_all_reduce", "broadcast"}
+    assert {name for name in BUILT_IN if collective_named(name).passes == 2} == {"all_reduce", "late_all_reduce"}
+
+
 def test_a_collective_stays_itself_in_copies():
     """A copy of a demand, and what a pickle is made of again, is the same collective, not an equal one."""
     demand = Demand(Collective.ALL_GATHER, Fraction(1))
