@@ -73,7 +73,9 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
         If the instance has no explicit network or no demand, or data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
-        parts = (best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands)
+        parts = [best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands]
+        if all(demand.part_of is not None for demand in instance.demands):
+            parts.append(rank_bound(instance, late=not flow))
         return max(parts, key=itemgetter(0))
     latency: Bound = latency_bound(instance)  # also rejects networks in which data cannot reach a rank
     found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance, late=True)]
@@ -96,8 +98,8 @@ def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCe
 
 
 def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, CutCertificate]:
-    """Return the largest egress or ingress bound of a single rank, if ``late`` with its latency."""
-    topology, group = instance.topology, group_of(instance)
+    """Return the largest egress or ingress bound of a rank in all collectives, if ``late`` with its latency."""
+    topology, first = instance.topology, group_of(instance).ranks[0]
     wires, leaving, entering = _wires(topology, late=late)
     known: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
 
@@ -109,11 +111,18 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
             known[key] = earliest_arrival(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
         return known[key]
 
-    best = Fraction(0), group.ranks[0], True
-    for position, rank in enumerate(group.ranks):
+    alone: dict[int, tuple[Fraction, Fraction]] = {}
+    for demand in instance.demands:
+        group = group_of(instance.with_single_demand(demand))
+        for position, rank in enumerate(group.ranks):
+            out_bytes, in_bytes = alone.get(rank, (Fraction(0), Fraction(0)))
+            out_bytes += _bytes_alone(group, position)
+            alone[rank] = out_bytes, in_bytes + _bytes_alone(group, position, others=True)
+    best = Fraction(0), first, True
+    for rank, (out_bytes, in_bytes) in alone.items():
         node = topology.rank_nodes[rank]
-        out = seconds(_bytes_alone(group, position), leaving[node], f"rank {rank}")
-        into = seconds(_bytes_alone(group, position, others=True), entering[node], f"all ranks but {rank}")
+        out = seconds(out_bytes, leaving[node], f"rank {rank}")
+        into = seconds(in_bytes, entering[node], f"all ranks but {rank}")
         best = max(best, (out, rank, True), (into, rank, False), key=itemgetter(0))
     found, rank, egress = best
     node = topology.rank_nodes[rank]

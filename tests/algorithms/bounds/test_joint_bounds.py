@@ -126,3 +126,5 @@ def test_the_cut_counts_every_size():
     asked = from_data({"network": "complete(4, bandwidth='1 MB/s', latency='0 s')", "collective": collective}, "x")
     groups = groups_of(asked)
     assert joint_cut(asked, groups, candidate_sets(asked.network, groups))[0] == Fraction(1 + 5, 3)
+    seconds, certificate = best_bound(asked)
+    assert (seconds, recomputed_cut_bound(asked, certificate)) == (2, 2)
