@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from .display import DisplayMixin
 from .instance import plain
 
 
+class _Certificate(DisplayMixin):
+    """Certificate that a record holds by name, with its fields in order."""
+
+    _name: ClassVar[str]
+
+    def __init_subclass__(cls, name: str) -> None:
+        cls._name = name
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for a record."""
+        return {"certificate": self._name, **plain(self)}
+
+
 @dataclass(frozen=True, repr=False)
-class SolverBound(DisplayMixin):
+class SolverBound(_Certificate, name="solver"):
     """Bound reported by a solver and recomputed by nobody."""
 
     solver: str
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "solver", "solver": self.solver, "version": self.version}
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +63,7 @@ class SupportingLine(DisplayMixin):
 
 
 @dataclass(frozen=True, repr=False)
-class LagrangianCertificate(DisplayMixin):
+class LagrangianCertificate(_Certificate, name="lagrangian"):
     """Supporting lines of the attainable (time, cost) pairs; together they bound the objective from below.
 
     A line of weights (1, 0) bounds the time alone. Time times cost is at least the smallest product over the
@@ -64,10 +73,6 @@ class LagrangianCertificate(DisplayMixin):
 
     lines: tuple[SupportingLine, ...]
     scale_free: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "lagrangian", **plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,19 +122,15 @@ class CutCertificate(DisplayMixin):
 
 
 @dataclass(frozen=True, repr=False)
-class DistanceCertificate(DisplayMixin):
+class DistanceCertificate(_Certificate, name="distance"):
     """Pair of ranks between which data must travel: the time is at least the smallest path latency."""
 
     source: int
     target: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "distance", "source": self.source, "target": self.target}
-
 
 @dataclass(frozen=True, repr=False)
-class DimensionWeights(DisplayMixin):
+class DimensionWeights(_Certificate, name="dimension-weights"):
     """Weights of the dimensions of a fabric that bound a multi-rail collective.
 
     The busiest dimension is busy at least as long as any weighted average over the dimensions, and this is at least
@@ -143,13 +144,9 @@ class DimensionWeights(DisplayMixin):
 
     weights: tuple[Fraction, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "dimension-weights", **plain(self)}
-
 
 @dataclass(frozen=True, repr=False)
-class PartitionCertificate(DisplayMixin):
+class PartitionCertificate(_Certificate, name="partition"):
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
     Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times:
@@ -171,13 +168,9 @@ class PartitionCertificate(DisplayMixin):
 
     parts: tuple[tuple[int, ...], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "partition", "parts": [list(part) for part in self.parts]}
-
 
 @dataclass(frozen=True, repr=False)
-class TreePrices(DisplayMixin):
+class TreePrices(_Certificate, name="tree-prices"):
     """Prices of links and of a tree that bound an all-reduce along trees: dual values of their packing.
 
     The bound holds for schedules of trees, each with a rate r_T, that reduce to a root and broadcast from it: at
@@ -231,20 +224,12 @@ class TreePrices(DisplayMixin):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
-        return {
-            "certificate": "tree-prices",
-            "prices": list(self.prices),
-            "tree_price_Bps": str(self.tree_price_Bps),
-            "trees": self.trees,
-            "height": self.height,
-            "height_unit": self.height_unit,
-            "min_rate_Bps": str(self.min_rate_Bps),
-            **({"link_sets": [list(links) for links in self.link_sets]} if self.link_sets else {}),
-        }
+        data = super().to_json()
+        return data if self.link_sets else {name: value for name, value in data.items() if name != "link_sets"}
 
 
 @dataclass(frozen=True, repr=False)
-class LengthCertificate(DisplayMixin):
+class LengthCertificate(_Certificate, name="lengths"):
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
     A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link
@@ -259,13 +244,9 @@ class LengthCertificate(DisplayMixin):
 
     lengths: tuple[int, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "lengths", "lengths": list(self.lengths)}
-
 
 @dataclass(frozen=True, repr=False)
-class WholeChunks(DisplayMixin):
+class WholeChunks(_Certificate, name="whole-chunks"):
     """Rank whose data many others need in whole chunks, sent one after the other.
 
     The bound holds for schedules whose chunks of the rank's data have at least c = ``chunk_bytes``, on networks
@@ -286,13 +267,9 @@ class WholeChunks(DisplayMixin):
     rank: int
     chunk_bytes: Fraction
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "whole-chunks", "rank": self.rank, "chunk_bytes": str(self.chunk_bytes)}
-
 
 @dataclass(frozen=True, repr=False)
-class EpochDistance(DisplayMixin):
+class EpochDistance(_Certificate, name="epoch-distance"):
     """Pair of nodes between which a chunk must travel, on a grid of epochs.
 
     A schedule takes at least the delays of the fastest path.
@@ -301,13 +278,9 @@ class EpochDistance(DisplayMixin):
     source: int
     target: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "epoch-distance", "source": self.source, "target": self.target}
-
 
 @dataclass(frozen=True, repr=False)
-class EpochCut(DisplayMixin):
+class EpochCut(_Certificate, name="epoch-cut"):
     """Set of nodes that many chunks must enter, on a grid of epochs.
 
     Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source
@@ -330,18 +303,9 @@ class EpochCut(DisplayMixin):
     sink: int | None = None
     threshold: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {
-            "certificate": "epoch-cut",
-            "nodes": list(self.nodes),
-            "sink": self.sink,
-            "threshold": self.threshold,
-        }
-
 
 @dataclass(frozen=True, repr=False)
-class EpochChain(DisplayMixin):
+class EpochChain(_Certificate, name="epoch-chain"):
     """Set of nodes with a sink inside: chunks that enter late must still pass the sink's links.
 
     Of the n chunks from outside that the sink needs, the links that enter the set cannot have delivered m before
@@ -354,13 +318,9 @@ class EpochChain(DisplayMixin):
     nodes: tuple[int, ...]
     sink: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "epoch-chain", "nodes": list(self.nodes), "sink": self.sink}
-
 
 @dataclass(frozen=True, repr=False)
-class EpochFlow(DisplayMixin):
+class EpochFlow(_Certificate, name="epoch-flow"):
     """Sink that a maximum flow over time cannot serve in one epoch less.
 
     The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices. Chunks can wait at
@@ -379,13 +339,9 @@ class EpochFlow(DisplayMixin):
     sink: int
     epochs: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "epoch-flow", "sink": self.sink, "epochs": self.epochs}
-
 
 @dataclass(frozen=True, repr=False)
-class EpochPrices(DisplayMixin):
+class EpochPrices(_Certificate, name="epoch-prices"):
     """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split.
 
     They are dual values of the flow over time. In a schedule of K epochs every chunk pays, for each of its targets,
@@ -404,13 +360,9 @@ class EpochPrices(DisplayMixin):
     starts: tuple[int, ...]
     prices: tuple[tuple[int, ...], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
-
 
 @dataclass(frozen=True, repr=False)
-class EpochWindowPrices(DisplayMixin):
+class EpochWindowPrices(_Certificate, name="epoch-window-prices"):
     """Prices of windows of links that refute a number of epochs for whole, copied chunks.
 
     In a schedule, at most ``capacity`` starts on a link fall in any ``window`` consecutive epochs. Every start in a
@@ -435,20 +387,9 @@ class EpochWindowPrices(DisplayMixin):
     starts: tuple[int, ...]
     prices: tuple[int, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {
-            "certificate": "epoch-window-prices",
-            "epochs": self.epochs,
-            "sinks": list(self.sinks),
-            "links": list(self.links),
-            "starts": list(self.starts),
-            "prices": list(self.prices),
-        }
-
 
 @dataclass(frozen=True, repr=False)
-class EpochPartition(DisplayMixin):
+class EpochPartition(_Certificate, name="epoch-partition"):
     """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice.
 
     It applies to grids of epochs without switches. Let p be the number of sets with a rank of the group. Every
@@ -462,10 +403,6 @@ class EpochPartition(DisplayMixin):
     """
 
     parts: tuple[tuple[int, ...], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": "epoch-partition", "parts": [list(part) for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -486,13 +423,9 @@ class PairPrices(DisplayMixin):
     replica: Fraction
     light: tuple[tuple[Fraction, Fraction], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"replica": str(self.replica), "light": [[str(v), str(weight)] for v, weight in self.light]}
-
 
 @dataclass(frozen=True, repr=False)
-class LeastLoads(DisplayMixin):
+class LeastLoads(_Certificate, name="least-loads"):
     """Per layer, a load that some GPU reaches or exceeds for every placement of the experts.
 
     It is no more than the average over the GPUs, or the smallest possible largest load of a replica within the
@@ -510,11 +443,6 @@ class LeastLoads(DisplayMixin):
 
     loads: tuple[Fraction, ...]
     prices: tuple[PairPrices | None, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        prices = [None if each is None else each.to_json() for each in self.prices]
-        return {"certificate": "least-loads", "loads": [str(load) for load in self.loads], "prices": prices}
 
 
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
