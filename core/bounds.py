@@ -13,14 +13,14 @@ from .instance import plain
 class _Certificate(DisplayMixin):
     """Certificate that a record holds by name, with its fields in order."""
 
-    _name: ClassVar[str]
+    name: ClassVar[str]
 
     def __init_subclass__(cls, name: str) -> None:
-        cls._name = name
+        cls.name = name
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
-        return {"certificate": self._name, **plain(self)}
+        return {"certificate": self.name, **plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,7 @@ class LagrangianCertificate(_Certificate, name="lagrangian"):
 
 
 @dataclass(frozen=True, repr=False)
-class SweepCertificate(DisplayMixin):
+class SweepCertificate(_Certificate, name="sweep"):
     """Certificates for every parallelization tried; the smallest of their bounds holds for all.
 
     Parameters
@@ -90,13 +90,13 @@ class SweepCertificate(DisplayMixin):
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
         return {
-            "certificate": "sweep",
+            "certificate": self.name,
             "parts": [{"parallelism": list(hp), **certificate.to_json()} for hp, certificate in self.parts],
         }
 
 
 @dataclass(frozen=True, repr=False)
-class CutCertificate(DisplayMixin):
+class CutCertificate(_Certificate, name="cut"):
     """Set of nodes whose outgoing links must carry the data that the others need from it.
 
     The time is at least the bytes that ranks outside need and only ranks inside can supply (data that only they
@@ -118,7 +118,7 @@ class CutCertificate(DisplayMixin):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
-        return {"certificate": "late-cut" if self.latency else "cut", "nodes": list(self.nodes)}
+        return {"certificate": f"late-{self.name}" if self.latency else self.name, "nodes": list(self.nodes)}
 
 
 @dataclass(frozen=True, repr=False)
