@@ -217,12 +217,12 @@ class Terms:
         """Entry of the scope that each term belongs to."""
         return np.arange(self.places.size) if self.at is None else self.at
 
-    def scaled(self, factor: Any) -> Terms:
+    def scale(self, factor: Any) -> Terms:
         """Return the terms multiplied by a number, or by one number per entry."""
         by_entry = factor[self.at] if isinstance(factor, np.ndarray) and self.at is not None else factor
         return replace(self, factors=self.factors * by_entry)
 
-    def moved(self, up: Array) -> Terms:
+    def to_outer(self, up: Array) -> Terms:
         """Return the same terms in the outer scope."""
         return replace(self, at=up if self.at is None else up[self.at])
 
@@ -246,7 +246,7 @@ class Linear:
             constant: Any = np.bincount(up, np.broadcast_to(here.constant, up.size).astype(float), outer.size)
             if not constant.any():
                 constant = 0.0
-            here = Linear([terms.moved(up) for terms in here.terms], constant, outer)
+            here = Linear([terms.to_outer(up) for terms in here.terms], constant, outer)
         return here
 
     def _add(self, other: Any, sign: float) -> Any:
@@ -256,7 +256,7 @@ class Linear:
         if not isinstance(other, Linear):
             return NotImplemented
         left, right = self.close_loops(), other.close_loops()
-        added = right.terms if sign == 1.0 else [terms.scaled(sign) for terms in right.terms]
+        added = right.terms if sign == 1.0 else [terms.scale(sign) for terms in right.terms]
         return Linear([*left.terms, *added], left.constant + sign * right.constant, left.scope)
 
     def __add__(self, other: Any) -> Any:
@@ -278,7 +278,7 @@ class Linear:
             return NotImplemented
         here = self.close_loops()
         factor = here.scope.reading.align(other)
-        return Linear([terms.scaled(factor) for terms in here.terms], here.constant * factor, here.scope)
+        return Linear([terms.scale(factor) for terms in here.terms], here.constant * factor, here.scope)
 
     __rmul__ = __mul__
 

@@ -118,7 +118,7 @@ def network_labels(
         links, the sources of chunks.
     """
 
-    def named(places: Sequence[int] | Sequence[tuple[int, int]]) -> Callable[[Any], str]:
+    def name_of(places: Sequence[int] | Sequence[tuple[int, int]]) -> Callable[[Any], str]:
         def name(value: Any) -> str:
             place = places[value]
             nodes = place if isinstance(place, tuple) else (place,)
@@ -126,4 +126,4 @@ def network_labels(
 
         return name
 
-    return {argument: named(places) for argument, places in ends.items()}
+    return {argument: name_of(places) for argument, places in ends.items()}

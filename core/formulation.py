@@ -244,7 +244,7 @@ class Formulation:
             outside the package fails.
         """
         if isinstance(problem, Instance):
-            posed, chosen = self.posed(problem, options)
+            posed, chosen = self.validate_and_pose(problem, options)
             problem = self.index(posed, chosen)
         try:
             return _build_quietly(self._resolve_function(self._build), problem)
@@ -256,7 +256,7 @@ class Formulation:
                 source=self.name,
             ) from error
 
-    def posed(self, instance: Instance, options: Any) -> tuple[Instance, Any]:
+    def validate_and_pose(self, instance: Instance, options: Any) -> tuple[Instance, Any]:
         """Validate options and pose an instance with them.
 
         Raises
@@ -303,7 +303,7 @@ class Formulation:
             return function
 
         @wraps(function)
-        def told(*arguments: Any) -> Any:
+        def wrapper(*arguments: Any) -> Any:
             try:
                 return function(*arguments)
             except CwbError:
@@ -312,7 +312,7 @@ class Formulation:
                 name = getattr(function, "__name__", "its function")
                 raise InputError(f"{name}: {type(error).__name__}: {error}", source=self.name) from error
 
-        return told
+        return wrapper
 
     def solve(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
         """Build and solve the model of a posed instance as declared, and extract the answer (``Method.solve``).

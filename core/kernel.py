@@ -105,14 +105,14 @@ class _Kernel:
 
     def _run(self, *args: Any) -> Any:
         try:
-            return self.compiled(*args)
+            return self.compiled_form(*args)
         except OSError:  # while it was compiled, or what it calls: the disk is full, and is done without
             for each in self._reachable_kernels():
                 each._folder = each._compiled = None
-            return self.compiled(*args)
+            return self.compiled_form(*args)
 
     @property
-    def compiled(self) -> Callable[..., Any]:
+    def compiled_form(self) -> Callable[..., Any]:
         """Function compiled by numba."""
         if self._compiled is None:
             with _lock:
@@ -141,7 +141,7 @@ class _Kernel:
 
     def _compile(self) -> Callable[..., Any]:
         numba = _numba()
-        function = self._link_calls(lambda other: other.compiled)
+        function = self._link_calls(lambda other: other.compiled_form)
         before = numba.config.CACHE_DIR
         try:
             stands_for = self._cached_source()

@@ -239,19 +239,19 @@ def _shortage(take: str, to: str, size: float, seconds: float) -> str:
     limits = found[0]
     spare, left = limits.spare_bytes(), limits.reserve_seconds(0.0)
     if spare is not None and size > spare:
-        return f"{take} some {_rounded(size, SIZES)} of memory {to}, and {_left(spare, SIZES)}"
+        return f"{take} some {_round_text(size, SIZES)} of memory {to}, and {_remaining_text(spare, SIZES)}"
     if left is not None and seconds > left:
-        return f"{take} some {_rounded(seconds, TIMES)} {to}, and {_left(left, TIMES)}"
+        return f"{take} some {_round_text(seconds, TIMES)} {to}, and {_remaining_text(left, TIMES)}"
     if limits.stop.is_set() and seconds > STOPPED_S:
-        return f"{take} some {_rounded(seconds, TIMES)} {to}, and the run was stopped"
+        return f"{take} some {_round_text(seconds, TIMES)} {to}, and the run was stopped"
     return ""
 
 
-def _rounded(value: float, units: Sequence[str]) -> str:
+def _round_text(value: float, units: Sequence[str]) -> str:
     """Format an estimate with two digits."""
     number, unit = amount(value, units).split()
     return f"{float(f'{float(number):.2g}'):.10g} {unit}"
 
 
-def _left(value: float, units: Sequence[str]) -> str:
-    return f"{_rounded(value, units)} are left" if value > 0 else "nothing is left"
+def _remaining_text(value: float, units: Sequence[str]) -> str:
+    return f"{_round_text(value, units)} are left" if value > 0 else "nothing is left"

@@ -106,7 +106,7 @@ def reserve_rates(
         """Return the largest load of a link over its bandwidth."""
         return float((np.bincount(links, rates[tree], len(bandwidth_Bps)) / bandwidth_Bps).max())
 
-    def needed(deadline_s: float) -> Floats:
+    def rates_within(deadline_s: float) -> Floats:
         """Return rates with which all trees end in time; infinite where none suffices."""
         flow_s = forest.flow_within(deadline_s, given)
         rates: Floats = np.divide(data, flow_s, out=np.full(len(data), np.inf), where=flow_s > 0)
@@ -118,8 +118,8 @@ def reserve_rates(
     together = np.full(len(data), fullest * float(data.sum()))
     number = forest.best_chunks(together) if given is None else given
     most = float(forest.seconds(together, number).max())
-    seconds = _least(lambda deadline: 1 / load(needed(deadline)), float(together[0]), most)
-    rates = shares / fullest if seconds == most else needed(seconds)
+    seconds = _least(lambda deadline: 1 / load(rates_within(deadline)), float(together[0]), most)
+    rates = shares / fullest if seconds == most else rates_within(seconds)
     number = forest.best_chunks(data / rates) if given is None else given
     return RateReservation(seconds, rates, number)
 
@@ -151,12 +151,12 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     number = forest.best_chunks(flow_s) if given is None else given
     most = float(forest.seconds(flow_s, number).max())
 
-    def carried(deadline_s: float) -> Floats:
+    def bytes_within(deadline_s: float) -> Floats:
         """Return the bytes that every tree carries in time."""
         return rates_Bps * forest.flow_within(deadline_s, given)
 
-    seconds = _least(lambda deadline: float(carried(deadline).sum()) / size_bytes, float(flow_s[0]), most)
-    found = carried(seconds)
+    seconds = _least(lambda deadline: float(bytes_within(deadline).sum()) / size_bytes, float(flow_s[0]), most)
+    found = bytes_within(seconds)
     # So little data is lost beside the latency: then every split ends at the same time, as far as that can be
     # determined.
     return found * (size_bytes / float(found.sum())) if found.any() else size_bytes * (rates_Bps / rates_Bps.sum())

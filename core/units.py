@@ -113,18 +113,18 @@ def parse(
         sensible size.
     """
     if not isinstance(text, str):
-        raise InputError(f"{show_value(text)} has no unit; expected {expected or _described(kind)}")
+        raise InputError(f"{show_value(text)} has no unit; expected {expected or _describe_kind(kind)}")
     return _parse_text(text, kind, allow_zero, bare_unit, expected)
 
 
-def _described(kind: UnitKind) -> str:
+def _describe_kind(kind: UnitKind) -> str:
     return f"{kind.label} with its unit, such as {kind.example!r}"
 
 
 @lru_cache(maxsize=1024)
 def _parse_text(text: str, kind: UnitKind, allow_zero: bool, bare_unit: str, expected: str) -> Fraction:
     """Parse one text; cached, since a large network repeats the same few a million times."""
-    expected = f"expected {expected or _described(kind)}"
+    expected = f"expected {expected or _describe_kind(kind)}"
     match = _QUANTITY.match(text)
     if match is None:
         raise InputError(f"{show_value(text)} is not a quantity; {expected}")

@@ -47,7 +47,7 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
     InputError
         If an argument is unknown, missing or wrong.
     """
-    given = expression.bound(_PARAMETERS, needed=("gpus", "slots"))
+    given = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
     gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)
     inside = nodes > 1 and gpus % nodes == 0 and gpus > nodes
     if "loads" in given:

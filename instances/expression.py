@@ -67,8 +67,8 @@ class Expression:
     positional: tuple[Value, ...] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)
 
-    def bound(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
-        """Arguments by their names.
+    def bind(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the arguments by their names.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     InputError
         If an argument is unknown, missing or wrong.
     """
-    given = expression.bound(_PARAMETERS, needed=("workload", "dims"))
+    given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
     workload: dict[str, Any] = {"use": given["workload"]}
     if "loop" in given:
         workload["loop"] = given["loop"]

@@ -100,7 +100,7 @@ def _explain_model(
 
     shared = {name: value for name, value in request.options.items() if name in formulation.options.model_fields}
     try:
-        index = formulation.index(*formulation.posed(instance, shared))
+        index = formulation.index(*formulation.validate_and_pose(instance, shared))
         model = formulation.build(index)
         matrix = compile_matrix(model)
         labels = formulation.labels(index)

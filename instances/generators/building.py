@@ -112,7 +112,7 @@ class NestedNetwork:
         return len(made.nodes), len(made.links)
 
     @cached_property
-    def made(self) -> Topology:
+    def topology(self) -> Topology:
         """The network.
 
         Raises

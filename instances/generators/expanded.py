@@ -41,7 +41,7 @@ def line_graph(network: NestedNetwork, times: int = 1) -> Topology:
         raise InputError(_irregular(f"{links:,} links of {nodes:,} nodes"), place="network")
     check_size(nodes=nodes * degree**times, links=nodes * degree ** (times + 1))
     with locate_errors("network"):
-        made = network.made
+        made = network.topology
     for _ in range(times):
         made = _line_graph(made, degree)
     return made
@@ -103,7 +103,7 @@ def _product(factors: Sequence[NestedNetwork], place: str) -> Topology:
     count = sum(links * (nodes // size) for size, links in sizes)
     check_size(nodes=nodes, links=count)
     with locate_errors(place):
-        made = [factor.made for factor in factors]  # kept by the factor, so that a power makes one
+        made = [factor.topology for factor in factors]  # kept by the factor, so that a power makes one
     return _network(nodes, count, _product_links(made, nodes))
 
 
@@ -134,7 +134,7 @@ def degree_expansion(network: NestedNetwork, n: int) -> Topology:
     nodes, links = network.size
     check_size(nodes=n * nodes, links=n * n * links)
     with locate_errors("network"):
-        base = network.made
+        base = network.topology
     ends = (
         (source * n + i, target * n + j, link)
         for (source, target), link in _each(base)
@@ -158,7 +158,7 @@ def parallel(network: NestedNetwork, k: int) -> Topology:
     nodes, links = network.size
     check_size(nodes=nodes, links=k * links)
     with locate_errors("network"):
-        base = network.made
+        base = network.topology
     return _network(nodes, k * links, ((*ends, link) for ends, link in _each(base) for _ in range(k)))
 
 
@@ -173,7 +173,7 @@ def both_directions(network: NestedNetwork) -> Topology:
     nodes, links = network.size
     check_size(nodes=nodes, links=2 * links)
     with locate_errors("network"):
-        base = network.made
+        base = network.topology
     there = ((*ends, link) for ends, link in _each(base))
     back = ((target, source, link) for (source, target), link in _each(base))
     return _network(nodes, 2 * links, (*there, *back))

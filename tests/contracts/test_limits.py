@@ -106,4 +106,4 @@ def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
         limited_by(Budget(reserve_seconds=lambda _: 0.0)),
         pytest.raises(OutOfTime, match=r"columns, which take some .* to build"),
     ):
-        formulation.build(formulation.index(*formulation.posed(exam.posed(), exam.options)))
+        formulation.build(formulation.index(*formulation.validate_and_pose(exam.posed(), exam.options)))

@@ -118,7 +118,7 @@ SCHEDULES = (".json", ".json.gz", ".npz")
 def check_formulate(params: dict[str, object]) -> None:
     """The formulation and the instance exist, and the options are the formulation's."""
     instance = with_demand(load(str(params["instance"])), params["collective"], params["data"], params["chunks"])
-    registry.formulation(str(params["formulation"])).posed(instance, parse_options(params["options"]))
+    registry.formulation(str(params["formulation"])).validate_and_pose(instance, parse_options(params["options"]))
 
 
 def check_compare(params: dict[str, object]) -> None:
