@@ -59,44 +59,23 @@ def _size_or_sizes(value: object) -> str:
     return "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"
 
 
-def _collective(name: object) -> Collective:
-    """Return the collective of a name that has one size, for pydantic."""
-    collective = _any_collective(name)
-    if collective.sized_by is not None:
-        raise ValueError(f"{name} has a size per {_owner(collective)}; expected sizes beside it")
-    return collective
+def _named_collective(*, sized: bool) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the validator of a collective with one size, or with ``sizes``, and its schema: those of the package."""
+    names = [name for name in BUILT_IN if (collective_named(name).sized_by is not None) is sized]
 
+    def validate(name: object) -> Collective:
+        try:
+            found = collective_named(str(name))
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if sized and found.sized_by is None:
+            raise ValueError(f"{name} has equal parts; expected size in place of sizes, or one of {', '.join(names)}")
+        if not sized and found.sized_by is not None:
+            owner = "pair" if found.sized_by == "pair" else "rank"
+            raise ValueError(f"{name} has a size per {owner}; expected sizes beside it")
+        return found
 
-def _sized_collective(name: object) -> Collective:
-    """Return the collective of a name that has a size per rank or pair, for pydantic."""
-    collective = _any_collective(name)
-    if collective.sized_by is None:
-        raise ValueError(f"{name} has equal parts; expected size in place of sizes, or one of {', '.join(_SIZED)}")
-    return collective
-
-
-def _any_collective(name: object) -> Collective:
-    try:
-        return collective_named(str(name))
-    except InputError as error:
-        raise ValueError(str(error)) from None
-
-
-def _owner(collective: Collective) -> str:
-    return "pair" if collective.sized_by == "pair" else "rank"
-
-
-_SIZED = [name for name in BUILT_IN if collective_named(name).sized_by is not None]
-
-#: The name of a collective; the published schema lists those of the package.
-_Collective = Annotated[
-    Collective,
-    PlainValidator(_collective),
-    WithJsonSchema({"enum": [name for name in BUILT_IN if name not in _SIZED], "type": "string"}),
-]
-_SizedCollective = Annotated[
-    Collective, PlainValidator(_sized_collective), WithJsonSchema({"enum": _SIZED, "type": "string"})
-]
+    return PlainValidator(validate), WithJsonSchema({"enum": names, "type": "string"})
 
 
 class FabricFile(Strict):
@@ -150,21 +129,26 @@ class TopologyFile(Strict):
     links: list[LinkFile] = Field(fail_fast=True, max_length=MAX_LINKS)
 
 
-class DemandFile(Strict):
-    """The collective to schedule."""
+class _Group(Strict):
+    """Chunks and ranks of a collective."""
 
-    kind: _Collective
-    size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
     chunks: PositiveInt = 1
     ranks: list[Count] | None = Field(
         None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
     )
 
 
-class SizedDemandFile(Strict):
+class DemandFile(_Group):
+    """The collective to schedule."""
+
+    kind: Annotated[Collective, *_named_collective(sized=False)]
+    size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
+
+
+class SizedDemandFile(_Group):
     """A collective with a size for every rank or ordered pair of ranks."""
 
-    kind: _SizedCollective
+    kind: Annotated[Collective, *_named_collective(sized=True)]
     sizes: Annotated[
         list[
             Annotated[
@@ -178,10 +162,6 @@ class SizedDemandFile(Strict):
         description="Per rank of the group, in its order, the size of its part; for all_to_all_v a row per rank, with "
         "the size that it sends to each. 0 B is no message; a rank's own part stays where it is.",
         examples=[["1 MiB", "3 MiB", "0 B"]],
-    )
-    chunks: PositiveInt = 1
-    ranks: list[Count] | None = Field(
-        None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
     )
 
 
