@@ -130,7 +130,10 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
     if kinds == {Collective.POINT_TO_POINT}:
         return None, list(topology.rank_nodes)
     if len(instance.demands) > 1:
-        text = f"{len(instance.demands)} collectives at once; a file is one collective of one communicator"
+        several = f"{len(instance.demands)} collectives at once"
+        if instance.demand is not None and instance.demand.part_of is not None:
+            several = f"{instance.demand.part_of.name} is {len(instance.demands)} broadcasts at once"
+        text = f"{several}; a file is one collective of one communicator"
         raise InputError(text, place="instance.also")
     (kind,) = kinds
     if kind is Collective.LATE_ALL_REDUCE:

@@ -10,6 +10,7 @@ import pytest
 from cwb.core.collective import Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
+from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.instances.demand import with_demand
@@ -124,6 +125,15 @@ def test_the_published_schema_has_sizes() -> None:
         ({"kind": "all_gather_v", "size": "1 MB"}, False),
     ):
         assert accepts({"network": "ring(4)", "collective": collective}) == right
+
+
+def test_exports_name_what_they_cannot_write() -> None:
+    """Messages between pairs are one program; the broadcasts of an all_gather_v are rejected by its name."""
+    flow = flow_of(asked := asking(kind="gather_v", sizes=ROW), run(asked, Request("spff")).answer)
+    assert (flow.kind, len(flow.chunks)) == (None, 2)
+    asked = asking(kind="all_gather_v", sizes=ROW)
+    with pytest.raises(InputError, match="all_gather_v is 3 broadcasts at once"):
+        flow_of(asked, run(asked, Request("spff")).answer)
 
 
 def test_sizes_of_a_file_and_generated_ones(tmp_path: Path) -> None:
