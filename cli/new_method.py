@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from importlib.resources import files
 from importlib.util import find_spec
 from keyword import iskeyword
@@ -13,6 +12,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from ..core.folders import new_folder
 from .options import PATH
 from .streams import echo
 
@@ -71,16 +71,10 @@ def write_template(name: str, folder: Path) -> None:
     """
     renamed = {TEMPLATE: name, TEMPLATE.replace("-", "_"): name.replace("-", "_")}
     template = files("cwb").joinpath("examples", TEMPLATE.replace("-", "_"))
-    try:
-        with tempfile.TemporaryDirectory(prefix=".cwb-", dir=folder.parent) as temporary:
-            written = Path(temporary) / "new"
-            written.mkdir()
-            for file in FILES:
-                text = template.joinpath(file).read_text(encoding="utf-8")
-                (written / _replace_names(renamed, file)).write_text(_replace_names(renamed, text), encoding="utf-8")
-            written.rename(folder)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(folder)) from None
+    with new_folder(folder) as written:
+        for file in FILES:
+            text = template.joinpath(file).read_text(encoding="utf-8")
+            (written / _replace_names(renamed, file)).write_text(_replace_names(renamed, text), encoding="utf-8")
 
 
 def _replace_names(renamed: dict[str, str], text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from ..core.budget import Progress, ignore
-from ..core.errors import InputError, locate_errors, show_value
+from ..core.errors import InputError, locate_errors, locate_os_errors, show_value
 from ..core.option_names import WrongUse, option_names
 from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
@@ -42,10 +42,8 @@ class OutputFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert and check a path."""
         path: Any = super().convert(value, param, ctx)
-        try:
+        with locate_os_errors("cannot be written", show_value(str(path))):  # such as a name that is too long
             is_folder, has_folder = path.is_dir(), path.parent.is_dir()
-        except OSError as error:  # such as a name that is too long
-            raise InputError((error.strerror or "cannot be written").lower(), source=show_value(str(path))) from None
         if is_folder:
             raise InputError("is a directory", source=str(path))
         if not has_folder:

@@ -100,6 +100,15 @@ def locate_errors(place: str | None = None, *, source: str | None = None) -> Ite
         raise error.at(source=source, place=place) from None
 
 
+@contextmanager
+def locate_os_errors(problem: str, source: str | None = None) -> Iterator[None]:
+    """Turn an :class:`OSError` of the block into an :class:`InputError` with the system's reason, else ``problem``."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError((error.strerror or problem).lower(), source=source) from None
+
+
 class OutOfTime(CwbError):
     """Too little time or memory left for a run's next step."""
 

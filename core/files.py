@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, BinaryIO
 
-from .errors import InputError
+from .errors import InputError, locate_os_errors
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -94,7 +94,7 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
     InputError
         If it cannot be written; errors of the block are passed on.
     """
-    try:
+    with locate_os_errors("cannot be written", str(path)):
         there = _status(path)
         if there is not None and stat.S_ISDIR(there.st_mode):
             raise InputError("is a directory", source=str(path))
@@ -103,8 +103,6 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
                 yield stream
         else:
             yield from _open_replacement(Path(os.path.realpath(path)), there)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import InputError, locate_errors
+from .errors import InputError, locate_errors, locate_os_errors
 
 
 def check_new(folder: Path) -> None:
@@ -31,13 +31,10 @@ def check_new(folder: Path) -> None:
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
     """Yield a folder to fill; it gets its name when the block ends, and is removed on an exception."""
-    with locate_errors(source=str(folder)):
-        try:
-            parent = folder.absolute().parent
-            with tempfile.TemporaryDirectory(prefix=".cwb-", dir=parent, ignore_cleanup_errors=True) as temporary:
-                made = Path(temporary) / "new"
-                made.mkdir()
-                yield made
-                made.rename(folder)
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be written").lower()) from None
+    with locate_errors(source=str(folder)), locate_os_errors("cannot be written"):
+        parent = folder.absolute().parent
+        with tempfile.TemporaryDirectory(prefix=".cwb-", dir=parent, ignore_cleanup_errors=True) as temporary:
+            made = Path(temporary) / "new"
+            made.mkdir()
+            yield made
+            made.rename(folder)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import InputError
+from .errors import InputError, locate_os_errors
 from .files import NO_LINK, write_whole
 
 if sys.platform != "win32":
@@ -147,19 +147,16 @@ def heal(path: Path) -> int:
     """
     if not path.exists() or is_stream(path):
         return 0
-    try:
-        with lock_for_append(path) as file:
-            lines = _lines(path.read_bytes())
-            broken = [line for line in lines if not is_object(line)]
-            if broken:
-                move_aside(path, broken)
-                whole = [line if line.endswith(b"\n") else line + b"\n" for line in lines if is_object(line)]
-                write_whole(path, b"".join(whole))
-            elif lines and not lines[-1].endswith(b"\n"):
-                os.write(file.descriptor, b"\n")
-            return len(broken)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower(), source=str(path)) from None
+    with locate_os_errors("cannot be read", str(path)), lock_for_append(path) as file:
+        lines = _lines(path.read_bytes())
+        broken = [line for line in lines if not is_object(line)]
+        if broken:
+            move_aside(path, broken)
+            whole = [line if line.endswith(b"\n") else line + b"\n" for line in lines if is_object(line)]
+            write_whole(path, b"".join(whole))
+        elif lines and not lines[-1].endswith(b"\n"):
+            os.write(file.descriptor, b"\n")
+        return len(broken)
 
 
 def _lines(content: bytes) -> list[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .display import DisplayMixin
-from .errors import ExitStatus, InputError
+from .errors import ExitStatus, InputError, locate_os_errors
 from .jsonl import lock_for_append
 from .strict_json import parse_json
 
@@ -168,11 +168,8 @@ def append_record(path: Path, record: RunRecord) -> None:
         If the file cannot be written, or not to the end of the line.
     """
     line = to_line(record)
-    try:
-        with lock_for_append(path) as file:
-            file.append(line)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
+    with locate_os_errors("cannot be written", str(path)), lock_for_append(path) as file:
+        file.append(line)
 
 
 def to_line(record: RunRecord) -> bytes:

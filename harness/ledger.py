@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import ExitStatus, InputError
+from ..core.errors import ExitStatus, InputError, locate_os_errors
 from ..core.files import NO_LINK
 from ..core.jsonl import heal, is_open, lock, lock_for_append
 from ..core.record import RunRecord, to_line
@@ -58,30 +58,27 @@ class Ledger:
         self._offset = 0
         self._inode: int | None = None
         if to_write:
-            try:
+            with locate_os_errors("cannot be made", str(path.parent)):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError((error.strerror or "cannot be made").lower(), source=str(path.parent)) from None
             self.healed = heal(path)
         self.refresh()
 
     def refresh(self) -> None:
         """Read the records appended since the last reading."""
-        try:
-            with self.path.open("rb") as stream:
-                status = os.fstat(stream.fileno())
-                if status.st_ino != self._inode or status.st_size < self._offset:
-                    self._inode, self._offset, self._entries = status.st_ino, 0, {}
-                stream.seek(self._offset)
-                for line in stream:
-                    if not line.endswith(b"\n"):
-                        break  # its writer has not ended it
-                    self._offset += len(line)
-                    self._take_in(line)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be read").lower(), source=str(self.path)) from None
+        with (
+            locate_os_errors("cannot be read", str(self.path)),
+            suppress(FileNotFoundError),
+            self.path.open("rb") as stream,
+        ):
+            status = os.fstat(stream.fileno())
+            if status.st_ino != self._inode or status.st_size < self._offset:
+                self._inode, self._offset, self._entries = status.st_ino, 0, {}
+            stream.seek(self._offset)
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    break  # its writer has not ended it
+                self._offset += len(line)
+                self._take_in(line)
 
     def _take_in(self, line: bytes) -> None:
         with suppress(ValueError, RecursionError):
@@ -123,15 +120,12 @@ class Ledger:
         except (TypeError, ValueError) as error:
             record = not_json_record(record, error)
             line = to_line(record)
-        try:
-            with lock_for_append(self.path) as file:
-                self.refresh()
-                entry = self.entry(record.key)
-                if entry is not None and entry.count > count:
-                    return None
-                file.append(line)
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be written").lower(), source=str(self.path)) from None
+        with locate_os_errors("cannot be written", str(self.path)), lock_for_append(self.path) as file:
+            self.refresh()
+            entry = self.entry(record.key)
+            if entry is not None and entry.count > count:
+                return None
+            file.append(line)
         return record
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ..core.errors import InputError
+from ..core.errors import InputError, locate_os_errors
 from ..core.record import RunRecord, read_records
 
 T = TypeVar("T")
@@ -66,13 +66,11 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 def _files(path: Path) -> list[Path]:
     """Return the JSONL files of a path."""
-    try:
+    with locate_os_errors("cannot be read", str(path)):
         if not path.exists():
             missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
             raise InputError(missing, source=str(path))
         files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower(), source=str(path)) from None
     if not files:
         raise InputError("no *.jsonl file in this folder", source=str(path))
     return files

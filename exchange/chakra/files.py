@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError, locate_errors
+from ...core.errors import InputError, locate_errors, locate_os_errors
 from .schema import (
     COLL,
     INTEGERS,
@@ -113,13 +113,11 @@ def _paths(folder: Path) -> list[Path]:
 
 def _read(path: Path, most: int) -> bytes:
     """Read a file, but no more than there may be."""
-    try:
+    with locate_os_errors("cannot be read"):
         if not path.is_file():
             raise InputError("expected a file")
         with path.open("rb") as stream:
             raw = stream.read(most + 1)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower()) from None
     if len(raw) > most:
         raise InputError(f"the files of the trace have more than {MAX_BYTES:,} bytes")
     return raw
