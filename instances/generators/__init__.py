@@ -2,7 +2,7 @@
 
 A generator is a documented function that returns a :class:`~cwb.core.topology.Topology`. Its signature is its
 interface: ``torus(4, 4, bandwidth="25 GiB/s")`` calls :func:`.grids.torus`. To add one, write it and name it in
-:mod:`.register`.
+:mod:`.binding`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from inspect import getdoc
 
 from ...core.topology import Topology
 from ..expression import Expression
-from .register import GENERATORS, find_generator
+from .binding import GENERATORS, call, find_generator, usage
 
 __all__ = ["GENERATORS", "Description", "describe", "generate", "names"]
 
@@ -46,8 +46,6 @@ def describe(name: str) -> Description:
     InputError
         If there is none of this name.
     """
-    from .binding import usage
-
     generator = find_generator(name)
     return Description(usage(name, generator), (getdoc(generator) or "").partition("\n")[0])
 
@@ -71,6 +69,4 @@ def generate(expression: Expression) -> Topology:
         If there is no such generator, or an argument is unknown, missing, of the wrong type or out of range. Sizes
         are checked before memory is taken.
     """
-    from .binding import call
-
     return call(find_generator(expression.name), expression)

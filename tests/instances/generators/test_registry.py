@@ -5,8 +5,7 @@ from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.instances import generators
 from cwb.instances.expression import Expression, parse_expression
-from cwb.instances.generators.binding import READERS, hints
-from cwb.instances.generators.register import find_generator
+from cwb.instances.generators.binding import READERS, find_generator, hints
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
