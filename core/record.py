@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,23 @@ class RunRecord(DisplayMixin):
         if not self.row_by_row:
             del data["row_by_row"]
         return {"schema": data.pop("schema"), **data}
+
+    def as_failure(self, error: Exception) -> RunRecord:
+        """Return the failure record of a method whose record JSON cannot represent."""
+        return replace(
+            self,
+            status="error",
+            objective=None,
+            bound=None,
+            gap=None,
+            verified=None,
+            violations=(),
+            metrics={},
+            answer=None,
+            certificate=None,
+            message=f"internal error: the record is not JSON: {error}",
+            exit_status=int(ExitStatus.FAILURE),
+        )
 
     @classmethod
     def from_json(cls, data: object, *, source: str, place: str) -> RunRecord:

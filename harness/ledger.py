@@ -12,7 +12,6 @@ from ..core.errors import ExitStatus, InputError, locate_os_errors
 from ..core.files import NO_LINK
 from ..core.jsonl import heal, is_open, lock, lock_for_append
 from ..core.record import RunRecord, to_line
-from .failure import not_json_record
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class Ledger:
         try:
             line = to_line(record)
         except (TypeError, ValueError) as error:
-            record = not_json_record(record, error)
+            record = record.as_failure(error)
             line = to_line(record)
         with locate_os_errors("cannot be written", str(self.path)), lock_for_append(self.path) as file:
             self.refresh()

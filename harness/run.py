@@ -42,7 +42,6 @@ from .clock import WallClock
 from .compile_time import time_compiling_apart
 from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes
 from .interrupt import RunInterrupted, time_limited
-from .pyomo_imports import skip_scipy_statistics
 from .recording_solver import RecordingSolver
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
 
@@ -83,6 +82,17 @@ def run_one(
 ) -> RunRecord:
     """Run one method on one instance and verify its answer; see :func:`run`."""
     return run(instance, request, progress, stop).record
+
+
+def skip_scipy_statistics() -> None:
+    """Keep Pyomo from importing scipy.stats along with scipy, which takes longer than a small run.
+
+    scipy imports its submodules itself on demand. If a version of Pyomo has no such callback, nothing changes.
+    """
+    with suppress(ImportError, AttributeError):
+        from pyomo.common import dependencies
+
+        dependencies.scipy_available._callback = lambda module, available: None
 
 
 def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:

@@ -31,9 +31,8 @@ from . import registry
 from .cell import run_task
 from .compile_time import ALLOWANCE
 from .environment import environment
-from .failure import not_json_record
-from .pyomo_imports import skip_scipy_statistics
 from .request import Listener
+from .run import skip_scipy_statistics
 from .task import Task
 
 #: Of the time of a run, at most this part goes into writing down answers that may never be needed.
@@ -122,7 +121,7 @@ def run_reporting(task: Task, spool: Path, send: Send) -> None:
     try:
         send({"event": "record", "record": record.to_json()})
     except (TypeError, ValueError) as error:
-        send({"event": "record", "record": not_json_record(record, error).to_json()})
+        send({"event": "record", "record": record.as_failure(error).to_json()})
 
 
 #: What most runs import, at the cost of a second that is not the method's.

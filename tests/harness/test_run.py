@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -174,3 +176,20 @@ def test_the_verifier_has_two_seconds_or_a_tenth_of_the_run(monkeypatch, elapsed
     assert _limits_after_stop(budget, clock) is budget
     budget.stop.set()
     assert _limits_after_stop(budget, clock).time_limit_s == seconds
+
+
+#: A run of a method that declares a model, and what it has imported.
+PROGRAM = """
+import sys, cwb
+cwb.solve("4d", "libra")
+print("scipy.stats" in sys.modules)
+import pyomo.common.dependencies as dependencies
+print(dependencies.scipy.stats.__name__)
+"""
+
+
+@pytest.mark.slow
+def test_scipy_is_imported_without_its_statistics() -> None:
+    """A method that declares a Pyomo model is run without scipy.stats, which Pyomo still finds when it is asked for."""
+    shown = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["False", "scipy.stats"]
