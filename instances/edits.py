@@ -149,8 +149,8 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
 
 def _is_only_of(message: Demand, rank: int) -> bool:
     """Check if a message has no source or no receivers without a rank."""
-    source, *targets = message.ranks or ()
-    return source == rank or targets == [rank]
+    ranks = message.ranks or ()
+    return ranks[:1] == (rank,) or ranks[1:] == (rank,)
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
