@@ -36,7 +36,7 @@ def delivery(m: Any) -> None:
     """``sum_g x_{s,t,g} = 1``: all of a message takes some rail."""
 
     @rows(m, m.M)
-    def delivered(m: Any, s: int, t: int) -> Any:
+    def delivery(m: Any, s: int, t: int) -> Any:
         return sum(m.x[s, t, g] for g in m.G) == 1
 
 

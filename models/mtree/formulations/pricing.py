@@ -142,7 +142,7 @@ def site_entry(m: Any, wan: Wan) -> None:
     into = arcs_into(wan)
 
     @m.Constraint(m.K, m.V)
-    def entered(m: Any, k: int, v: int) -> Any:
+    def one_arc_in(m: Any, k: int, v: int) -> Any:
         return m.root[k, v] + pyo.quicksum(m.arc[k, arc] for arc in into[v]) == 1
 
 
@@ -191,7 +191,7 @@ def flow_capacity(m: Any, wan: Wan) -> None:
     """``-(n - 1) x_e <= f_e <= (n - 1) x_e``."""
 
     @m.Constraint(m.K, m.E, (-1, 1))
-    def carried(m: Any, k: int, e: int, sign: int) -> Any:
+    def flow_on_links(m: Any, k: int, e: int, sign: int) -> Any:
         return sign * m.flow[k, e] <= (wan.nodes - 1) * m.link[k, e]
 
 
@@ -199,7 +199,7 @@ def flow_balance(m: Any, wan: Wan) -> None:
     """``sum_{e into v} f_e - sum_{e out of v} f_e = 1`` for every site but the first."""
 
     @m.Constraint(m.K, range(1, wan.nodes))
-    def arrived(m: Any, k: int, v: int) -> Any:
+    def flow_balance(m: Any, k: int, v: int) -> Any:
         into = pyo.quicksum(m.flow[k, e] for e in m.E if wan.head[e] == v)
         return into - pyo.quicksum(m.flow[k, e] for e in m.E if wan.tail[e] == v) == 1
 

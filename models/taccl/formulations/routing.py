@@ -115,7 +115,7 @@ def delivery(m: Any, problem: RoutingProblem) -> None:
     needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
     @m.Constraint(needed)
-    def delivered(m: Any, c: int, n: int) -> Any:
+    def one_send_in(m: Any, c: int, n: int) -> Any:
         into = problem.into.get((c, n), [])
         return pyo.quicksum(m.x[send] for send in into) == 1 if into else pyo.Constraint.Infeasible
 
@@ -124,7 +124,7 @@ def relay(m: Any, problem: RoutingProblem) -> None:
     """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only received chunks; ``x_{c,e} <= 0`` into the source."""
 
     @m.Constraint(m.sends)
-    def relayed(m: Any, c: int, e: int) -> Any:
+    def relay(m: Any, c: int, e: int) -> Any:
         edge, source = problem.edges[e], problem.chunks[c].source
         if edge.target == source:
             return m.x[c, e] <= 0

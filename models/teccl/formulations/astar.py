@@ -218,7 +218,7 @@ def assignment(m: Any, sets: RoundIndexSets) -> None:
     wanting = sorted({d for _, d, _ in m.pairs})
 
     @m.Constraint(wanting, list(later(sets)))
-    def assigned(m: Any, d: int, k: int) -> Any:
+    def assignment(m: Any, d: int, k: int) -> Any:
         return pyo.quicksum(m.P[n, d, k] for n in range(sets.problem.nodes)) == len(lacking(sets, d))
 
 

@@ -244,7 +244,7 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
         )
 
     @m.Constraint(list(m.X))
-    def removed(m: Any, q: int, n: int, k: int) -> Any:
+    def removal(m: Any, q: int, n: int, k: int) -> Any:
         return m.X[q, n, k] <= m.B[q, n, k]
 
 

@@ -20,4 +20,4 @@ def rails():
     return build(exchange_of(load(network).with_changes(demand=first, also=tuple(others))))
 
 
-MODELS = {"{}": (rails, ["delivered", "rail_out", "rail_in", "server_out", "server_in"])}
+MODELS = {"{}": (rails, ["delivery", "rail_out", "rail_in", "server_out", "server_in"])}

@@ -16,7 +16,7 @@ TREES = np.array([[0, 1], [0, 2], [1, 2]])
 PRICE = np.array([0.5, 0.25, 1.0])
 
 SELECTION = ["link_capacity", "least_rate", "chosen_rate", "tree_count"]
-PATTERN = ["carried", "arrived", "tree_size", "one_pattern", "tree_on_link"]
+PATTERN = ["flow_on_links", "flow_balance", "tree_size", "one_pattern", "tree_on_link"]
 
 MODELS = {
     "selection_{}": (lambda: selection.build(CandidateTrees(WAN, TREES, 2, 1)), SELECTION),
@@ -27,7 +27,7 @@ MODELS = {
     ),
     "labels_{}": (
         lambda: pricing.build(WAN, WAN.latencies(Fraction(4, 1000)), PRICE),
-        ["one_root", "entered", "near_root", "farther", "later"],
+        ["one_root", "one_arc_in", "near_root", "farther", "later"],
     ),
     "patterns_{}": (
         lambda: patterns.build(TreePatterns(WAN, None, 2, 2, 3.0, 1)),

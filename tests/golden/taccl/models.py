@@ -27,6 +27,6 @@ def small_contiguity():
 
 
 MODELS = {
-    "routing_{}": (small_routing, ["delivered", "relayed", "arrival", "busy", "last", "connection", "alike"]),
+    "routing_{}": (small_routing, ["one_send_in", "relay", "arrival", "busy", "last", "connection", "alike"]),
     "contiguity_{}": (small_contiguity, ["data", "duration", "turn", "joined_begin", "joined_end", "busy", "last"]),
 }

@@ -90,7 +90,7 @@ MODELS = {
     ),
     "limited_{}": (
         lambda: milp(with_room(on_grid(with_switch(), "scatter"), 1), 4),
-        ["buffers", "limited_buffers", "removed"],
+        ["buffers", "limited_buffers", "removal"],
         ["capacity", "destination", "flow_conservation", "passing_on"],
     ),
     "pass_{}": (
@@ -110,7 +110,7 @@ MODELS = {
     ),
     "astar_{}": (
         astar,
-        ["buffers", "passing_on", "on_the_way", "assigned"],
+        ["buffers", "passing_on", "on_the_way", "assignment"],
         ["capacity", "flow_conservation"],
     ),
     "lp_{}": (lp, ["capacity", "flow_conservation", "destination", "limited_buffers"]),
