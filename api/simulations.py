@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ..schedules.files import ScheduleFile
 
 
-class Simulated(Trace):
+class Simulation(Trace):
     """A simulated schedule, with the measures that ``cwb simulate`` prints."""
 
     _measures: Callable[[], dict[str, Any]]
 
     @classmethod
-    def of(cls, trace: Trace, measures: Callable[[], dict[str, Any]]) -> Simulated:
+    def of(cls, trace: Trace, measures: Callable[[], dict[str, Any]]) -> Simulation:
         """Return the trace with its measures, which are computed on demand."""
         made = cls(**{each.name: getattr(trace, each.name) for each in fields(Trace)})
         object.__setattr__(made, "_measures", measures)
@@ -49,7 +49,7 @@ def simulate(
     chunk_overhead: str | None = None,
     trace: str | Path | None = None,
     hold_latency: bool = False,
-) -> Simulated:
+) -> Simulation:
     """Simulate a schedule: compute start and end of each send, and the load of the links.
 
     Parameters
@@ -99,7 +99,7 @@ def simulate(
     played, cut = play(read, asked)
     if trace is not None:
         write_trace(Path(trace), read.instance, read.answer, played, cut)
-    return Simulated.of(played, lambda: simulation_of(read, asked))
+    return Simulation.of(played, lambda: simulation_of(read, asked))
 
 
 def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> ScheduleFile:

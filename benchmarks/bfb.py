@@ -103,7 +103,7 @@ def program(name: str) -> list[str]:
     if to_orbit * len(topology.nodes) // len(found.graph.orbit) > MAX_VARIABLES:
         return ["-"]
     solver = solvers.get("highs")
-    solver.installed()
+    solver.installation()
     began = process_time()
     choices = choices_of(topology)
     model = build_lp(choices)

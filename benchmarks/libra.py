@@ -65,7 +65,7 @@ def main() -> None:
     console = Console(width=140)
     results: dict[str, list[RunRecord]] = {}
     for solver in dict.fromkeys(("highs", *(args.solver or solvers.names()))):
-        if not solvers.get(solver).installed().ok:
+        if not solvers.get(solver).installation().ok:
             console.print(f"{solver}: not installed, left out")
             continue
         name, options = rows[0]

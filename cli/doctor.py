@@ -87,11 +87,11 @@ def examine(name: str) -> tuple[str, str, str]:
 
     try:
         solver = registry.solver(name)
-        found = solver.installed()
+        found = solver.installation()
         version = found.version or "unknown"
         if not found.ok:
             return "not installed", "", found.message
-        licence = solver.licensed()
+        licence = solver.licence()
         if not licence.ok:
             return version, licence.message, ""
         model = small_model()

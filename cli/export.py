@@ -12,7 +12,7 @@ from .options import OUTPUT_FILE, PATH, Command, combine
 from .streams import echo
 
 if TYPE_CHECKING:
-    from ..studies.exports import Exported
+    from ..studies.exports import ExportedFile
 
 _schedule = click.argument("schedule", type=PATH, metavar="SCHEDULE")
 
@@ -181,7 +181,7 @@ def astra(schedule: Path, output: Path, name: str | None) -> None:
     _tell(output, export_astra(schedule, output=output, name=name))
 
 
-def _tell(output: Path, made: Exported) -> None:
+def _tell(output: Path, made: ExportedFile) -> None:
     """Print a summary of the written file."""
     echo(f"{output}: {made.about}", err=True)
     if made.rounded:

@@ -11,7 +11,7 @@ from .options import OUTPUT_FILE, PATH, Command, combine, progress_on_stderr
 from .streams import echo
 
 if TYPE_CHECKING:
-    from ..studies.imports import Imported
+    from ..studies.imports import ImportedInstance
 
 _NVIDIA = ("p100", "v100", "a100", "a800", "h100", "h200", "h20", "h800", "gh200", "b200", "gb200", "b300", "gb300")
 _AMD = ("mi50", "mi60", "mi100", "mi300a", "mi300x", "mi325x")
@@ -98,10 +98,10 @@ def teccl(input_file: Path, output: Path, **given: Any) -> None:
     cwb import teccl ndv2_sample.json -o ndv2.json
     cwb import teccl ndv2_sample.json --schedule 1MB.json -o 1mb-schedule.json
     """
-    from ..studies.imports import Imported, import_teccl
+    from ..studies.imports import ImportedInstance, import_teccl
 
     made = import_teccl(input_file, output=output, **given)
-    about = f"{made.data['name']}, {made.data['network']}" if isinstance(made, Imported) else made.about
+    about = f"{made.data['name']}, {made.data['network']}" if isinstance(made, ImportedInstance) else made.about
     echo(f"{output}: {about}", err=True)
 
 
@@ -301,7 +301,7 @@ def chakra(folder: Path, output: Path, **given: Any) -> None:
     echo(f"{output}: {made.about}", err=True)
 
 
-def _tell(output: Path, made: Imported) -> None:
+def _tell(output: Path, made: ImportedInstance) -> None:
     """Print a summary of the written file."""
     data = made.data
     network = data["network"]

@@ -84,7 +84,7 @@ def solvers() -> Iterator[Row]:
 
     for name in registry.solver_names():
         solver = registry.solver(name)
-        found = solver.installed()
+        found = solver.installation()
         version = (found.version or "unknown version") if found.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
     # Their versions are known to the programs only, and to ask one takes too long here.

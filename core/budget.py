@@ -165,7 +165,7 @@ class Budget:
         return self if left is None else replace(self, clock=PartClock(self.clock, share * left, left))
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """True if the time is up or the user has asked to stop."""
         remaining = self.clock.remaining_s()
         return self.stop.is_set() or (remaining is not None and remaining <= 0)

@@ -51,7 +51,7 @@ class Limits(Protocol):
         ...
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """True if the time is up or the user has asked to stop."""
         ...
 
@@ -112,7 +112,7 @@ def check_time(step: str) -> None:
         If the limits are exhausted and the block of :func:`limited_by` is one to abandon.
     """
     limits, doing = _LIMITS.get() or (None, "")
-    if limits and doing and limits.exhausted:
+    if limits and doing and limits.is_exhausted:
         raise OutOfTime(f"{limits.why_exhausted} while {doing}: {step}")
 
 

@@ -157,11 +157,11 @@ class Solver(Protocol):
         """All capabilities of the solver."""
         ...
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Check cheaply if the solver's library can be imported."""
         ...
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Check if the solver may be used, by trying its licence if it needs one."""
         ...
 

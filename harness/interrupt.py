@@ -153,7 +153,7 @@ class _Watch:
                 self.why = self.why or _memory_is_short()
             if self.why:
                 self.interrupt()
-            if not self._budget.exhausted:
+            if not self._budget.is_exhausted:
                 continue
             now = time.monotonic(), _used_s()
             asked = now if asked is None else asked

@@ -148,7 +148,7 @@ def _solvers(grid: GridFile) -> list[str]:
         if not matching:
             known = (*registry.solver_names(), "pyomo:NAME")
             raise InputError(f"unknown {pattern!r}{one_of(pattern, known)}", place=f"solvers[{index}]")
-        found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installed().ok)
+        found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installation().ok)
     if not found:
         raise InputError("no solver of these is installed", place="solvers")
     return list(found)

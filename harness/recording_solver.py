@@ -41,13 +41,13 @@ class RecordingSolver:
         """All capabilities of the solver."""
         return self.solver.capabilities
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Return whether the solver's library can be imported."""
-        return self.solver.installed()
+        return self.solver.installation()
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Return whether the license permits to use the solver."""
-        return self.solver.licensed()
+        return self.solver.licence()
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Solve a Pyomo model."""

@@ -250,7 +250,7 @@ def _answer(
                 return _refusal_outcome(method, refusal), posed, None
             posed = method.pose(seen, options)
             listener.posed(posed)
-            if solver is not None and not (there := solver.installed()).ok:
+            if solver is not None and not (there := solver.installation()).ok:
                 raise SolverUnavailable(there.message)
             if solver is not None:
                 with locate_errors(source="-S"):
@@ -418,7 +418,7 @@ def _unproved_claims(outcome: Outcome, verdict: Verdict, objective: float | None
 def _solver_version(solver: RecordingSolver | None, outcome: Outcome) -> str | None:
     if solver is None:
         return None
-    return outcome.reports[-1].version if outcome.reports else solver.installed().version
+    return outcome.reports[-1].version if outcome.reports else solver.installation().version
 
 
 class _NoSolver:

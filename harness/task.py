@@ -239,6 +239,6 @@ def _of_method(cell: Cell) -> tuple[str, Any, str | None]:
 
 def _solver_version(name: str | None) -> str | None:
     try:
-        return None if name is None else registry.solver(name).installed().version
+        return None if name is None else registry.solver(name).installation().version
     except CwbError:
         return None

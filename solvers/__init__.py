@@ -57,7 +57,7 @@ def pyomo_solver_names() -> tuple[str, ...]:
 def get(name: str = DEFAULT) -> Adapter:
     """Return the adapter with a name; imports no solver library.
 
-    For ``pyomo:NAME`` only ``installed`` of the adapter checks if Pyomo knows the solver.
+    For ``pyomo:NAME`` only ``installation`` of the adapter checks if Pyomo knows the solver.
 
     Raises
     ------

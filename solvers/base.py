@@ -67,16 +67,16 @@ class Adapter(ABC):
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start a session and apply the options to it."""
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Check if the solver's library can be imported, without importing it."""
         if importlib.util.find_spec(self.package) is None:
             return Availability(False, f'{self.name} is not installed: pip install "{self.requirement}"')
         version = metadata.version(self.package)
         return Availability(True, f"{self.title} {version}", version)
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Check if the solver may be used; a free one may if it is installed."""
-        return self.installed()
+        return self.installation()
 
     def with_own(self, options: SolverOptions, own: Mapping[str, object]) -> SolverOptions:
         """Return options with additional ones by the solver's own names, which take precedence.
@@ -194,7 +194,7 @@ class Adapter(ABC):
 
     def require_installed(self) -> None:
         """Raise :class:`SolverUnavailable` if the library is missing."""
-        found = self.installed()
+        found = self.installation()
         if not found.ok:
             raise SolverUnavailable(found.message)
 

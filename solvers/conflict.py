@@ -112,7 +112,7 @@ class _Search:
             self.relaxed = False
             start, by = self.begin(every)
         if start is None:
-            if self.left_out and not self.budget.exhausted:
+            if self.left_out and not self.budget.is_exhausted:
                 name = self.matrix.rows[min(self.left_out)].name
                 raise Unsupported(
                     f"without its quadratic constraints such as {name} the model has a solution, and "
@@ -161,7 +161,7 @@ class _Search:
 
     def solve(self, parts: Sequence[Part], *, native: bool = False) -> SessionResult:
         """Solve parts of the model without its objective; with the solver's own conflict if ``native``."""
-        if self.budget.exhausted or time_left_s(self.budget) == 0.0:
+        if self.budget.is_exhausted or time_left_s(self.budget) == 0.0:
             return SessionResult(Termination.TIME_LIMIT)
         part, columns, rows = self.restrict_to_parts(parts)
         self.solves += 1

@@ -74,9 +74,9 @@ class Gurobi(Adapter):
         if len(known) == count:
             yield from solve_by_exclusion(self.compile(model, budget, options), budget, known)
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Check the licence by starting Gurobi silently."""
-        found = self.installed()
+        found = self.installation()
         if not found.ok:
             return found
         from .gurobi_session import licence

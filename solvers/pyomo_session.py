@@ -79,7 +79,7 @@ class PyomoSession(Session):
 
     def __init__(self, adapter: Adapter, factory_name: str, budget: Budget, options: SolverOptions) -> None:
         self.track = Track(adapter.name)
-        self.version = adapter.installed().version or "unknown"
+        self.version = adapter.installation().version or "unknown"
         self.title = adapter.title
         self.known = known_solver(factory_name)
         self.is_glpk = factory_name == "glpk"

@@ -48,7 +48,7 @@ class PyomoSolver(Adapter):
         self.title = f"{factory_name} (by Pyomo)"
         self.elsewhere = known_solver(factory_name).reserved_options  # type: ignore[misc]
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Check if Pyomo finds the solver; slow, as it imports Pyomo and runs a program for its version."""
         if importlib.util.find_spec("pyomo") is None:
             return Availability(False, f'{self.name} is not installed: pip install "pyomo"')

@@ -69,10 +69,10 @@ def check(
         If the time limit is reached.
     """
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s"))):
-        return _checked(Path(file), instance, topology, dialect, progress)
+        return _check(Path(file), instance, topology, dialect, progress)
 
 
-def _checked(file: Path, instance: Spec, topology: Spec, dialect: str | None, progress: Progress) -> Check:
+def _check(file: Path, instance: Spec, topology: Spec, dialect: str | None, progress: Progress) -> Check:
     if file.suffix == ".et":
         raise InputError("is one rank of a trace; expected its folder", source=str(file))
     of_runtime, traces = file.suffix == ".xml" or file.is_dir(), file.is_dir() and _has_traces(file)

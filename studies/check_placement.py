@@ -33,12 +33,12 @@ def check_placement(file: Path, instance: Spec) -> Check:
     violations = violations_of(read.experts, read.answer)
     loads = [] if violations else loads_of(read.experts, read.answer)
     bound = bound_of(read.experts, read.certificate)
-    violations += _missed(read, sum(loads) if loads else None, bound)
+    violations += _unproved_claims(read, sum(loads) if loads else None, bound)
     data = _verdict(file, read, violations, loads, bound)
     return Check(data, tuple(_lines(file, read, violations, loads, bound)), not violations)
 
 
-def _missed(read: PlacementFile, load: Fraction | int | None, bound: Fraction | None) -> list[str]:
+def _unproved_claims(read: PlacementFile, load: Fraction | int | None, bound: Fraction | None) -> list[str]:
     """Return claims of the file that it does not prove, and contradictions to proved bounds."""
     missed = [] if load is None else contradictions(Fraction(load), bound, unit="load")
     if bound is None and isinstance(read.certificate, LeastLoads):

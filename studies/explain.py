@@ -47,7 +47,7 @@ def explain(instance: Instance, request: Request, progress: Progress = ignore) -
         If the solver is missing.
     """
     adapter = registry.solver(request.solver)
-    if not (found := adapter.installed()).ok:
+    if not (found := adapter.installation()).ok:
         raise SolverUnavailable(found.message)
     limit_s = DEFAULT_LIMIT_S if request.time_limit_s is None else request.time_limit_s
     clock = WallClock(limit_s)
@@ -111,7 +111,7 @@ def _explain_model(
     except (InputError, OutOfTime, Unsupported) as error:
         return without(str(error))
     if conflict is None:
-        undecided = budget.exhausted or budget.clock.remaining_s() == 0
+        undecided = budget.is_exhausted or budget.clock.remaining_s() == 0
         return without("the time was over before it was solved" if undecided else "it has a solution")
     return Explanation(
         formulation.name,

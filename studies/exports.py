@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Exported:
+class ExportedFile:
     """A file or a folder for another program.
 
     Parameters
@@ -56,7 +56,7 @@ def export_msccl(
     max_bytes: str | None = None,
     fused: bool | None = None,
     name: str | None = None,
-) -> Exported:
+) -> ExportedFile:
     """Convert a schedule into an MSCCL algorithm, as ``cwb export msccl`` does.
 
     Parameters
@@ -100,7 +100,7 @@ def export_msccl(
     _write(output, xml_text(found))
     blocks = max(len(gpu.blocks) for gpu in found.gpus)
     size = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
-    return Exported(found, f"{size}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU")
+    return ExportedFile(found, f"{size}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU")
 
 
 @verb
@@ -116,7 +116,7 @@ def export_mscclpp(
     min_bytes: str = "0 B",
     max_bytes: str | None = None,
     name: str | None = None,
-) -> Exported:
+) -> ExportedFile:
     """Convert a schedule into an MSCCL++ execution plan, as ``cwb export mscclpp`` does.
 
     Parameters
@@ -154,11 +154,13 @@ def export_mscclpp(
     _write(output, json_text(found))
     blocks = max(len(gpu.blocks) for gpu in found.gpus)
     size = f"{found.collective} of {found.ngpus} GPUs, {found.steps:,} operations"
-    return Exported(found, f"{size}, at most {blocks} thread blocks of a GPU")
+    return ExportedFile(found, f"{size}, at most {blocks} thread blocks of a GPU")
 
 
 @verb
-def export_goal(schedule: str | Path, *, output: str | Path | None = None, reduce_rate: str | None = None) -> Exported:
+def export_goal(
+    schedule: str | Path, *, output: str | Path | None = None, reduce_rate: str | None = None
+) -> ExportedFile:
     """Convert a schedule into GOAL text for LogGOPSim, as ``cwb export goal`` does.
 
     Parameters
@@ -181,11 +183,11 @@ def export_goal(schedule: str | Path, *, output: str | Path | None = None, reduc
     text = goal_text(flow, rate)
     _write(output, (text,))
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
-    return Exported(text, f"{flow.ranks:,} ranks, {messages:,} messages")
+    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages")
 
 
 @verb
-def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> Exported:
+def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> ExportedFile:
     """Write a schedule as Chakra execution traces, as ``cwb export chakra`` does.
 
     Parameters
@@ -211,7 +213,7 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
 
     folder = Path(output)
     prefix = _prefix(folder, name)
-    flow, trace = _traced(Path(schedule))
+    flow, trace = _trace_of(Path(schedule))
     names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
     _make_folder(folder, set(names))
     for rank, file in enumerate(names):
@@ -220,7 +222,7 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
 
 
 @verb
-def export_astra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> Exported:
+def export_astra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> ExportedFile:
     """Write a schedule with all other inputs of an ASTRA-sim run, as ``cwb export astra`` does.
 
     Parameters
@@ -247,7 +249,7 @@ def export_astra(schedule: str | Path, *, output: str | Path, name: str | None =
     folder = Path(output)
     check_new(folder)
     prefix = _prefix(folder, name)
-    flow, trace = _traced(Path(schedule))
+    flow, trace = _trace_of(Path(schedule))
     network = read_schedule(Path(schedule)).instance.network
     with locate_errors(source=str(schedule)):
         if flow.kind is None or not isinstance(network, Topology) or len(network.ranks) != flow.ranks:
@@ -335,7 +337,7 @@ def _prefix(folder: Path, name: str | None) -> str:
     return prefix
 
 
-def _traced(schedule: Path) -> tuple[Flow, Trace]:
+def _trace_of(schedule: Path) -> tuple[Flow, Trace]:
     """Convert a schedule to a trace and run it."""
     from ..exchange.chakra.replay import problems_of
     from ..exchange.chakra.schema import messages
@@ -350,10 +352,10 @@ def _traced(schedule: Path) -> tuple[Flow, Trace]:
     return flow, trace
 
 
-def _exported_trace(flow: Flow, trace: Trace) -> Exported:
+def _exported_trace(flow: Flow, trace: Trace) -> ExportedFile:
     sends, moved = messages_and_bytes(trace)
     rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
-    return Exported(trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
+    return ExportedFile(trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
 
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class ImportedInstance:
     """An instance as the data of its file.
 
     Parameters
@@ -68,7 +68,7 @@ def import_libra(
     total_bandwidth: str | None = None,
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported:
+) -> ImportedInstance:
     """Read the input files of the original LIBRA, as ``cwb import libra`` does.
 
     Parameters
@@ -88,7 +88,7 @@ def import_libra(
     from ..exchange.libra import LibraFiles, import_libra
 
     files = LibraFiles(Path(network), Path(workload), Path(communicator), Path(cost_model))
-    return _written(import_libra(files, total_bandwidth=total_bandwidth, name=name), output)
+    return _write_instance(import_libra(files, total_bandwidth=total_bandwidth, name=name), output)
 
 
 @verb
@@ -99,7 +99,7 @@ def import_teccl(
     schedule: str | Path | None = None,
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported | ImportedSchedule:
+) -> ImportedInstance | ImportedSchedule:
     """Read an input file of the original TE-CCL, or a schedule for it, as ``cwb import teccl`` does.
 
     Parameters
@@ -127,7 +127,7 @@ def import_teccl(
 
     data = import_teccl(Path(input_file), as_drawn=as_drawn, name=name)
     if schedule is None:
-        return _written(data, output)
+        return _write_instance(data, output)
     from ..exchange.teccl_schedule import import_schedule
     from ..schedules.epoch_sends import schedule_in_epochs
     from ..schedules.verify.epochs import finish_epochs
@@ -149,7 +149,7 @@ def import_wan(
     latency: str | None = None,
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported:
+) -> ImportedInstance:
     """Read a wide-area network, as ``cwb import wan`` does.
 
     Parameters
@@ -173,7 +173,7 @@ def import_wan(
     from ..exchange.graph_network import Defaults
     from ..exchange.wan import import_wan
 
-    return _written(import_wan(str(source), Defaults(bandwidth, capacity_unit, latency=latency), name), output)
+    return _write_instance(import_wan(str(source), Defaults(bandwidth, capacity_unit, latency=latency), name), output)
 
 
 @verb
@@ -190,7 +190,7 @@ def import_nccl(
     name: str | None = None,
     output: str | Path | None = None,
     **boxes: Any,
-) -> Imported:
+) -> ImportedInstance:
     """Read a topology or a graph of NCCL or RCCL, as ``cwb import nccl`` does.
 
     Parameters
@@ -224,7 +224,7 @@ def import_nccl(
     missing = Missing(generation, links, Wiring(wiring) if wiring else None, no_nvlink)
     layout = _layout(nvls=nvls, **boxes)
     found = import_nccl(Path(file), layout, _rating(rates), missing, graph=whole(graph, "graph", 0, 100), name=name)
-    return _written(found, output)
+    return _write_instance(found, output)
 
 
 @verb
@@ -240,7 +240,7 @@ def import_nvidia_smi(
     name: str | None = None,
     output: str | Path | None = None,
     **boxes: Any,
-) -> Imported:
+) -> ImportedInstance:
     """Read the text of nvidia-smi topo -m, as ``cwb import nvidia-smi`` does.
 
     Parameters
@@ -262,7 +262,7 @@ def import_nvidia_smi(
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
     told = _rates(rates, generation, links, pcie, between_cpus)
-    return _written(import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
+    return _write_instance(import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
 
 
 @verb
@@ -277,7 +277,7 @@ def import_rocm_smi(
     name: str | None = None,
     output: str | Path | None = None,
     **boxes: Any,
-) -> Imported:
+) -> ImportedInstance:
     """Read the text of rocm-smi --showtopo, as ``cwb import rocm-smi`` does.
 
     Parameters
@@ -298,7 +298,7 @@ def import_rocm_smi(
 
     links = None if xgmi is None else _times("--xgmi", xgmi)
     told = _rates(rates, generation, links, pcie, between_cpus)
-    return _written(import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
+    return _write_instance(import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
 
 
 @verb
@@ -311,7 +311,7 @@ def import_astra(
     fabric: bool = False,
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported:
+) -> ImportedInstance:
     """Read a network of ASTRA-sim, as ``cwb import astra`` does.
 
     Parameters
@@ -333,7 +333,7 @@ def import_astra(
     from ..exchange.astra import import_astra
 
     lists = {"blocks": _list(blocks), "bandwidth": _list(bandwidth), "latency": _list(latency)}
-    return _written(import_astra(Path(file), **lists, fabric=fabric, name=name), output)
+    return _write_instance(import_astra(Path(file), **lists, fabric=fabric, name=name), output)
 
 
 @verb
@@ -345,7 +345,7 @@ def import_taccl(
     time_unit: str = "1 us",
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported:
+) -> ImportedInstance:
     """Read a topology of the original TACCL, as ``cwb import taccl`` does.
 
     Parameters
@@ -367,7 +367,7 @@ def import_taccl(
     from ..exchange.taccl import import_taccl
 
     drawn = None if sketch is None else Path(sketch)
-    return _written(import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output)
+    return _write_instance(import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output)
 
 
 @verb
@@ -379,7 +379,7 @@ def import_csv(
     latency: str | None = None,
     name: str | None = None,
     output: str | Path | None = None,
-) -> Imported:
+) -> ImportedInstance:
     """Read a list of links, as ``cwb import csv`` does.
 
     Parameters
@@ -402,7 +402,7 @@ def import_csv(
     from ..exchange.links_csv import import_links
 
     defaults = Defaults(bandwidth, latency=latency, switches=_list(switches))
-    return _written(import_links(Path(file), defaults, name=name), output)
+    return _write_instance(import_links(Path(file), defaults, name=name), output)
 
 
 @verb
@@ -497,13 +497,13 @@ def import_chakra(
     return _written_schedule(instance, schedule, f"{path.name}, Chakra execution traces", about, output)
 
 
-def _written(data: dict[str, Any], output: str | Path | None) -> Imported:
+def _write_instance(data: dict[str, Any], output: str | Path | None) -> ImportedInstance:
     """Return the instance, and write it if a file is given."""
     from ..exchange.json_layout import readable_json
 
     if output is not None:
         write_whole(Path(output), readable_json(data).encode())
-    return Imported(data)
+    return ImportedInstance(data)
 
 
 def _written_schedule(

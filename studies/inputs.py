@@ -87,7 +87,7 @@ def load(
     patterns = (switches,) if isinstance(switches, str) else tuple(switches)
     asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
     with keyword_names():
-        instance = _loaded(spec, asked, name)
+        instance = _load(spec, asked, name)
         if edits := edits_of(ranks, without_link, without_node, without_rank, link):
             instance = edit_instance(instance, edits)
         if name is not None and name != instance.name:
@@ -117,9 +117,9 @@ def edits_of(
     return [Edit(option, text) for option, some in zip(options, texts, strict=True) for text in some]
 
 
-def _loaded(spec: Spec, asked: Defaults, name: str | None) -> Instance:
+def _load(spec: Spec, asked: Defaults, name: str | None) -> Instance:
     if (data := _of_links(spec, asked, name)) is not None:
-        return _built(data, str(data["name"]))
+        return _build(data, str(data["name"]))
     from ..exchange.graph_network import Defaults
 
     if asked != Defaults(lengths=False):
@@ -130,7 +130,7 @@ def _loaded(spec: Spec, asked: Defaults, name: str | None) -> Instance:
         return Instance(name or "network", spec)
     if isinstance(spec, Mapping):
         with locate_errors(source="a mapping"):
-            return _built({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
+            return _build({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
     if isinstance(spec, str | Path):
         from ..instances import load as load_instance
 
@@ -175,7 +175,7 @@ def _is_node_link(spec: Spec) -> bool:
     return isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
 
 
-def _built(data: object, name: str) -> Instance:
+def _build(data: object, name: str) -> Instance:
     from ..instances.loader import from_data
 
     return from_data(data, name)

@@ -89,13 +89,13 @@ class ModelRecorder:
         """Capabilities of the wrapped solver."""
         return self._inner.capabilities
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Check that the wrapped solver is installed."""
-        return self._inner.installed()
+        return self._inner.installation()
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Check that the wrapped solver has a licence."""
-        return self._inner.licensed()
+        return self._inner.licence()
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = _DEFAULT) -> SolverResult:
         """Write the model and solve it."""

@@ -20,7 +20,7 @@ from .inputs import seconds_or_none
 
 
 @dataclass(frozen=True, eq=False)
-class Polished:
+class PolishedSchedule:
     """A schedule before and after its sends were moved.
 
     Parameters
@@ -44,7 +44,9 @@ class Polished:
 
 
 @verb
-def polish(file: str | Path, *, output: str | Path | None = None, time_limit_s: float | None = None) -> Polished:
+def polish(
+    file: str | Path, *, output: str | Path | None = None, time_limit_s: float | None = None
+) -> PolishedSchedule:
     """Shorten the schedule in a file by moving sends into earlier gaps, as ``cwb polish`` does.
 
     Parameters
@@ -73,25 +75,25 @@ def polish(file: str | Path, *, output: str | Path | None = None, time_limit_s: 
         read = read_schedule(path)
         schedule = _on_circuits(read, path)
         if wrong := _violation(read.instance, schedule, path):
-            return _polished(read, schedule, schedule, wrong)
+            return _polish_result(read, schedule, schedule, wrong)
     better, message = schedule, ""
     try:
         with command_limits(clock, asks=True) as budget:
             require_schedulable(len(schedule.sends), len(schedule.sends.path_links))
-            better = justify_schedule(read.instance, schedule, lambda: budget.exhausted)
+            better = justify_schedule(read.instance, schedule, lambda: budget.is_exhausted)
     except OutOfTime as error:
         message = str(error)
     target = path if output is None else Path(output)
     if better is not schedule and (wrong := _violation(read.instance, better, target)):
-        return _polished(read, schedule, better, wrong, message)
+        return _polish_result(read, schedule, better, wrong, message)
     if output is not None:
         write_schedule(target, read.instance, better, read.certificate, read.extra)
-    return _polished(read, schedule, better, "", message)
+    return _polish_result(read, schedule, better, "", message)
 
 
-def _polished(read: ScheduleFile, old: Schedule, new: Schedule, wrong: str, message: str = "") -> Polished:
+def _polish_result(read: ScheduleFile, old: Schedule, new: Schedule, wrong: str, message: str = "") -> PolishedSchedule:
     before, after = (float(answer.end_s.max(initial=0)) for answer in (old, new))
-    return Polished(read.instance, new, before, after, wrong, message)
+    return PolishedSchedule(read.instance, new, before, after, wrong, message)
 
 
 def _on_circuits(read: ScheduleFile, file: Path) -> Schedule:

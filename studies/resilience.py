@@ -173,7 +173,7 @@ def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: B
     cases = {"link": _links(network, root, slow, budget), "rank": _ranks(network), "switch": _switches(network)}
     for kind in kinds:
         for number, (names, edits) in enumerate(cases[kind]):
-            if budget.exhausted:
+            if budget.is_exhausted:
                 return
             budget.progress(f"{kind} {number + 1}: {names[0]}")
             yield _failure(instance, kind, names, edits)
@@ -228,7 +228,7 @@ def resilience(
     found: list[Failure] = []
     with command_limits(clock, progress, asks=True) as budget:
         found.extend(failures(posed, kinds or FAILURES, factor, budget))
-        over = budget.exhausted
+        over = budget.is_exhausted
     return Resilience(posed, whole, tuple(found), not over)
 
 
@@ -263,7 +263,7 @@ def _links(
         (node.kind, node.multicast, node.reduces, node.buffer_bytes, node.name == root) for node in network.nodes
     ]
     rates = [(link.bandwidth_Bps, link.latency_s) for link in network.links]
-    for pairs in link_orbits(nodes, network.link_ends, rates, lambda: budget.exhausted):
+    for pairs in link_orbits(nodes, network.link_ends, rates, lambda: budget.is_exhausted):
         names = [(network.nodes[a].name, network.nodes[b].name) for a, b in pairs]
         first = ":".join(names[0])
         edit = Edit("--link", f"{first}={100 * slow}%") if slow else Edit("--without-link", first)

@@ -115,7 +115,7 @@ class _Study:
         self.solver: Any = None
         if method.needs_solver:
             self.solver = RecordingSolver(registry.solver(request.solver), request.solver_options)
-            if not (found := self.solver.installed()).ok:
+            if not (found := self.solver.installation()).ok:
                 raise SolverUnavailable(found.message)
         clock = WallClock(request.time_limit_s)
         self.budget = Budget(
@@ -152,7 +152,7 @@ class _Study:
         return self.known[posed.sha256]
 
     def _solve_bound(self, posed: Instance) -> Number | None:
-        self.over = self.over or self.budget.exhausted
+        self.over = self.over or self.budget.is_exhausted
         if self.over or self.method.objective_unit(posed) != "s":
             return None
         self.solves += 1
@@ -189,7 +189,7 @@ class _Study:
         """Yield linked pairs of nodes: one of each class, then all of the class."""
         if len(topology.links) > MAX_LINKS:
             raise Unsupported(f"{len(topology.links):,} links; expected at most {MAX_LINKS:,}")
-        classes = link_orbits(*self.colours(topology), lambda: self.budget.exhausted)
+        classes = link_orbits(*self.colours(topology), lambda: self.budget.is_exhausted)
         if len(classes) > MAX_CLASSES:
             raise Unsupported(f"{len(classes):,} classes of links; expected at most {MAX_CLASSES}")
         names = [node.name for node in topology.nodes]

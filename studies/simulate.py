@@ -86,7 +86,7 @@ def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Int
     """
     instance, answer = read.instance, read.answer
     if asked.reserve:
-        return _reserved(instance, answer, asked)
+        return _simulate_reserved(instance, answer, asked)
     if asked.chunk_overhead is not None:
         raise InputError("expected together with --reserve", source="--chunk-overhead")
     known = _completion(read, asked) if isinstance(answer, TreePacking | TreeOrbits) or asked.pieces else None
@@ -165,7 +165,7 @@ def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, words: list
     return found | {"model": ", ".join(filter(None, words))}
 
 
-def _reserved(instance: Instance, answer: Answer, asked: SimulationOptions) -> tuple[Trace, Ints]:
+def _simulate_reserved(instance: Instance, answer: Answer, asked: SimulationOptions) -> tuple[Trace, Ints]:
     """Simulate trees with reserved rates; also return their numbers of chunks."""
     if not isinstance(trees := write_out(answer, instance), TreePacking):
         raise InputError("only trees have reserved rates", source="--reserve")

@@ -105,7 +105,7 @@ def finish_run(
                 record = with_files(output, done, notice)
             record = replace(record, seconds={**writing.seconds(), **record.seconds})
         if (explain or sensitivity) and done.instance is not None:
-            found = _studied(done, request, load, explain, sensitivity, picture, progress, notice)
+            found = _run_studies(done, request, load, explain, sensitivity, picture, progress, notice)
         record = found.add_to_record(record)
     finally:
         if append is not None:
@@ -113,7 +113,7 @@ def finish_run(
     return record, found
 
 
-def _studied(
+def _run_studies(
     done: FinishedRun,
     request: Request,
     load: Callable[[], Instance],

@@ -60,7 +60,7 @@ def require_solver() -> Callable[[str], Any]:
         from cwb import solvers
 
         solver = solvers.get(name)
-        installed = solver.installed()
+        installed = solver.installation()
         if not installed.ok:
             _skip_or_fail(installed.message)
         return solver

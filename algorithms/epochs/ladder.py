@@ -76,7 +76,7 @@ class LadderResult:
     @property
     def open(self) -> bool:
         """True if bound and makespan differ and time is left."""
-        return not self.search.is_optimal and not self.search.budget.exhausted
+        return not self.search.is_optimal and not self.search.budget.is_exhausted
 
     def raise_to(self, bound: int, proof: Proof | None) -> None:
         """Adopt a better bound with its proof; do nothing if the proof is None."""

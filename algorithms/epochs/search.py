@@ -116,7 +116,7 @@ class EpochSearch:
         return self.best is not None and self.best <= self.bound
 
     def _is_exhausted(self, part: float = 1.0) -> bool:
-        return self.work >= part * self.effort or self.budget.exhausted
+        return self.work >= part * self.effort or self.budget.is_exhausted
 
     def _initial_state(self) -> SearchState:
         rows = int(self.arcs.row.max()) + 1

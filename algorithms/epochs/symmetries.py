@@ -245,7 +245,7 @@ class SymmetricSearch:
         """
         whole, known = self._whole, None
         for group in reversed(groups(whole.network)):
-            if whole.is_optimal or (whole.best is not None and whole.budget.exhausted):
+            if whole.is_optimal or (whole.best is not None and whole.budget.is_exhausted):
                 return
             if (folded := self._fold_search(group)) is not None:
                 known = self._continue_search(*folded, known, EpochSearch.construct) or known
@@ -255,7 +255,7 @@ class SymmetricSearch:
         """Rip up and re-route under every group."""
         known = None
         for group, bases, search in self._folded:
-            if self._whole.is_optimal or self._whole.budget.exhausted:
+            if self._whole.is_optimal or self._whole.budget.is_exhausted:
                 return
             search.bound = self._whole.bound
             known = self._continue_search(group, bases, search, known, EpochSearch.improve_several) or known

@@ -71,7 +71,7 @@ def grow_forest(
         If a switch cannot be removed, see :func:`.splitting.remove_switches`.
     """
     with budget.clock.phase("split"):
-        split = remove_switches(wires.graph(), demand, members, patterns=patterns, stop=lambda: budget.exhausted)
+        split = remove_switches(wires.graph(), demand, members, patterns=patterns, stop=lambda: budget.is_exhausted)
     if split is None:
         return None
     budget.progress(f"switches removed: {len(split.graph):,} edges between {int(members.sum()):,} ranks")
@@ -100,7 +100,7 @@ def _pack_trees(
         forest = lower_trees(forest)
         best = forest if best is None else min(best, forest, key=SpanningTrees.tallness)
     if best is not None and repack and len(nodes) <= _EXCHANGED:
-        best = exchange_edges(best, repack, budget.seed, lambda: budget.exhausted)
+        best = exchange_edges(best, repack, budget.seed, lambda: budget.is_exhausted)
     return best
 
 
@@ -114,7 +114,7 @@ def _stop(budget: Budget, packer: Packer) -> Callable[[], bool]:
         if count >= reported + 256:
             reported = count
             budget.progress(f"{count:,} trees; {_total(packer.left):,} copies to go")
-        return budget.exhausted
+        return budget.is_exhausted
 
     return stop
 

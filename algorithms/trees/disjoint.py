@@ -136,7 +136,7 @@ class DisjointRates:
             found = self.trees(choice, budget)
             if found is not None:
                 return int(self.total[choice]), found
-            if budget.exhausted:
+            if budget.is_exhausted:
                 break
         return None
 
@@ -184,7 +184,7 @@ def low_trees_apart(
     while True:
         tried = False
         for choice in apart.choices_by_total(apart.choices.shape[1], above):
-            if budget.exhausted:
+            if budget.is_exhausted:
                 return
             rates = apart.of_choice(choice)
             if not all(len(search.roots(rate)) for rate in rates) or apart.trees(choice, budget) is None:

@@ -49,7 +49,7 @@ def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: 
     """
     of, reached = np.full(len(tail), -1, dtype=np.int64), np.zeros(len(tail), dtype=np.bool_)
     for first in range(0, len(tail), _LINKS):
-        if budget.exhausted:
+        if budget.is_exhausted:
             return None
         last = min(first + _LINKS, len(tail))
         reached = pack(first, last, nodes, tail, head, allowed, of)

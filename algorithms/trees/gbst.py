@@ -379,7 +379,7 @@ def run_many_starts(
     found: list[Ints] = []
     few: list[tuple[int, Ints]] = []
     for start in range(starts):
-        if found and budget.exhausted:
+        if found and budget.is_exhausted:
             break
         fast = most_trees is not None or start % 2 == 1
         way = GbstVariant("bottleneck" if fast else "global_min", weighted, fixed=True, shuffle=True, retries=_RETRIES)

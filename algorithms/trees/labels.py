@@ -76,7 +76,7 @@ class LowForests:
         allowed = np.array([wan.capacity >= rate for rate in rates])
         into, owner = np.full(label.shape, -1), np.full(len(wan), -1)
         for done in range(0, changes, _CHANGES):
-            if budget.exhausted:
+            if budget.is_exhausted:
                 break
             left_out = change_labels(
                 wan.tail,

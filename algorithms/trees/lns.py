@@ -38,7 +38,7 @@ def large_neighbourhood_search(
     best, best_rates = trees.copy(), rates.copy()
     weighted = limit.unit != "hops"
     for done in range(0, moves, _MOVES):
-        if budget.exhausted:
+        if budget.is_exhausted:
             break
         make_moves(
             wan.tail,

@@ -39,7 +39,7 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) 
         # Below this one the sum is no better than the best.
         low, high = bisect_right(others, best[0] - known), len(others) - 1
         while low <= high:
-            if budget.exhausted:
+            if budget.is_exhausted:
                 return None
             middle = (low + high) // 2
             pair = two_trees(wan, max(known, others[middle]), min(known, others[middle]), budget)

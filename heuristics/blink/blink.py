@@ -139,7 +139,7 @@ def best_roots(
     """
     best: list[RootCandidate] = []
     for root in roots:
-        if best and budget.exhausted:
+        if best and budget.is_exhausted:
             break
         ways = tuple(way_of(restrict_to_root(problem, root), backwards=back) for problem, back in posed)
         found = RootCandidate(root, ways, mirrored)

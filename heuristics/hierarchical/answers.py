@@ -134,7 +134,7 @@ class Levels:
         bases, sites = self._groups(phase)
         found: list[tuple[str, PhaseAnswers]] = []
         for name in names:
-            if found and self.asked.budget.exhausted:
+            if found and self.asked.budget.is_exhausted:
                 break
             answers = [self.asked.shares(name, each.instance) for each in sites]
             shares = [answer for answer in answers if answer is not None]

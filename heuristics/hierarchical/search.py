@@ -112,7 +112,7 @@ class Search:
     @property
     def over(self) -> bool:
         """True if no more is to be tried."""
-        return self.budget.exhausted or self.work > _WORK
+        return self.budget.is_exhausted or self.work > _WORK
 
     @cached_property
     def _rate(self) -> Floats:
@@ -253,7 +253,7 @@ class Search:
         least = [float(self.loads_s(schedule).max()) for schedule in alone]
         found: list[tuple[Fraction, int]] = []
         for index in sorted(range(len(alone)), key=lambda index: least[index]):
-            if not found or (least[index] <= _NEAR * min(found)[0] and not self.budget.exhausted):
+            if not found or (least[index] <= _NEAR * min(found)[0] and not self.budget.is_exhausted):
                 found.append((self.seconds(alone[index], times), index))
         found.sort()
         return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]

@@ -100,10 +100,10 @@ def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: Hiera
     pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
     search = Search(problem, budget)
     best = search.best(levels, pieces, balance=options.balance)
-    if (forwards := mirror_problem(problem)) is None or budget.exhausted:
+    if (forwards := mirror_problem(problem)) is None or budget.is_exhausted:
         return best
     found_forwards = Search(forwards, replace(budget, tell=ignore)).best(levels, pieces, balance=options.balance)
-    other = None if budget.exhausted else reverse_choice(problem, found_forwards)
+    other = None if budget.is_exhausted else reverse_choice(problem, found_forwards)
     return best if other is None or best.seconds <= other.seconds else other
 
 

@@ -42,7 +42,7 @@ def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) ->
     chosen: list[tuple[int, ...]] = []
     best = np.inf, 0
     for round_ in range(1, rounds + 1):
-        if chosen and budget.exhausted:
+        if chosen and budget.is_exhausted:
             break
         tree = cheapest(edges, _prices(edges, used * (rate_Bps / rounds)))
         if tree is None:

@@ -73,7 +73,7 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     turns_made: list[tuple[Ints, ...]] = []
     step = 0
     while trees.lacking.any():
-        if budget.exhausted:
+        if budget.is_exhausted:
             return None
         free = Free(limits.copy(), left.copy(), open_.copy(), ports.reach.copy(), able.copy())
         begin(ports, trees)

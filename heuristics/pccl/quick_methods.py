@@ -71,7 +71,7 @@ def other_answers(
     half = replace(budget, tell=ignore, clock=_HalfClock(budget.clock))
     found = False
     for method in _METHODS:
-        if found and half.exhausted:
+        if found and half.is_exhausted:
             return
         if instance.timing is not None and method.answer_type is not Schedule:
             continue
@@ -97,7 +97,7 @@ def other_answers(
 def _settle_schedule(topology: Topology, schedule: Schedule, budget: Budget) -> Schedule:
     """Simulate a schedule to a fixed point, where no send ends later than declared, or until the time is over."""
     for played in range(_ROUNDS):
-        if played and budget.exhausted:
+        if played and budget.is_exhausted:
             break
         before, (schedule, _) = schedule, in_order(topology, schedule)
         if np.array_equal(before.start_s, schedule.start_s):

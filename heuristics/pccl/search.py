@@ -126,7 +126,7 @@ class Attempt:
             len(order) if whole else int((stage.jobs.target_first[order + 1] - stage.jobs.target_first[order]).sum())
         )
         jobs = max(1, _EDGES * len(order) // max(1, searches * len(stage.net.tail)))
-        while done < len(order) and not budget.exhausted:
+        while done < len(order) and not budget.is_exhausted:
             batch = order[: done + jobs]
             tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
             done, halt = place_all(*tables, batch, done, whole, slack)
@@ -364,7 +364,7 @@ def ruin_and_recreate(state: Attempt, steps: SearchEffort, rng: np.random.Genera
     up, or nothing has become better for long.
     """
     stage, idle = state.stage, 0
-    while steps.left > 0 and idle < _PATIENCE and state.finish > stage.lower and not budget.exhausted:
+    while steps.left > 0 and idle < _PATIENCE and state.finish > stage.lower and not budget.is_exhausted:
         finish = state.pool.finish
         latest = finish == state.finish
         chosen = np.flatnonzero(latest | (rng.random(len(finish)) < _RUIN))

@@ -99,7 +99,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     with budget.clock.phase("search"):
         answer = _earlier(topology, own, known)
     reports: tuple[SolverResult, ...] = ()
-    if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
+    if _wants_flow(instance, topology, options, bound, answer) and not budget.is_exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
         bound = whole_steps(instance, bound)
     return _outcome(answer, bound, reports)

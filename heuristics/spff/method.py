@@ -83,7 +83,7 @@ def rounds(
     sends: list[tuple[int, int, RankEdge]] = []
     now = 0
     while waiting:
-        if budget.exhausted:
+        if budget.is_exhausted:
             return None
         free, later = list(room), []
         for row in waiting:

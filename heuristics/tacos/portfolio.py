@@ -94,7 +94,7 @@ def gather(
     best: SynthesizedGather | None = None
     made = 0
     for arcs, engine, attempt in islice(_attempts(usable, owner, members, bound, budget.seed, variant), restarts):
-        if best is not None and budget.exhausted:
+        if best is not None and budget.is_exhausted:
             break
         made += 1
         rows = rows or room_for((len(members) - 1) * len(owner))

@@ -129,7 +129,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
         else:
             found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
     if found is None:
-        text = f"no attempt reached all ranks{' in the time given' if budget.exhausted else ''}"
+        text = f"no attempt reached all ranks{' in the time given' if budget.is_exhausted else ''}"
         return _outcome(Status.LIMIT, None, bound_s, certificate, {}, text)
     seconds = found.ticks * timing.epoch_s
     metrics = {
@@ -191,7 +191,7 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
     least = -(-(len(task.ranks) - 1) * task.chunks // len(cayley.after))
     best = None
     for turn in range(options.restarts):
-        if best is not None and (best[1] == least or budget.exhausted):
+        if best is not None and (best[1] == least or budget.is_exhausted):
             break
         edges = grow(cayley, task.chunks, budget.seed + turn)
         steps = int(edges[3].max()) + 1
@@ -332,7 +332,7 @@ def _both_at_once(
         return None
     best = None
     for turn in range(min(options.restarts, 2 * len(_DEPTHS))):
-        if budget.exhausted or ticks <= task.bound:
+        if budget.is_exhausted or ticks <= task.bound:
             break
         plan = overlap_all_reduce(
             plain, back, task.owner, task.members, _DEPTHS[turn % len(_DEPTHS)], budget.seed + turn

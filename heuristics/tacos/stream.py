@@ -73,6 +73,6 @@ def streamed_gather(arcs: RankNetwork, owner: Ints, kind: Collective, budget: Bu
         steps, made = steps + len(block), made + int((block >= 0).sum())
         if number % _TOLD == _TOLD - 1:
             budget.progress(f"{steps:,} steps, {made:,} of {sends:,} sends")
-        if budget.exhausted:
+        if budget.is_exhausted:
             return None
     return StreamedGather(stream, steps, made, digest.hex()) if made == sends else None

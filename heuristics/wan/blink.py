@@ -71,7 +71,7 @@ def weighted_packing(wan: Wan, accuracy: float, steps: int, budget: Budget) -> t
     for _ in range(steps):
         tree = spanning_tree(wan, np.argsort(wan.per_link(price), kind="stable").tolist()) or []
         taken = wan.carriers(tree)
-        if price[taken].sum() >= 1 or (pushed and budget.exhausted):
+        if price[taken].sum() >= 1 or (pushed and budget.is_exhausted):
             break
         least = float(room[taken].min())
         pushed[tuple(tree)] = pushed.get(tuple(tree), 0.0) + least

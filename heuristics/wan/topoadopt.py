@@ -41,7 +41,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
     now = best.total
     temperature = float(options.temperature / wan.unit_Bps)
     for move in range(options.moves):
-        if budget.exhausted or len(wan) < wan.nodes:
+        if budget.is_exhausted or len(wan) < wan.nodes:
             break
         which = source.randrange(len(trees))
         changed = [*trees[:which], swap_link(wan, trees[which], source), *trees[which + 1 :]]

@@ -58,7 +58,7 @@ def run_ring(instance: Instance, solver: Solver, budget: Budget, options: WanRin
             message = f"no ring passes every site once: without {wan.names[cut]!r} the network falls apart"
             return Outcome(Status.UNSUPPORTED, message=message)
         ring, tests = widest_ring(wan, budget, options)
-    if ring is None and wan.nodes <= EXACT and not budget.exhausted:
+    if ring is None and wan.nodes <= EXACT and not budget.is_exhausted:
         message = "no ring passes every site once; all sets of sites were looked at"
         return Outcome(Status.UNSUPPORTED, message=message, iterations=tests)
     if ring is None:
@@ -78,7 +78,7 @@ def widest_ring(wan: Wan, budget: Budget, options: WanRingOptions) -> tuple[list
     low, high, tests = 0, len(values) - 1, 0
     # All links first: where there is no ring at all, nothing else need be tried.
     middle = 0
-    while low <= high and not (tests and budget.exhausted):
+    while low <= high and not (tests and budget.is_exhausted):
         tests += 1
         found = _ring(wan, wan.capacity >= values[middle], budget, options, source)
         if found is None and middle == 0:
@@ -99,7 +99,7 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
     if wan.nodes <= EXACT:
         return exact_cycle(wan.nodes, tail, head)
     for _ in range(options.tries):
-        if (found := random_cycle(wan.nodes, tail, head, source)) is not None or budget.exhausted:
+        if (found := random_cycle(wan.nodes, tail, head, source)) is not None or budget.is_exhausted:
             return found
     return None
 

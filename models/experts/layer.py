@@ -102,7 +102,7 @@ class Layer:
         return self._improve_pairs(best) if self._experts.slots == 2 and best.bound < best.load else best
 
     def _is_stopped(self) -> bool:
-        return self._budget.exhausted
+        return self._budget.is_exhausted
 
     def _members(self, groups: Groups) -> list[int]:
         size = self._experts.count // self._experts.groups

@@ -32,7 +32,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PlacementOp
         found = [layer.published_placement() for layer in layers]
         report_layers(found, budget)
         for number, layer in enumerate(layers if options.search != "published" else [], start=1):
-            if budget.exhausted:
+            if budget.is_exhausted:
                 break
             found[number - 1] = layer.search(found[number - 1])
             report_layers(found, budget)
@@ -76,7 +76,7 @@ def solve_layers(instance: Instance, found: list[LayerPlacement], solver: Solver
     experts, certificate = experts_of(instance), certificate_of(found)
     reports: list[SolverResult] = []
     for layer, known in enumerate(found):
-        if known.bound == known.load or budget.exhausted:
+        if known.bound == known.load or budget.is_exhausted:
             continue
         found[layer], result = solve_layer(instance.with_changes(experts=experts.layer(layer)), known, solver, budget)
         reports.append(result)

@@ -279,7 +279,7 @@ def _forest(
         numbers.remove(best.k)
     fastest = float("inf") if found is None or not numbers else latency_of(problem, found)
     for k in numbers:
-        if found is not None and budget.exhausted:
+        if found is not None and budget.is_exhausted:
             break
         try:
             solved = solve_forest(problem, best, k, instance.sha256, budget, options)

@@ -158,7 +158,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     solutions: list[AllReduceSolution] = []
     # Trees that all pass the switches that add and copy; where these are not proved best, some of them, or none.
     for hubs in sets_of_hubs(instance.topology):
-        if solutions and (budget.exhausted or (best is not None and best[0] == proved[0])):
+        if solutions and (budget.is_exhausted or (best is not None and best[0] == proved[0])):
             break
         solution = solve_allreduce(instance, solver, budget, options.k, hubs)
         if solution.bound_s is None:
@@ -259,7 +259,7 @@ def _graph(nodes: int, capacity: Mapping[Pair, int]) -> Network:
 
 def _pack_trees(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees | None:
     pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
-    forest = Packer(graph, demand, pool).pack(stop=lambda: budget.exhausted)
+    forest = Packer(graph, demand, pool).pack(stop=lambda: budget.is_exhausted)
     return None if forest is None else lower_trees(forest)
 
 

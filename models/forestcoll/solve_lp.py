@@ -144,7 +144,7 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
         compiled.set_constraint_bounds([rows[last]], [0], [0])
         compiled.set_constraint_bounds([rows[sink]], [0], [float("inf")])
         last = sink
-        while not budget.exhausted:
+        while not budget.is_exhausted:
             capacity, sent = oracle.capacities(found.U)
             room = [min(c / sent, len(network.rank_nodes)) for c in capacity]
             compiled.set_variable_bounds(links, [0] * len(links), room)
@@ -187,7 +187,7 @@ def level_sets(potential: dict[int, float], sink: int) -> Iterator[frozenset[int
 def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:
     """Show by exact flows that U is attained; cuts hidden by the solver's tolerance raise it."""
     with budget.clock.phase("verify"):
-        while not budget.exhausted:
+        while not budget.is_exhausted:
             cut = oracle.violated_cut(found.U)
             if cut is None:
                 found.attained = True

@@ -29,7 +29,7 @@ def orbit_forest(
         return None
     with budget.clock.phase("pack"):
         network = _orbit_network(problem, symmetry, best)
-        forest = pack_orbits(network, budget.seed, lambda: budget.exhausted)
+        forest = pack_orbits(network, budget.seed, lambda: budget.is_exhausted)
     if forest is None:
         return None
     told = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots, each moved to {symmetry.motions:,}"

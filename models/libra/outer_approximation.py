@@ -171,7 +171,7 @@ class Relaxation:
             if best.gap > gap:
                 self._sharpen(best, time_weight, cost_weight, plan, multipliers)
             tell(f"round {self.rounds}: {best.value:.10g}, bound {best.bound:.10g}, gap {best.gap:.1e}")
-            if best.gap <= gap or self.budget.exhausted:
+            if best.gap <= gap or self.budget.is_exhausted:
                 break
             if not self._add_tangents(plan, line.minimizer_Bps):
                 self._improve(best, plan, time_weight, cost_weight)
@@ -234,7 +234,7 @@ class Relaxation:
         try:
             for _ in range(_MAX_ROUNDS):
                 result = self._solve([(self.model.cost, 1.0)])
-                if result.termination is not Termination.OPTIMAL or self.budget.exhausted:
+                if result.termination is not Termination.OPTIMAL or self.budget.is_exhausted:
                     return None
                 self.rounds += 1
                 plan = self.plan()
@@ -388,7 +388,7 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
     frontier.lines += [_plain_line(problem, 1.0, 0.0), _plain_line(problem, 0.0, 1.0)]
     typical = problem.time_unit_s / problem.cost_unit_usd
     weights = [(0.0, 1.0), *([(1.0, 0.0)] if limited else []), (1.0, typical)]
-    while len(frontier.lines) < _MAX_LINES and not relaxation.budget.exhausted:
+    while len(frontier.lines) < _MAX_LINES and not relaxation.budget.is_exhausted:
         corner = None
         if not weights:
             corner = min(corners(frontier.lines), key=lambda corner: corner.product)

@@ -225,7 +225,7 @@ def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: Co
     sweep: list[dict[str, Any]] = []
     tried: list[tuple[tuple[int, int], Outcome]] = []
     for tensor, data in strategies(instance, options):
-        if budget.exhausted:
+        if budget.is_exhausted:
             break
         outcome = run(instance.with_parallelism(tensor, data), solver, budget, options)
         tried.append(((tensor, data), outcome))

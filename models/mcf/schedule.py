@@ -59,7 +59,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         exchange, pieces, wanted = exchange_of(instance), _pieces(instance), found.flows
         sends = ceil(pieces * sum(float(wanted(number).sum()) for number in range(len(exchange.sources))))
         require_schedulable(sends, sends)
-        ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.exhausted)
+        ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.is_exhausted)
     with budget.clock.phase("times"):
         made = None if ways is None else schedule_pieces(instance, exchange, ways, budget)
     return Outcome(
@@ -91,7 +91,7 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Ways, budget: 
     delay = window + np.array(ticks, dtype=np.int64)
     pairs = (len(ways.first) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
-    tried = (serve_pieces(ways, exchange.tails, window, delay, order, lambda: budget.exhausted, few) for few in _FEW)
+    tried = (serve_pieces(ways, exchange.tails, window, delay, order, lambda: budget.is_exhausted, few) for few in _FEW)
     found = [start for start in tried if start is not None]
     if not found:
         return None

@@ -139,7 +139,9 @@ class _ColumnGeneration:
     def run(self) -> TreeRelaxation:
         """Alternate master and pricing problem until nothing is gained."""
         result = self.solve_master()
-        while result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.exhausted:
+        while (
+            result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.is_exhausted
+        ):
             value = result.objective * model_unit(self.task.wan)
             if value >= float(self.relaxation.bound) * (1 - self.task.gap):
                 break
@@ -199,7 +201,7 @@ class _ColumnGeneration:
     def price_exactly(self, prices: Prices) -> list[PricedTree]:
         """Find the cheapest low tree by a model; the solver's bound on its cost bounds the rates."""
         task, wan = self.task, self.task.wan
-        if task.limit is None or self.budget.exhausted:
+        if task.limit is None or self.budget.is_exhausted:
             return []
         self.budget.progress("the heuristic finds no cheaper tree: asking the solver")
         whole = float(prices.link.max())
@@ -321,7 +323,7 @@ def repair_column_generation(
     fresh = _NewTrees(wan, every, limit, floor) if new_trees else None
     known = {tuple(tree) for tree in rows.tolist()}
     for _ in range(_ROUNDS):
-        if budget.exhausted:
+        if budget.is_exhausted:
             break
         result = solver.solve(model, budget, SolverOptions())
         start.reports.append(result)

@@ -166,7 +166,7 @@ class _Repair:
     def choose(self, best: RatedTrees | None, fresh: Ints) -> RatedTrees | None:
         """Solve the MILP over old and new trees; if these are all allowed trees, it proves a bound."""
         trees = np.concatenate([self.old, fresh])
-        if not len(trees) or self.budget.exhausted:
+        if not len(trees) or self.budget.is_exhausted:
             return best
         options = self.options
         pool = CandidateTrees(self.wan, trees, options.trees, self.floor, len(self.old), options.new_trees)
@@ -181,7 +181,7 @@ class _Repair:
     def graft_trees(self, best: RatedTrees | None) -> RatedTrees | None:
         """Graft the trees of the best plan and of the old one, and choose again, while this improves."""
         for _ in range(_ROUNDS if self.options.new_trees else 0):
-            if self.budget.exhausted or (best is not None and best.total >= self.relaxed.bound):
+            if self.budget.is_exhausted or (best is not None and best.total >= self.relaxed.bound):
                 break
             stumps = [*self.left.stumps, *self.left.trees]
             rows = grafts(self.wan, self.problem.limit, self.least, best, stumps)
@@ -215,7 +215,7 @@ class _Repair:
         """Solve the model of link patterns, and choose again with its trees."""
         limit = None if self.problem.any_height else self.problem.limit
         found, new, most = widest_tree(self.wan, self.problem.limit), self.options.new_trees, self.options.trees
-        if found is None or self.budget.exhausted:
+        if found is None or self.budget.is_exhausted:
             return best
         self.budget.progress(f"{new} new trees exactly")
         with self.budget.clock.phase("build"):

@@ -217,7 +217,7 @@ class _TreeSearch:
         with self.budget.clock.phase("two trees"):
             pair = best_pair(self.wan, rate, self.budget, self.floor)
         self.take(pair)
-        if self.budget.exhausted:
+        if self.budget.is_exhausted:
             return False
         if self.best is not None:
             self.tighten(self.best.total, EXACT_ARITHMETIC)
@@ -342,7 +342,7 @@ class _TreeSearch:
 
     def choose(self, trees: Ints, nodes: int) -> SolverResult | None:
         """Solve MILP (1) over some trees; return the solver's report, None without a solve."""
-        if self.budget.exhausted or not len(trees):
+        if self.budget.is_exhausted or not len(trees):
             return None
         options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
         pool = CandidateTrees(self.wan, trees, self.most, self.floor)
@@ -362,7 +362,7 @@ class _TreeSearch:
         rate = int(self.wan.capacity[widest].min())
         for count in range(min(3, most), most + 1):
             fits = self.complete and self.options.exact and len(self.wan.room) * 2**count <= _PATTERNS
-            if not fits or self.is_done or self.budget.exhausted:
+            if not fits or self.is_done or self.budget.is_exhausted:
                 return
             self.budget.progress(f"{count} trees exactly")
             with self.budget.clock.phase("build"):
@@ -407,7 +407,7 @@ def run_heights(instance: Instance, solver: Solver, budget: Budget, options: Mtr
         budget.progress(f"height {height}: {'nothing' if seconds is None else f'{seconds:.6g} s'}")
         full = found.rated is not None and found.rated.total >= strongest.rate * (1 - Fraction(GAP))
         late = best is not None and height >= best[1] + _PATIENCE
-        if full or late or budget.exhausted:
+        if full or late or budget.is_exhausted:
             break
     if best is None:
         return outcome(problem, replace(found, bound=strongest.rate), budget, options)

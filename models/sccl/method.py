@@ -77,7 +77,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
     reports: list[SolverResult] = []
     message = f"no schedule of up to {high} steps was found"
     for steps in range(low, high + 1):
-        if budget.exhausted:
+        if budget.is_exhausted:
             message = f"the budget ended before {steps} steps were tried"
             break
         asked = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)

@@ -32,7 +32,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOp
     wanted = fewest_rounds(problem.n, chunks)
     best: Sequence[Sequence[Send]] | None = None
     made = 0
-    while made < options.tries and not budget.exhausted and (best is None or len(best) > wanted):
+    while made < options.tries and not budget.is_exhausted and (best is None or len(best) > wanted):
         found = attempt(problem, budget.seed + made, len(best) if best else None, budget)
         made += 1
         if found is not None:
@@ -81,7 +81,7 @@ def attempt(problem: GroupProblem, seed: int, below: int | None, budget: Budget)
     spread = ChunkSpread.of(problem.n, problem.demand.chunks, seed)
     rounds: list[list[Send]] = []
     while not spread.is_done:
-        if budget.exhausted or (below is not None and len(rounds) + 1 >= below):
+        if budget.is_exhausted or (below is not None and len(rounds) + 1 >= below):
             return None
         rounds.append(spread.round())
     return rounds

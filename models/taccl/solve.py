@@ -66,7 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
         metrics["routing_s"] = model.T.value * float(problem.unit_s)
     reports = [result]
     begin, end = plan.begin, plan.end
-    if options.contiguity and not budget.exhausted:
+    if options.contiguity and not budget.is_exhausted:
         with budget.clock.phase("build"):
             joined = contiguity.build(plan.orders)
             for pair in joined.pairs:

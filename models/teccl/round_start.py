@@ -242,7 +242,7 @@ def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[Epoch
         new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
         moved = state.advance(problem, new, epochs)
         begun = max((change.last for change in problem.timing.changes), default=0) <= begin
-        if budget.exhausted or (begun and moved.held == state.held and moved.coming <= state.coming):
+        if budget.is_exhausted or (begun and moved.held == state.held and moved.coming <= state.coming):
             return None
         sends += [replace(send, start=send.start + begin) for send in new]
         state, begin = moved, begin + epochs

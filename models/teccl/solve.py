@@ -170,7 +170,7 @@ class ModelBisection:
     def run(self, columns: int) -> None:
         """Try the bound, often met, then midpoints, until a solve has no answer or ``columns`` is exceeded."""
         epochs = self.low
-        while self.low < self.high and not self.budget.exhausted and self._search_within(epochs, columns):
+        while self.low < self.high and not self.budget.is_exhausted and self._search_within(epochs, columns):
             epochs = (self.low + self.high - 1) // 2
 
     def _search_within(self, epochs: int, columns: int) -> bool:

@@ -189,7 +189,7 @@ class AllToAllSearch:
     def run(self) -> None:
         """Refine the grid until the bounds meet, the program is too large or the budget ends."""
         blocks = FIRST_BLOCKS
-        while not self.is_closed and not self.budget.exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
+        while not self.is_closed and not self.budget.is_exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
             self.blocks = blocks
             self.budget.progress(f"grid of {blocks} blocks, makespan of {self.lower} epochs or more")
             if self._columns(blocks) > self.max_columns:
@@ -202,13 +202,13 @@ class AllToAllSearch:
     def _refine(self, blocks: int) -> None:
         """Test and raise the lower bound in turn, then seek a schedule above it, unless a finer grid will."""
         tried = None
-        while self.lower != tried and not self.is_closed and not self.budget.exhausted:
+        while self.lower != tried and not self.is_closed and not self.budget.is_exhausted:
             tried = self.lower
             self._search_flows(tried)
             if not self.is_closed:
                 proved = _first_true(self._solve_relaxation, tried, self.upper, self.budget)
                 self.lower = max(self.lower, proved)
-        if self.is_closed or self.budget.exhausted:
+        if self.is_closed or self.budget.is_exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
             _first_true(self._solve_restriction, self.lower, self.upper, self.budget)
@@ -325,7 +325,7 @@ def _first_true(part: Callable[[int], float | None], low: int, high: int | None,
     proved = at = low
     below, above = (low - 1, 0.0), (high, 1.0) if high is not None else None
     tries, slope = 0, 0.0
-    while (above is None or proved < above[0]) and not budget.exhausted:
+    while (above is None or proved < above[0]) and not budget.is_exhausted:
         delivered = part(at)
         tries += 1
         if delivered is None:

@@ -69,7 +69,7 @@ class AstarSearch:
         state = first_state(self.problem)
         most = self.options.epochs
         while any(commodity.targets for commodity in remaining(self.problem, state).commodities):
-            if self.budget.exhausted or (most is not None and self.begin >= most):
+            if self.budget.is_exhausted or (most is not None and self.begin >= most):
                 return False
             new = self._round(state)
             if new is None:
@@ -135,7 +135,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
             return _outcome(search, search.plan, metrics, "the rounds ended later: this is the schedule before them")
         return _outcome(search, search.sends, metrics, "")
     reason = "the rounds took no end in time"
-    if options.epochs is not None and not budget.exhausted:
+    if options.epochs is not None and not budget.is_exhausted:
         reason = f"the rounds needed more than {options.epochs} epochs"
     if search.plan is not None:
         return _outcome(search, search.plan, metrics, f"{reason}: this is the schedule that they began with")

@@ -89,18 +89,20 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) 
 def _fewest(search: LpSearch, most: int | None) -> None:
     """Grow K by the part of the demands that fitted until everything fits; then bisect."""
     epochs = search.low
-    while search.high is None and not search.stopped and not search.budget.exhausted:
+    while search.high is None and not search.stopped and not search.budget.is_exhausted:
         part = search.within(epochs)
         if most is not None and search.high is None and epochs >= most:
             return
         epochs = max(epochs + 1, ceil(min(2.0, 1 / max(part, 1e-3)) * epochs))
         epochs = epochs if most is None else min(epochs, most)
-    while search.high is not None and search.low < search.high and not search.stopped and not search.budget.exhausted:
+    while (
+        search.high is not None and search.low < search.high and not search.stopped and not search.budget.is_exhausted
+    ):
         search.within((search.low + search.high - 1) // 2)
 
 
 def _message(search: LpSearch, low: int) -> str:
-    limited = search.stopped or search.budget.exhausted
+    limited = search.stopped or search.budget.is_exhausted
     if search.high is None and not limited and low < search.low:
         return f"no schedule of so few epochs: {search.low} are needed with buffers as the model counts them"
     if search.high is None:

@@ -191,7 +191,7 @@ def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
     if search.sends is None:
         _any_schedule(search, most)
     while search.high is not None and search.high - search.low > gap * search.high:
-        if search.stopped or search.budget.exhausted:
+        if search.stopped or search.budget.is_exhausted:
             return
         search.within((search.low + search.high - 1) // 2)
 
@@ -199,7 +199,7 @@ def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
 def _any_schedule(search: MilpSearch, most: int | None) -> None:
     for epochs in _lengths(search, most):
         search.stopped = False
-        if search.within(epochs) or search.stopped or search.budget.exhausted:
+        if search.within(epochs) or search.stopped or search.budget.is_exhausted:
             return
 
 
@@ -256,7 +256,7 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
         else:
             search.stopped = result.termination is not Termination.OPTIMAL
             break
-        if search.budget.exhausted:
+        if search.budget.is_exhausted:
             break
     if result is None:
         return {}
@@ -310,7 +310,7 @@ def _outcome(
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
     rule = restriction(problem, search)
     low = simple if rule else search.low
-    limited = search.stopped or search.budget.exhausted
+    limited = search.stopped or search.budget.is_exhausted
     proof = certificate
     if low > simple and reports:
         proof = SolverBound(reports[-1].solver, reports[-1].version)

@@ -183,7 +183,7 @@ def search_for(
         return search
     trial = search.low
     while search.low < search.high and not search.stopped:
-        if budget.exhausted:
+        if budget.is_exhausted:
             search.stopped = "the budget ended"
             break
         search.within(trial)

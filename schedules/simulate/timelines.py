@@ -27,7 +27,7 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
     chosen = rules(mode, hold_latency=hold_latency)
     for exact in (False, True):
         wires = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=exact)
-        timeline = _simulated(transfers, wires, chosen)
+        timeline = _simulate(transfers, wires, chosen)
         if not isinstance(wires, TickWires):
             return timeline
         if (found := wires.in_seconds(timeline)) is not None:
@@ -35,7 +35,7 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
     raise AssertionError("integers of any size hold all times")
 
 
-def _simulated(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
+def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Simulate by the fastest suitable simulator; all suitable ones give the same times."""
     one_by_one = isinstance(columns, TickWires) and columns.exact
     if transfers.fixed_order or (one_by_one and not chosen.contended):
@@ -67,14 +67,14 @@ def trace_of(
     start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
     hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
     if place is not None:
-        hop_start_s = _replaced(sends, place, hop_start_s)
-        hop_end_s = _replaced(sends, place, hop_end_s)
+        hop_start_s = _in_answer_order(sends, place, hop_start_s)
+        hop_end_s = _in_answer_order(sends, place, hop_end_s)
         back = np.argsort(place)
         start_s, end_s = start_s[back], end_s[back]
     return Trace(mode, start_s, end_s, hop_start_s, hop_end_s, busy, float(end_s.max(initial=0.0)))
 
 
-def _replaced(sends: Sends, place: Ints, column: Floats) -> Floats:
+def _in_answer_order(sends: Sends, place: Ints, column: Floats) -> Floats:
     """Return a column of hops in the order of the answer."""
     hops = np.empty(len(sends), dtype=np.int64)
     hops[place] = sends.hops

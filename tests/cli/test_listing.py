@@ -171,7 +171,7 @@ def test_solvers_tell_their_version_and_capabilities() -> None:
     assert "lp" in rows[solvers.DEFAULT]["capabilities"].split(", ")
     assert rows.pop("pyomo:NAME")["capabilities"] == "lp, mip, interrupt, resolve, pool"
     for name, row in rows.items():
-        assert (row["version"] == "not installed") is not solvers.get(name).installed().ok
+        assert (row["version"] == "not installed") is not solvers.get(name).installation().ok
 
 
 #: Libraries that take longer to import than a listing may take.
@@ -301,8 +301,8 @@ class Patient:
 
     def __init__(self, **answers: Any) -> None:
         self.answers = {
-            "installed": Availability(True, "", "9.9"),
-            "licensed": Availability(True, "free"),
+            "installation": Availability(True, "", "9.9"),
+            "licence": Availability(True, "free"),
             "solve": SolverResult("highs", "9.9", Termination.OPTIMAL, True, 9.0),
         } | answers
 
@@ -312,13 +312,13 @@ class Patient:
             raise answer
         return answer
 
-    def installed(self) -> Availability:
+    def installation(self) -> Availability:
         """Say whether it is installed."""
-        return self._give("installed")
+        return self._give("installation")
 
-    def licensed(self) -> Availability:
+    def licence(self) -> Availability:
         """Say whether it has a licence."""
-        return self._give("licensed")
+        return self._give("licence")
 
     def solve(self, *arguments: object) -> SolverResult:
         """Solve."""

@@ -117,7 +117,7 @@ def test_a_command_is_held_to_its_limit() -> None:
         for_ever()
     with command_limits(WallClock(), asks=True) as budget:
         _thread.interrupt_main()
-        while not budget.exhausted:
+        while not budget.is_exhausted:
             pass
 
 

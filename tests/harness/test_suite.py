@@ -190,7 +190,7 @@ def test_patterns_of_models_and_solvers(write: Write) -> None:
     grid = '[[grid]]\ninstances = ["ring(4)"]\nsolvers = ["*"]\nmodels = '
     plan = cells(load_suite(write(grid + '["teccl*", "!teccl-lp", "!teccl"]')))
     assert {cell.request.model for cell in plan} == {"teccl-milp", "teccl-astar", "teccl-all-to-all"}
-    installed = [name for name in solvers.names() if solvers.get(name).installed().ok]
+    installed = [name for name in solvers.names() if solvers.get(name).installation().ok]
     assert [cell.request.solver for cell in plan if cell.request.model == "teccl-milp"] == installed
     exact = {cell.request.model for cell in cells(load_suite(write(grid + '["kind=exact"]')))}
     assert exact == {name for name in registry.names() if registry.get(name).kind.value == "exact"}

@@ -40,8 +40,8 @@ def test_a_declared_model_agrees_with_its_method(name, solver, case):
     """A declared model, solved as it is, is verified and has the objective of its method's faster algorithm; or the solver is refused before."""
     declared = registry.formulation(name)
     adapter = solvers.get(solver)
-    if not adapter.licensed().ok:
-        pytest.skip(adapter.licensed().message)
+    if not adapter.licence().ok:
+        pytest.skip(adapter.licence().message)
     posed = case.posed()
     record = run_one(posed, Request(name, solver, case.options, time_limit_s=120))
     if declared.capabilities & ~adapter.capabilities:

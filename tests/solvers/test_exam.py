@@ -120,8 +120,8 @@ def test_missing_package_is_said_in_one_line(name: str, monkeypatch: pytest.Monk
     solver = solvers.get(name)
     monkeypatch.setitem(sys.modules, solver.package, None)
     monkeypatch.setattr("importlib.util.find_spec", lambda package: None)
-    assert not solver.installed().ok
-    assert not solver.licensed().ok
+    assert not solver.installation().ok
+    assert not solver.licence().ok
     with pytest.raises(CwbError, match="is not installed: pip install") as caught:
         solver.solve(object(), Budget())
     assert caught.value.exit_status == 6

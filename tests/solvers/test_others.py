@@ -27,8 +27,8 @@ def _large(n: int) -> Any:
 @pytest.fixture
 def gurobi() -> Any:
     solver = get("gurobi")
-    if not solver.licensed().ok:
-        pytest.skip(solver.licensed().message)
+    if not solver.licence().ok:
+        pytest.skip(solver.licence().message)
     return solver
 
 
@@ -57,15 +57,15 @@ def test_missing_licence_is_one_line(gurobi: Any, monkeypatch: pytest.MonkeyPatc
         raise gurobipy.GurobiError(10009, "License expired 2025-01-01\nsee the website")
 
     monkeypatch.setattr(gurobipy, "Env", no_licence)
-    assert not gurobi.licensed().ok
-    assert "License expired 2025-01-01 see the website" in gurobi.licensed().message
+    assert not gurobi.licence().ok
+    assert "License expired 2025-01-01 see the website" in gurobi.licence().message
     with pytest.raises(SolverUnavailable, match="Gurobi cannot be used: License expired"):
         gurobi.solve(exam_models.mip(), BUDGET)
 
 
 def test_licence_says_when_it_expires(gurobi: Any) -> None:
     """A good licence tells its day."""
-    assert "licence expires" in gurobi.licensed().message
+    assert "licence expires" in gurobi.licence().message
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ BUDGET = Budget(time_limit_s=30.0)
 @pytest.fixture(params=KNOWN)
 def solver(request: pytest.FixtureRequest, require_solver: Callable[[str], Any]) -> Any:
     """CBC and GLPK, where they are installed; cuOpt is not required, since it needs a GPU."""
-    if request.param == "cuopt" and not solvers.get("pyomo:cuopt").installed().ok:
+    if request.param == "cuopt" and not solvers.get("pyomo:cuopt").installation().ok:
         pytest.skip("cuOpt is not installed")
     return require_solver(f"pyomo:{request.param}")
 

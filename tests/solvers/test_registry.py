@@ -17,7 +17,7 @@ import sys
 from cwb import solvers
 for name in solvers.names():
     solver = solvers.get(name)
-    solver.installed(), solver.capabilities, solver.name
+    solver.installation(), solver.capabilities, solver.name
 solvers.get("pyomo:cbc").capabilities, solvers.pyomo_solver_names()
 heavy = {"pyomo", "highspy", "gurobipy", "pyscipopt", "scipy"} & set(sys.modules)
 print(",".join(sorted(heavy)))
@@ -49,7 +49,7 @@ def test_adapter_says_who_it_is(name: str) -> None:
     """An adapter has the name it is registered under, a version, and re-solves exactly when it says so."""
     solver = solvers.get(name)
     assert solver.name == name
-    found = solver.installed()
+    found = solver.installation()
     assert not found.ok or found.version
     assert isinstance(solver, ResolvingSolver) == (Capability.RESOLVE in solver.capabilities)
 
@@ -60,5 +60,5 @@ def test_licence_is_tried_silently(
 ) -> None:
     """Trying a licence prints nothing."""
     solver = require_solver(name)
-    assert solver.licensed().message
+    assert solver.licence().message
     assert capfd.readouterr().out == ""

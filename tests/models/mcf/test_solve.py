@@ -91,11 +91,11 @@ class WithoutDuals:
         self.name = "highs"
         self.capabilities = Capability.LP
 
-    def installed(self):
-        return self.inner.installed()
+    def installation(self):
+        return self.inner.installation()
 
-    def licensed(self):
-        return self.inner.licensed()
+    def licence(self):
+        return self.inner.licence()
 
     def solve(self, model, budget, options=None):
         return self.inner.solve(model, budget)
