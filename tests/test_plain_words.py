@@ -1,4 +1,4 @@
-"""Docstrings of the package begin with a verb or a noun, in one short sentence, and their entries say something."""
+"""Docstrings begin with a verb or a noun, in one short sentence, their entries say something; names are no participles."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ BANNED = re.compile(r"(What|Whether|How|Where|That|Who|Which|Whose|Whom)\b")
 
 #: Words of a first sentence at most, and of a parameter's entry at least.
 MOST_WORDS, LEAST_WORDS = 20, 5
+
+
+#: Single participles that are neither verbs nor nouns; those that end in -ed need no list.
+IRREGULAR_TEXT = """
+begun bent bought brought broken built caught chosen done drawn driven fallen felt found frozen
+given gone grown held hidden kept known laid led left lost made meant met paid proven said seen sent
+shown sold sought spent spoken stolen stood sworn taken taught thought thrown told torn undone won
+worn woven written
+"""
+IRREGULAR = frozenset(IRREGULAR_TEXT.split())
+
+#: Nouns and verbs that end like participles.
+WORDS_IN_ED = ("bed", "ragged", "embed", "feed", "need", "seed", "shed", "speed")
 
 
 def docstrings(folder: Path) -> Iterator[tuple[str, str]]:
@@ -51,3 +64,24 @@ def test_docstrings_are_plain(folder: Path) -> None:
             wrong.append(f"{place}: {len(first.split())} words before the first blank line")
         wrong += [f"{place}: entry {name!r}" for name, said in entries(text) if len(said.split()) < LEAST_WORDS]
     assert wrong == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_names_are_no_participles(folder: Path) -> None:
+    """No public function, class or module has a single participle for its name; names of generators are the format's."""
+    wrong = []
+    for path in sorted(folder.rglob("*.py")):
+        names = [(path.stem, 1)]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and "generators" not in path.parts:
+                is_error = isinstance(node, ast.ClassDef) and any("Error" in ast.unparse(base) for base in node.bases)
+                names += [] if is_error else [(node.name, node.lineno)]
+        wrong += [f"{path.relative_to(ROOT)}:{line} {name}" for name, line in names if is_participle(name)]
+    assert wrong == []
+
+
+def is_participle(name: str) -> bool:
+    """Check if a public name is one word, a participle."""
+    word = name.lower()
+    single = re.fullmatch(r"[A-Z]?[a-z]+", name) is not None
+    return single and (word in IRREGULAR or (word.endswith("ed") and not word.endswith(WORDS_IN_ED)))

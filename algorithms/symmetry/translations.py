@@ -17,7 +17,7 @@ import numpy as np
 from ...core.orbits import Translation
 from ...core.schedule import Ints
 from ..graphs.link_orbits import symmetries_from
-from .coloured import ColouredNetwork
+from .coloured_networks import ColouredNetwork
 
 #: Stretches of more ranks are not searched for symmetries of their own.
 _SMALL = 32

@@ -52,7 +52,7 @@ def coll(algorithm: Algorithm, dialect: Dialect) -> Found:
         yield f"a file does not name a root; the runtime takes it for every root of {algorithm.coll}", "", False
 
 
-def required(algorithm: Algorithm, dialect: Dialect) -> Found:
+def attributes(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Attributes that the runtime requires are there."""
     needed = {"inplace": algorithm.inplace}
     if dialect.placed:
@@ -206,7 +206,7 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
                 yield text, f"gpu {gpu.id}", True
 
 
-def waited(algorithm: Algorithm, dialect: Dialect) -> Found:
+def wait_numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Thread blocks that are waited for have numbers of 7 bits."""
     del dialect
     for gpu in algorithm.gpus:
@@ -270,7 +270,7 @@ def elements(algorithm: Algorithm, dialect: Dialect) -> Found:
                 )
 
 
-def fused(algorithm: Algorithm, dialect: Dialect) -> Found:
+def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the build has all used types of steps."""
     if dialect.fused:
         return
@@ -283,7 +283,7 @@ def fused(algorithm: Algorithm, dialect: Dialect) -> Found:
 RULES: dict[str, Callable[[Algorithm, Dialect], Found]] = {
     rule.__name__: rule
     for rule in (
-        proto, coll, required, placement, sizes, threads, loop, gpus, launch, channels, channel, blocks, peers, connections,
-        waited, buffers, scratch, elements, fused,
+        proto, coll, attributes, placement, sizes, threads, loop, gpus, launch, channels, channel, blocks, peers, connections,
+        wait_numbers, buffers, scratch, elements, step_types,
     )
 } | STEP_RULES  # fmt: skip

@@ -57,7 +57,7 @@ def read_plan(path: Path) -> Plan:
 
 def parse_plan(raw: bytes) -> Plan:
     """Read the text of a file; see :func:`read_plan`."""
-    data = parse_json(raw, MAX_KEYS, MAX_VALUES, _ObjectBuilder().made)
+    data = parse_json(raw, MAX_KEYS, MAX_VALUES, _ObjectBuilder().convert)
     if not isinstance(data, dict):
         raise InputError("expected an object with the keys name, collective, protocol, inplace and gpus")
     notes: dict[str, None] = {}
@@ -91,7 +91,7 @@ class _ObjectBuilder:
         self.others = 0
         self.known: dict[Op, Op] = {}
 
-    def made(self, data: dict[str, Any]) -> Any:
+    def convert(self, data: dict[str, Any]) -> Any:
         """Return an operation, a buffer of one, or the object as it is."""
         if "index" in data:
             return _buffer(data)

@@ -430,7 +430,7 @@ def reuse(plan: Plan) -> Found:
                 return
 
 
-def shared(plan: Plan) -> Found:
+def channel_sharing(plan: Plan) -> Found:
     """Check that only one thread block waits at a channel: it has one counter."""
     for gpu in plan.gpus:
         found: dict[tuple[str, int], set[int]] = {}
@@ -453,6 +453,6 @@ RULES: dict[str, Callable[[Plan], Found]] = {
     rule.__name__: rule
     for rule in (
         head, old, gpus, blocks, chunks, names, operations, room, peers, references, barriers, kinds, operands, sizes,
-        slices, bounds, gets, packets, halves, pipelines, reuse, shared,
+        slices, bounds, gets, packets, halves, pipelines, reuse, channel_sharing,
     )
 }  # fmt: skip

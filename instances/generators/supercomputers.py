@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...core.topology import Link, Topology
 from .boxes import gpu, gpus, switched_network, wired_box, wiring
 from .building import LATENCY, Time, check_range, check_size, wire
-from .switched import between_groups
+from .switch_networks import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
 FRONTIER_NODE = wiring(

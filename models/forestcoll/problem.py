@@ -17,7 +17,7 @@ from ...algorithms.forests.expansion import ParallelLinks
 from ...algorithms.graphs.maxflow import near_order
 from ...algorithms.graphs.network import Network, exact_array
 from ...algorithms.schedules.compose import transpose
-from ...algorithms.symmetry.coloured import ColouredNetwork
+from ...algorithms.symmetry.coloured_networks import ColouredNetwork
 from ...algorithms.symmetry.translations import Symmetry, find_symmetry
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported

@@ -15,7 +15,7 @@ from ...core.answers import Answer
 from ...core.instance import Instance
 from . import orbits as orbits  # each registers what is done with its class
 from . import streamed_steps as streamed_steps
-from . import timed as timed
+from . import timed_schedules as timed_schedules
 from . import translated_trees as translated_trees
 from .answers import check_answer
 from .network import network_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cwb.algorithms.symmetry.coloured import ColouredNetwork
+from cwb.algorithms.symmetry.coloured_networks import ColouredNetwork
 from cwb.algorithms.symmetry.translations import find_symmetry
 from cwb.instances import load
 

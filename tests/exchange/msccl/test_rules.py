@@ -98,10 +98,10 @@ LONG_CHAINS = [step("re", ("s", n), ("s", last)) for last in (39, 38) for n in r
 CASES = [
     ("proto", ALL, lambda p: replace(p, proto="simple"), "rejected"),
     ("coll", ALL, lambda p: replace(p, coll="all_reduce"), "rejected"),
-    ("required", ALL, lambda p: replace(p, inplace=None), "inplace"),
-    ("required", PLACED, lambda p: replace(p, outofplace=None), "outofplace"),
-    ("required", PLACED, lambda p: replace(p, min_bytes=None), "minBytes"),
-    ("required", PLACED, lambda p: replace(p, max_bytes=None), "maxBytes"),
+    ("attributes", ALL, lambda p: replace(p, inplace=None), "inplace"),
+    ("attributes", PLACED, lambda p: replace(p, outofplace=None), "outofplace"),
+    ("attributes", PLACED, lambda p: replace(p, min_bytes=None), "minBytes"),
+    ("attributes", PLACED, lambda p: replace(p, max_bytes=None), "maxBytes"),
     ("placement", PLACED, lambda p: replace(p, outofplace=0), "never selected"),
     ("sizes", ALL, lambda p: replace(p, min_bytes=2**21), "2,097,152"),
     ("sizes", ("msccl",), lambda p: replace(p, min_bytes=-1), "rejected"),
@@ -130,7 +130,7 @@ CASES = [
     ("peers", PLACED, lambda p: with_block(p, 0, 1, lambda b: replace(b, send=3)), "not checked"),
     ("connections", ALL, lambda p: with_block(p, 0, 1, lambda b: replace(b, send=2)), "the same send 2"),
     ("connections", ALL, crowded, "more than 32"),
-    ("waited", ("msccl", "msccl-executor"), late_wait, "8 bits"),
+    ("wait_numbers", ("msccl", "msccl-executor"), late_wait, "8 bits"),
     ("buffers", ALL, lambda p: with_gpu(p, 0, s_chunks=-1), "s_chunks"),
     ("buffers", ("msccl",), lambda p: with_gpu(p, 0, i_chunks=2), "i_chunks is 2"),
     ("scratch", ("msccl",), lambda p: replace(with_gpu(p, 0, s_chunks=9), max_bytes=2**42), "allocated at its start"),
@@ -196,14 +196,14 @@ def test_a_file_that_breaks_just_this_rule(rule, dialect, change, reason):
 
 def test_every_rule_has_a_file():
     """No rule that finds something wrong is without a file that breaks it."""
-    assert {rule for rule, *_ in CASES} == set(RULES) - {"fused"}
+    assert {rule for rule, *_ in CASES} == set(RULES) - {"step_types"}
 
 
 def test_what_is_worth_knowing_is_not_wrong():
     """Scratch memory, fused steps on RCCL, roots that a file does not name and late flags are notes."""
     large = replace(exchange_all_reduce(), max_bytes=2**40)
     assert {finding.rule for finding in lint(large, DIALECTS["rccl"]).kept if not finding.wrong} == {"scratch"}
-    assert {finding.rule for finding in lint(ring_all_gather(), DIALECTS["rccl"]).kept} == {"fused"}
+    assert {finding.rule for finding in lint(ring_all_gather(), DIALECTS["rccl"]).kept} == {"step_types"}
     rooted = replace(exchange_all_reduce(), coll="broadcast")
     assert [finding.wrong for finding in lint(rooted, DIALECTS["rccl"]).kept] == [False]
     later = changed(waits_for(1, 0, hasdep=0)(direct_all_gather()), 0, 1, 1, hasdep=1)

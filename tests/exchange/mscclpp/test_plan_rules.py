@@ -136,7 +136,7 @@ BROKEN = [
     ("pipelines", lambda: in_pipeline(*[NOP] * 17), True),
     ("pipelines", lambda: with_op(exchanged(), 0, 0, 2, ops=(NOP,)), True),
     ("reuse", lambda: pipelined(reuse=True, max_bytes=2**40), False),
-    ("shared", shared_channel, False),
+    ("channel_sharing", shared_channel, False),
 ]
 
 

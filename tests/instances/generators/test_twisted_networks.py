@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 from cwb.core.errors import InputError
 from cwb.instances.generators.dense import optimal_circulant
-from cwb.instances.generators.twisted import twisted_hypercube, twisted_torus
+from cwb.instances.generators.twisted_networks import twisted_hypercube, twisted_torus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
