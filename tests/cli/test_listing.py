@@ -327,9 +327,9 @@ class Patient:
 
 GOOD = SolverResult("highs", "9.9", Termination.OPTIMAL, True, 9.0)
 ILL = [
-    (Patient(installed=Availability(False, "pip install highspy")), "pip install highspy"),
-    (Patient(installed=ImportError("libfoo.so is missing")), "ImportError: libfoo.so is missing"),
-    (Patient(licensed=Availability(False, "the licence has expired")), "the licence has expired"),
+    (Patient(installation=Availability(False, "pip install highspy")), "pip install highspy"),
+    (Patient(installation=ImportError("libfoo.so is missing")), "ImportError: libfoo.so is missing"),
+    (Patient(licence=Availability(False, "the licence has expired")), "the licence has expired"),
     (Patient(solve=SolverUnavailable("model too large for the licence")), "model too large for the licence"),
     (Patient(solve=RuntimeError("out of order")), "RuntimeError: out of order"),
     (Patient(solve=replace(GOOD, objective=8.0)), "wrong: optimal"),

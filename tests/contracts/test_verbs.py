@@ -76,7 +76,7 @@ def test_every_command_has_its_verb_with_the_same_options(name):
     for option in ALL[name].params:
         if not isinstance(option, click.Option):
             continue
-        word = next(name for name in option.opts if name.startswith("--"))  # the documented one comes first
+        word = next((name for name in option.opts if name.startswith("--")), option.opts[0])  # the documented one
         excepted = word in OF_NO_VERB or word in OF_LOAD or (name, word) in OF_COMMANDS
         names = {keyword_of(word), f"{keyword_of(word)}s", word.removeprefix("--").replace("-", "_")}
         if not excepted and not names & known:

@@ -51,7 +51,7 @@ def test_a_rank_without_a_way_is_named() -> None:
     """A sketch that leaves no way to a rank is told without a solver."""
     explanation = cwb.explain("ring(4)", "taccl", collective="all_gather", sketch="avoid * -> 2")
     (condition,) = explanation.conditions
-    assert (condition.component, condition.index, condition.algebra) == ("delivered", "c=0, n=2", "1 <= 0")
+    assert (condition.component, condition.index, condition.algebra) == ("one_send_in", "c=0, n=2", "1 <= 0")
     assert "this condition cannot be met" in explanation.text()
 
 

@@ -94,7 +94,7 @@ def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     columns = ticks.to_ticks(transfers, len(transfers.sends.path_links), wires(instance.network), exact=True)  # type: ignore[arg-type]
     assert isinstance(columns, ticks.TickWires)
     assert not columns.exact
-    return float(simulation._simulated(transfers, columns, rules(AWARE)).end_s.max())
+    return float(simulation._simulate(transfers, columns, rules(AWARE)).end_s.max())
 
 
 @given(st.integers(0, 10**6), st.fractions(0, 10**3, max_denominator=10**6))
