@@ -29,14 +29,14 @@ class BlockSettings:
         Place of each sent operation's data at the receiver, by the operation's identity.
     kind : callable
         Kind of the channels between two GPUs.
-    greeted, flushed : bool
+    signals_start, flushes_every_put : bool
         Handshake and flush options of :class:`~.lower.PlanVariant`.
     """
 
     sent: dict[int, Place]
     kind: Callable[[int, int], str]
-    greeted: bool
-    flushed: bool
+    signals_start: bool
+    flushes_every_put: bool
 
 
 class GpuBuilder:
@@ -166,7 +166,7 @@ class _BlockBuilder:
 
     def block(self, number: int) -> Block:
         """Build the thread block."""
-        if self.how.greeted:
+        if self.how.signals_start:
             self._signal_begin()
         last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
         for place, one in enumerate(self.draft.steps):
@@ -174,7 +174,7 @@ class _BlockBuilder:
             if one.taken is not None and self.into is not None and not self.maker.packets:
                 self._add_channel_op("wait", self.into)
                 self.fresh = True
-            for step, ops in enumerate(self._moves(one, flush=self.how.flushed or place == last)):
+            for step, ops in enumerate(self._moves(one, flush=self.how.flushes_every_put or place == last)):
                 if step or self.fresh or any(other.into in self.phase for other in one.after):
                     self._separate_phase()
                 self.ops += ops

@@ -74,32 +74,32 @@ class PlanVariant:
 
     Parameters
     ----------
-    joined : bool
+    forwards : bool
         Whether a thread block receives and forwards.
     direct : bool
         Whether data is written to its destination although that has been in use in this call; the run shows whether the
         order of the schedule allows it.
-    flushed : bool
+    flushes_every_put : bool
         Whether every put over a port is waited for, and not the last one of a thread block alone.
-    greeted : bool
+    signals_start : bool
         Whether receivers signal to senders that they have begun the call.
     """
 
-    joined: bool = True
+    forwards: bool = True
     direct: bool = False
-    flushed: bool = False
-    greeted: bool = True
+    flushes_every_put: bool = False
+    signals_start: bool = True
 
 
-#: Manners that are tried, by protocol.
-_MANNERS = {
+#: Variants that are tried, by protocol.
+_VARIANTS = {
     "Simple": (
         PlanVariant(direct=True),
         PlanVariant(),
-        PlanVariant(joined=False),
-        PlanVariant(joined=False, flushed=True),
+        PlanVariant(forwards=False),
+        PlanVariant(forwards=False, flushes_every_put=True),
     ),
-    "LL": (PlanVariant(greeted=False), PlanVariant(), PlanVariant(joined=False)),
+    "LL": (PlanVariant(signals_start=False), PlanVariant(), PlanVariant(forwards=False)),
 }
 
 
@@ -119,8 +119,8 @@ def lower(flow: Flow, target: Target) -> Plan:
         text = "packets that a port puts have to be packets before; expected Simple where there are ports"
         raise InputError(text, source="--protocol")
     problem = ""
-    for manner in _MANNERS[target.protocol]:
-        found = _within_limits(flow, target, manner)
+    for variant in _VARIANTS[target.protocol]:
+        found = _within_limits(flow, target, variant)
         run = execute(found)
         if run.ended:
             check_outcome(run)
@@ -130,14 +130,14 @@ def lower(flow: Flow, target: Target) -> Plan:
     raise InputError(f"no order of its operations runs: {problem}", place="sends")
 
 
-def _within_limits(flow: Flow, target: Target, manner: PlanVariant) -> Plan:
+def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
     """Lower with as few channels as the limit of operations allows."""
     groups, most = 1, max(len(flow.chunks), 1)
     while True:
         shape = Shape(
-            target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=manner.joined
+            target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=variant.forwards
         )
-        found = _build_plan(flow, target, manner, shape)
+        found = _build_plan(flow, target, variant, shape)
         longest = max((len(block.ops) for gpu in found.gpus for block in gpu.blocks), default=0)
         if longest <= MAX_OPERATIONS:
             return found
@@ -147,19 +147,21 @@ def _within_limits(flow: Flow, target: Target, manner: PlanVariant) -> Plan:
         groups = min(max(groups + 1, -(-groups * longest // MAX_OPERATIONS)), most)
 
 
-def _build_plan(flow: Flow, target: Target, manner: PlanVariant, shape: Shape) -> Plan:
+def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
     ranks: list[list[DraftBlock]] = []
     made = operations(flow, shape)
     for some in made:
-        ranks.append(draft_blocks(some, RESIDENT, _COPIES, joined=manner.joined))
+        ranks.append(draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards))
         find_waits(some, ranks[-1])
     links, packets = _links(ranks), target.protocol == "LL"
     makers = [GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
     pairs = list(_pairs(ranks))
     for _, received in pairs:
-        makers[received.gpu].receive(received, direct=manner.direct)
+        makers[received.gpu].receive(received, direct=variant.direct)
     sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
-    how = BlockSettings(sent, target.kind, greeted=manner.greeted, flushed=manner.flushed)
+    how = BlockSettings(
+        sent, target.kind, signals_start=variant.signals_start, flushes_every_put=variant.flushes_every_put
+    )
     gpus: list[Gpu] = []
     for rank, maker in enumerate(makers):
         sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
