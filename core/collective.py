@@ -121,6 +121,12 @@ class Collective:
         """Return the number of pieces in the size."""
         return self.parts(ranks) if self.parts else 1
 
+    def is_message(self, demand: Demand) -> bool:
+        """Check if a demand can be a message of this collective, with a size of its own."""
+        kind = Collective.POINT_TO_POINT if len(demand.ranks or ()) == 2 else Collective.BROADCAST
+        may_broadcast = self.copies or kind is Collective.POINT_TO_POINT
+        return self.sized_by is not None and demand.ranks is not None and demand.collective is kind and may_broadcast
+
     def messages(self, sizes: Sequence[Any], chunks: int, ranks: Sequence[int]) -> tuple[Demand, ...]:
         """Return a message or broadcast for every piece that is not empty.
 

@@ -45,9 +45,9 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
         If the expression or the file is wrong.
     """
     with locate_errors(source="--collective"):
-        asked = parse_expression(text)
+        asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())
         kind = collective_named(asked.name)
-        if len(asked.positional) > 1 or (asked.positional and asked.keywords):
+        if "(" not in text or len(asked.positional) > 1 or (asked.positional and asked.keywords):
             raise InputError(f"{text!r}; expected {kind.name}(FILE.csv) or {kind.name}(skew=NUMBER, seed=NUMBER)")
         if asked.positional:
             path = str(asked.positional[0])

@@ -158,6 +158,8 @@ def _read_demand(file: Fields, count: int) -> Demand:
         part_of,
     )
     file.reject_unread()
+    if part_of is not None and not part_of.is_message(demand):
+        raise InputError(f"{collective.name} is no message of {part_of.name}", place=file.at("part_of"))
     return demand
 
 

@@ -87,7 +87,8 @@ def test_a_generated_matrix_is_skewed_and_repeatable():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("all_to_all_v", "expected"),
+        ("all_to_all_v", "expected all_to_all_v(FILE.csv)"),
+        ("gather_v", "expected gather_v(FILE.csv)"),
         ("all_to_all_v(3, 4)", "expected all_to_all_v(FILE.csv)"),
         ("all_to_all_v(skew=-1)", "from 0 to 10"),
         ("all_to_all_v(seed=0.5)", "seed"),

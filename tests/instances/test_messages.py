@@ -148,6 +148,17 @@ def test_sizes_of_a_file_and_generated_ones(tmp_path: Path) -> None:
     assert sorted(each.size_bytes for each in made) == [3, 4, 6, 12]
 
 
+@pytest.mark.parametrize("name", ["all_reduce", "all_gather"])
+def test_a_message_of_another_collective_is_rejected(name: str, tmp_path: Path) -> None:
+    """A file whose messages claim to be part of a collective that has no such messages is wrong."""
+    asked = asking(kind="gather_v", sizes=ROW)
+    write_schedule(tmp_path / "s.json", asked, run(asked, Request("spff")).answer)
+    forged = (tmp_path / "s.json").read_text().replace('"gather_v"', f'"{name}"')
+    (tmp_path / "s.json").write_text(forged)
+    with pytest.raises(InputError, match=f"part_of: point_to_point is no message of {name}"):
+        read_schedule(tmp_path / "s.json")
+
+
 def test_the_command_line_replaces_chunks_alone() -> None:
     """Sizes of its own are not replaced by a size or another collective; chunks are."""
     asked = asking(kind="all_gather_v", sizes=ROW)
