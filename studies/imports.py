@@ -115,7 +115,7 @@ def import_teccl(
 
     Returns
     -------
-    Imported or ImportedSchedule
+    ImportedInstance or ImportedSchedule
         The schedule if one is given, else the instance.
 
     Raises
