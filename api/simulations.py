@@ -78,7 +78,7 @@ def simulate(
 
     Returns
     -------
-    Simulated
+    Simulation
         The trace; ``to_json()`` has bandwidths, a bound and the busiest links.
 
     Raises

@@ -76,7 +76,7 @@ def export_msccl(
 
     Returns
     -------
-    Exported
+    ExportedFile
         The algorithm, which has been run with symbolic data.
 
     Raises
@@ -132,7 +132,7 @@ def export_mscclpp(
 
     Returns
     -------
-    Exported
+    ExportedFile
         The plan, which has been run with symbolic data.
 
     Raises
@@ -201,7 +201,7 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
 
     Returns
     -------
-    Exported
+    ExportedFile
         The trace, which has been run.
 
     Raises
@@ -234,7 +234,7 @@ def export_astra(schedule: str | Path, *, output: str | Path, name: str | None =
 
     Returns
     -------
-    Exported
+    ExportedFile
         The trace, which has been run.
 
     Raises

@@ -134,7 +134,7 @@ def export_models(
 
     Returns
     -------
-    models : list of Exported
+    models : list of LibraryModel
         Entries of the index.
     failures : list of str
         Cells that could not be run, with the reason.

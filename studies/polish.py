@@ -60,7 +60,7 @@ def polish(
 
     Returns
     -------
-    Polished
+    PolishedSchedule
         The result, never longer than the original.
 
     Raises

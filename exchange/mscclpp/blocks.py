@@ -46,7 +46,7 @@ class GpuBuilder:
     ----------
     operations : list of Operation
         Its operations, in the order of the schedule.
-    drafts : list of Draft
+    drafts : list of DraftBlock
         Drafts of its thread blocks.
     links : list of (int, int, int)
         Its connections: GPU that sends, GPU that receives, channel.
