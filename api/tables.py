@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..core.answers import Answer
     from ..core.instance import Instance
     from ..core.topology import Topology
+    from ..schedules.files import ScheduleFile
 
 
 def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
@@ -73,13 +74,13 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     return links_frame(_links_of(load(spec)))
 
 
-def sends(spec: Run | Answer, instance: Spec = None) -> Any:
+def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> Any:
     """Return the sends of a schedule, or the edges of trees, as a ``pandas.DataFrame``.
 
     Parameters
     ----------
-    spec : Run or answer
-        A schedule, or a run with one.
+    spec : Run, ScheduleFile or answer
+        A schedule, a run with one, or a schedule file that has been read.
     instance : Instance or other, optional
         Problem of the schedule, which names its nodes; without it nodes are positions, in trees ranks.
 

@@ -25,6 +25,7 @@ from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions, SolverResult, Termination
 from cwb.harness import Request, run
 from cwb.models.mtree.extract import select
+from cwb.models.mtree.index_sets import CandidateTrees
 
 #: Heights and numbers of trees that are asked of each family.
 TreeProblem = tuple[int | str, int | None]
@@ -93,7 +94,7 @@ def selection(wan: Wan, trees: np.ndarray, most: int, seed: int) -> tuple[float,
     """Solve MILP (1) with a smallest rate of 10 Mb/s, which is the unit of capacity."""
     started = process_time()
     options = SolverOptions(rel_gap=1e-4, node_limit=NODES)
-    _, report = select(wan, trees, most, 1, solvers.get(), Budget(seed=seed), options)
+    _, report = select(CandidateTrees(wan, trees, most, 1), solvers.get(), Budget(seed=seed), options)
     return process_time() - started, report
 
 

@@ -29,6 +29,7 @@ from cwb.heuristics.wan.gost import ith
 from cwb.heuristics.wan.method import GostOptions
 from cwb.models.mtree.answer import measures_of_chunks
 from cwb.models.mtree.extract import best_rates, select
+from cwb.models.mtree.index_sets import CandidateTrees
 from cwb.models.mtree.method import ChunkOptions
 from cwb.models.mtree.problem import TreeProblem, tree_problem
 from cwb.schedules.simulate import simulate
@@ -194,7 +195,7 @@ def greedy(cell: Measurement) -> Row:
         rated, report = best_rates(wan, trees, solver, budget)
     else:
         limits = SolverOptions(rel_gap=1e-4, node_limit=NODES)
-        rated, report = select(wan, trees, cell.trees, asked.floor, solver, budget, limits)
+        rated, report = select(CandidateTrees(wan, trees, cell.trees, asked.floor), solver, budget, limits)
     if rated is None or not rated.rates:
         return row | {"status": "limit", "throughput": 0.0, "count": 0}
     root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
