@@ -72,12 +72,14 @@ def _show(found: CalibratedMachine, machine: str) -> None:
     for one in fit.outliers:
         place = "in place" if one.sample.in_place else "out of place"
         echo(
-            f"outlier    {one.sample.size:,} B {place}: {one.sample.seconds * 1e6:.5g} us, expected {one.expected_s * 1e6:.5g} us"
+            f"outlier    {one.sample.size:,} B {place}: {one.sample.seconds * 1e6:.5g} us, expected "
+            f"{one.expected_s * 1e6:.5g} us"
         )
     if not fit.outliers:
         echo("outliers   none")
     echo(
-        f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of {found.schedule}"
+        f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
+        f"{found.schedule}"
     )
     if found.rate > 1:
         echo("the machine is measured faster than its links are described", err=True)

@@ -26,7 +26,8 @@ from .streams import console, echo
 @click.option(
     "--pieces",
     type=click.IntRange(1),
-    help="Pieces per tree, pipelined.  [default: those of the file, else computed; with --reserve the best for each tree]",
+    help="Pieces per tree, pipelined.  [default: those of the file, else computed; with --reserve the best for each "
+    "tree]",
 )
 @click.option(
     "--latency-model",

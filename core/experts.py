@@ -56,7 +56,10 @@ class Experts(DisplayMixin):
                 raise InputError(f"{min(loads)} is negative; expected a load of at least 0", place=at)
         self._check_divisions()
         if self.replicas < self.count:
-            text = f"{self.replicas:,} slots on {self.gpus:,} GPUs; expected at least one for each of {self.count:,} experts"
+            text = (
+                f"{self.replicas:,} slots on {self.gpus:,} GPUs; expected at least one for each of {self.count:,} "
+                "experts"
+            )
             raise InputError(text, place="slots")
         if self.replicas * len(self.loads) > MAX_SLOTS:
             raise InputError(f"more than {MAX_SLOTS:,} slots in all layers", place="slots")

@@ -138,7 +138,8 @@ class PublishedRun(Strict):
         Field(
             ge=1,
             le=10**6,
-            description="The answer's trees, each at its own rate, are simulated in so many chunks: metrics.simulated_s.",
+            description="The answer's trees, each at its own rate, are simulated in so many chunks: "
+            "metrics.simulated_s.",
         ),
     ] = None
     hold_latency: Annotated[
@@ -165,7 +166,8 @@ class Quantity(Strict):
     run: str | None = Field(None, description="Name of a run.")
     value: str = Field(
         "objective",
-        description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY or .INDEX.",
+        description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY "
+        "or .INDEX.",
     )
     over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = Field(
         "mean", description="What is taken over the run's seeds and combinations; commonest, of words too."

@@ -78,7 +78,8 @@ _NUMBER = re.compile(
 
 _QUANTITY = re.compile(
     rf"""
-    \s* (?P<number> [+-]? (?: [0-9]{{1,{_DIGITS}}}/[0-9]{{1,{_DIGITS}}} | [0-9.]{{1,{_DIGITS}}}(?:[eE][+-]?[0-9]{{1,3}})? ) )
+    \s* (?P<number> [+-]? (?:
+        [0-9]{{1,{_DIGITS}}}/[0-9]{{1,{_DIGITS}}} | [0-9.]{{1,{_DIGITS}}}(?:[eE][+-]?[0-9]{{1,3}})? ) )
     \s* (?P<unit> (?:[^\s0-9.]\S*)? )
     \s* \Z""",
     re.VERBOSE,

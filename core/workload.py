@@ -99,7 +99,8 @@ def check_span(span: Span, fabric: Fabric) -> None:
     """
     if len(span) != len(fabric.dimensions):
         raise InputError(
-            f"{list(span)} has {len(span)} entries; expected one for each of the {len(fabric.dimensions)} dimensions of {fabric}"
+            f"{list(span)} has {len(span)} entries; expected one for each of the {len(fabric.dimensions)} dimensions "
+            f"of {fabric}"
         )
     for index, (part, dimension) in enumerate(zip(span, fabric.dimensions, strict=True)):
         if part < 1:

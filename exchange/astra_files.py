@@ -48,7 +48,10 @@ def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
     """
     fabric = fabric_of(topology)
     if fabric is None:
-        text = "the network has no dimensions of rings, switches and fully connected blocks, as ASTRA-sim's analytical one has"
+        text = (
+            "the network has no dimensions of rings, switches and fully connected blocks, as ASTRA-sim's analytical "
+            "one has"
+        )
         raise InputError(f"{text}; 'cwb export chakra' writes the traces alone", place="instance.network")
     rows = zip(fabric.dimensions, fabric.bandwidth_Bps, fabric.latency_s, strict=True)
     return tuple(

@@ -117,7 +117,10 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
             raise InputError("some GPUs are described and some are not; expected either")
         reader.wire_bare(missing)
     elif missing != Missing():
-        text = "describes its GPUs and their links; --generation, --nvlink, --wiring and --no-nvlink are for files that do not"
+        text = (
+            "describes its GPUs and their links; --generation, --nvlink, --wiring and --no-nvlink are for files that "
+            "do not"
+        )
         raise InputError(text)
     ranks = [rank for rank, _, _ in reader.order]
     order = (

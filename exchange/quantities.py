@@ -62,7 +62,10 @@ def quantity(
         parse(default, kind, allow_zero=kind is UnitKind.TIME)
         return default
     if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
-        text = f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 GB/s'"
+        text = (
+            f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 "
+            "GB/s'"
+        )
         raise InputError(text, place="weight")
     return next(iter(found.values()), None)
 

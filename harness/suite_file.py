@@ -50,7 +50,8 @@ def _choices(value: object) -> list[Any]:
                 isinstance(scalar, float) and not math.isfinite(scalar)
             ):
                 raise ValueError(
-                    f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these or of tables"
+                    f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these or "
+                    "of tables"
                 )
     return choices
 
@@ -138,11 +139,13 @@ class GridFile(Strict):
 
     instances: list[_Name] = Field(
         min_length=1,
-        description="What 'cwb solve' takes: shipped names, files, expressions; or patterns of shipped names (gpt-3-*).",
+        description="What 'cwb solve' takes: shipped names, files, expressions; or patterns of shipped names "
+        "(gpt-3-*).",
     )
     over: dict[_Name, _Values] = Field(
         {},
-        description="What {name} stands for in instances: numbers, or { from, to, step } or { from, to, factor }; all of them in turn.",
+        description="What {name} stands for in instances: numbers, or { from, to, step } or { from, to, factor }; all "
+        "of them in turn.",
     )
     models: list[_Name] = Field(
         min_length=1,
@@ -165,7 +168,8 @@ class GridFile(Strict):
     )
     sizes: _Sizes = Field(
         [],
-        description="Each in turn instead of the collective's: a list, or { from, to, factor }, such as 1 KiB to 1 GiB.",
+        description="Each in turn instead of the collective's: a list, or { from, to, factor }, such as 1 KiB to 1 "
+        "GiB.",
     )
     chunks: Annotated[int, Field(ge=1, le=10**9, strict=True)] | None = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]] = Field([0], min_length=1)

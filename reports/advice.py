@@ -78,7 +78,8 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
         told.append(
-            f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at {size_text(best['size_bytes'])}."
+            f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
+            f"{size_text(best['size_bytes'])}."
         )
     for one in sorted(found["algorithms"], key=lambda one: -one["times"])[:1]:
         told.append(
@@ -88,15 +89,16 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     for one in found["links"][:1]:
         which = f"the {one['count']:,} links like {one['links']}" if one["count"] > 1 else f"the link {one['links']}"
         told.append(
-            f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound at the "
-            "largest size."
+            f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound "
+            "at the largest size."
         )
     slow = [one for one in found["rows"] if one["measured_s"] and one["nccl_predicted_s"]]
     worst = max(slow, key=lambda one: one["measured_s"] / one["nccl_predicted_s"], default=None)
     if worst is not None:
         ratio = worst["measured_s"] / worst["nccl_predicted_s"]
         told.append(
-            f"The measured time is farthest from NCCL's prediction at {size_text(worst['size_bytes'])}: {ratio:.3g} times."
+            f"The measured time is farthest from NCCL's prediction at {size_text(worst['size_bytes'])}: {ratio:.3g} "
+            "times."
         )
     return told
 
@@ -105,10 +107,9 @@ def faster_than_bound(below: Sequence[tuple[int, float, float]]) -> str:
     """Write a sentence on measured times below the bound, given as (size, measured s, bound s)."""
     size, measured_s, bound_s = max(below, key=lambda one: one[2] / one[1])
     return (
-        f"Measured times are below the lower bound at {len(below)} {'size' if len(below) == 1 else 'sizes'}, "
-        f"most at {size_text(size)}: "
-        f"{measured_s * 1e6:.4g} us, bound {bound_s * 1e6:.4g} us. The instance does not match the machine: the machine's "
-        "links are faster, or its switches copy and add (NVLink SHARP)."
+        f"Measured times are below the lower bound at {len(below)} {'size' if len(below) == 1 else 'sizes'}, most at "
+        f"{size_text(size)}: {measured_s * 1e6:.4g} us, bound {bound_s * 1e6:.4g} us. The instance does not match the "
+        "machine: the machine's links are faster, or its switches copy and add (NVLink SHARP)."
     )
 
 
@@ -158,8 +159,8 @@ def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
 
 
 _NOTES = (
-    "NCCL's prediction has the latencies and caps that NVIDIA has measured; all other times but the measured ones are completion "
-    "times in cwb's model of time, by the rates and latencies of the machine's links.",
+    "NCCL's prediction has the latencies and caps that NVIDIA has measured; all other times but the measured ones are "
+    "completion times in cwb's model of time, by the rates and latencies of the machine's links.",
     "× over NCCL is the time of NCCL's schedule over that of the best one; a gap is (time - bound) / time, of the best "
     "schedule and of NCCL's.",
 )

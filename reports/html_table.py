@@ -67,7 +67,8 @@ def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: in
     return (
         f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
         f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{markup(title)}"><table class="sortable">{inside}</table></div>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{markup(title)}"><table '
+        f'class="sortable">{inside}</table></div>'
         f"{below}</section>"
     )
 

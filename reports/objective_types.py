@@ -59,8 +59,9 @@ CLOCKS: Mapping[str, ClockModel] = {
 
 #: What a completion time is, in every table.
 COMPLETION = (
-    "Time is the completion time, in one model for all answers: link by link, store and forward; latency delays and does not hold a link; "
-    "a link serves one piece at a time, and trees have their shares of every link. algbw and busbw are by it."
+    "Time is the completion time, in one model for all answers: link by link, store and forward; latency delays and "
+    "does not hold a link; a link serves one piece at a time, and trees have their shares of every link. algbw and "
+    "busbw are by it."
 )
 
 

@@ -54,8 +54,8 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     return page(
         title,
         f'<nav class="top"><div><strong>{markup(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
-        f"<main><h1>{markup(title)}</h1>{body}</main>"
-        "<footer>Made by cwb from records alone. Headings of tables sort; a number is written in full in the CSV of its table.</footer>",
+        f"<main><h1>{markup(title)}</h1>{body}</main><footer>Made by cwb from records alone. Headings of tables sort; "
+        "a number is written in full in the CSV of its table.</footer>",
     )
 
 

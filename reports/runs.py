@@ -35,7 +35,10 @@ _NOT_OWN = ("verify", "simulate", "write", "total", "compile")
 #: Bytes and seconds beyond this are no measurement.
 _LARGEST = 1e18
 
-OWN_SECONDS = "Own time is that of the phases that the method names, without the verifier's and without compilation that happens once."
+OWN_SECONDS = (
+    "Own time is that of the phases that the method names, without the verifier's and without compilation that happens "
+    "once."
+)
 
 
 @dataclass(frozen=True)

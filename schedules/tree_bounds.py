@@ -131,7 +131,10 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
     if certificate.min_rate_Bps:
         smallest = int(packing.units.min()) * packing.unit_bytes / heaviest_load(instance, packing)
         if smallest < certificate.min_rate_Bps:
-            return f"speaks of trees of at least {float(certificate.min_rate_Bps)!r} B/s, the answer has one of {float(smallest)!r}"
+            return (
+                f"speaks of trees of at least {float(certificate.min_rate_Bps)!r} B/s, the answer has one of "
+                f"{float(smallest)!r}"
+            )
     return None
 
 

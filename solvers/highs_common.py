@@ -128,6 +128,7 @@ def refuse_lost_coefficients(matrix: MatrixModel) -> None:
         if abs(matrix.A.data[k]) > _DUST * largest[row_of[k]]:
             raise Unsupported(
                 f"HiGHS treats coefficients below {SMALLEST_COEFFICIENT:g} as zero, and constraint "
-                f"{matrix.rows[row_of[k]].name} has {matrix.A.data[k]:g} for {matrix.columns[matrix.A.indices[k]].name}: "
-                "state the model in other units (us instead of s, GB instead of bytes)"
+                f"{matrix.rows[row_of[k]].name} has {matrix.A.data[k]:g} for "
+                f"{matrix.columns[matrix.A.indices[k]].name}: state the model in other units (us instead of s, GB "
+                "instead of bytes)"
             )

@@ -23,7 +23,8 @@ _KINDS: Mapping[str, type] = {
 }
 
 _ENTRY = re.compile(
-    r"^# (?P<words>.*)\n# \[type: (?P<kind>\w+),.*?(?:range: (?P<range>[\[{].*?[\]}]), )?default: .*\]\n(?P<name>\S+) =",
+    r"^# (?P<words>.*)\n# \[type: (?P<kind>\w+),.*?(?:range: (?P<range>[\[{].*?[\]}]), )?default: .*\]\n(?P<name>\S+) "
+    r"=",
     re.MULTILINE,
 )
 

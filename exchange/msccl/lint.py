@@ -283,7 +283,7 @@ def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
 RULES: dict[str, Callable[[Algorithm, Dialect], Found]] = {
     rule.__name__: rule
     for rule in (
-        proto, coll, attributes, placement, sizes, threads, loop, gpus, launch, channels, channel, blocks, peers, connections,
-        wait_numbers, buffers, scratch, elements, step_types,
+        proto, coll, attributes, placement, sizes, threads, loop, gpus, launch, channels, channel, blocks, peers,
+        connections, wait_numbers, buffers, scratch, elements, step_types,
     )
 } | STEP_RULES  # fmt: skip

@@ -44,8 +44,8 @@ class RunningBlock:
     """A thread block while it runs."""
 
     __slots__ = (
-        "channel", "clock", "come", "counts", "done", "fifo_in", "fifo_out", "flags", "gpu", "instructions", "name", "number",
-        "peers", "seen", "unit", "waiting",
+        "channel", "clock", "come", "counts", "done", "fifo_in", "fifo_out", "flags", "gpu", "instructions", "name",
+        "number", "peers", "seen", "unit", "waiting",
     )  # fmt: skip
 
     def __init__(self, gpu: int, number: int, block: Block, clock: list[int]) -> None:

@@ -54,8 +54,8 @@ class Operation:
         Whether it receives data that is only forwarded.
     """
 
-    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "into", "kept", "kind", "passed", "place", "readers",
-                 "source", "taken", "target")  # fmt: skip
+    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "into", "kept", "kind", "passed", "place",
+                 "readers", "source", "taken", "target")  # fmt: skip
 
     def __init__(
         self,

@@ -15,7 +15,8 @@ from .run import execute
 
 #: A plan that breaks one of these rules cannot be run.
 _NEEDED = (
-    "gpus", "blocks", "names", "peers", "references", "barriers", "kinds", "operands", "sizes", "slices", "bounds", "pipelines",
+    "gpus", "blocks", "names", "peers", "references", "barriers", "kinds", "operands", "sizes", "slices", "bounds",
+    "pipelines",
 )  # fmt: skip
 
 

@@ -45,7 +45,8 @@ def supports(instance: Instance) -> Refusal | None:
             if index not in members:
                 return Refusal(
                     "network",
-                    f"{node.name!r} only forwards data, and Blink supports no switches; blink-switch removes them first",
+                    f"{node.name!r} only forwards data, and Blink supports no switches; blink-switch removes them "
+                    "first",
                 )
     return None
 
@@ -62,8 +63,9 @@ class BlinkOptions(Strict):
 
     root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = Field(
         default="best",
-        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; fastest, of all "
-        "with the highest rate the one whose trees take the least time both ways together; or a number.",
+        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; "
+        "fastest, of all with the highest rate the one whose trees take the least time both ways together; or a "
+        "number.",
     )
     k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
         default="optimal",
@@ -74,7 +76,8 @@ class BlinkOptions(Strict):
         default=100,
         ge=0,
         le=100_000,
-        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to "
+        "512 ranks.",
     )
 
 

@@ -22,7 +22,8 @@ class HierarchicalOptions(Strict):
         None,
         min_length=1,
         max_length=8,
-        description="Ranks in a group of every level, the innermost first, of ranks in their order; by default found in the network.",
+        description="Ranks in a group of every level, the innermost first, of ranks in their order; by default found "
+        "in the network.",
     )
     algorithms: list[str] | None = Field(
         None, min_length=1, max_length=8, description="The algorithm of every given level; by default the fastest one."
@@ -31,8 +32,8 @@ class HierarchicalOptions(Strict):
         None,
         ge=1,
         le=4096,
-        description="Pieces of every block that follow one another through the levels; by default the collective's chunks, "
-        "or if that is 1, the fastest of 1, 4, 16, 32 and 64.",
+        description="Pieces of every block that follow one another through the levels; by default the collective's "
+        "chunks, or if that is 1, the fastest of 1, 4, 16, 32 and 64.",
     )
     balance: bool | None = Field(
         None,

@@ -99,7 +99,8 @@ METHOD = Method(
     name="switch-trees",
     kind=Kind.HEURISTIC,
     summary="all-reduce on many trees over switches that add and copy, by prices of links; no solver",
-    paper="Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), COM-HPC 2016; the choice of trees is cwb's own",
+    paper="Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), COM-HPC 2016; the choice of trees is "
+    "cwb's own",
     answer_type=TreePacking,
     options=SwitchTreesOptions,
     solve=f"{__package__}.method:run",

@@ -59,7 +59,8 @@ class NcclOptions(Strict):
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Literal["nominal", "effective"] = Field(
         "nominal",
-        description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts with, as imported machines have.",
+        description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts "
+        "with, as imported machines have.",
     )
     pieces: int | None = Field(
         None,
@@ -71,7 +72,8 @@ class NcclOptions(Strict):
         None,
         min_length=1,
         max_length=256,
-        description="Orders of the GPUs of a box, one for each channel, as in a graph that NCCL has written; by default searched.",
+        description="Orders of the GPUs of a box, one for each channel, as in a graph that NCCL has written; by "
+        "default searched.",
     )
     speeds: tuple[float, float] | None = Field(
         None, description="GB/s of a channel within a box and between boxes, for given channels."

@@ -34,7 +34,8 @@ class PcclOptions(Strict):
 
     orders: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries several orders and kinds of paths, then ruin and recreate; paper takes the longest path first, once.",
+        description="portfolio tries several orders and kinds of paths, then ruin and recreate; paper takes the "
+        "longest path first, once.",
     )
     restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
     steps: int = Field(

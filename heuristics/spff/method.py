@@ -30,7 +30,8 @@ class SpffOptions(Strict):
 
     first: Literal["shortest", "longest"] = Field(
         "shortest",
-        description="Of the chunks that wait at a link, the one with the shortest or longest remaining path goes first.",
+        description="Of the chunks that wait at a link, the one with the shortest or longest remaining path goes "
+        "first.",
     )
 
 

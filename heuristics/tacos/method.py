@@ -32,7 +32,8 @@ class TacosOptions(Strict):
 
     variant: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries the project's own engines in turn and stops at the bound; paper is algorithms 1 and 2 as printed.",
+        description="portfolio tries the project's own engines in turn and stops at the bound; paper is algorithms 1 "
+        "and 2 as printed.",
     )
     chunks: int | None = Field(
         None,

@@ -91,7 +91,8 @@ class HalvingOptions(Strict):
 
     order: Literal["near-first", "far-first"] = Field(
         "near-first",
-        description="With whom a rank exchanges half of all data: its nearest partner (distance 1), or the one at distance n/2.",
+        description="With whom a rank exchanges half of all data: its nearest partner (distance 1), or the one at "
+        "distance n/2.",
     )
 
 

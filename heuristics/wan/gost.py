@@ -122,4 +122,7 @@ def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
     worst = int(heights_from(wan, limit.length, rated.trees, roots)[0].max(initial=0))
     if worst <= limit.most:
         return ""
-    return f"a tree has a height of {limit.format_height(worst)}, above the {limit.format_height(limit.most)} asked; -O height_test=radius keeps it"
+    return (
+        f"a tree has a height of {limit.format_height(worst)}, above the {limit.format_height(limit.most)} asked; -O "
+        "height_test=radius keeps it"
+    )

@@ -35,7 +35,8 @@ class BlinkWanOptions(Strict):
 
     cut: Literal["unit", "trees", "none"] = Field(
         "trees",
-        description="Trees of the packing that are kept: unit, as many as carry one smallest capacity each; trees, at most K; none, all.",
+        description="Trees of the packing that are kept: unit, as many as carry one smallest capacity each; trees, at "
+        "most K; none, all.",
     )
     trees: int = Field(10, ge=1, le=1000, description="K of cut=trees.")
     accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
@@ -88,13 +89,13 @@ class GostOptions(ChunkOptions):
     )
     rate: Literal["global_min", "bottleneck", "usable_min"] = Field(
         "global_min",
-        description="r* of a new tree (algorithm 1, line 22): global_min, the smallest capacity left anywhere; bottleneck, that of the tree; "
-        "usable_min, the smallest one left that is at least rbar.",
+        description="r* of a new tree (algorithm 1, line 22): global_min, the smallest capacity left anywhere; "
+        "bottleneck, that of the tree; usable_min, the smallest one left that is at least rbar.",
     )
     height_test: Literal["diameter", "radius"] = Field(
         "diameter",
-        description="Line 12: diameter, the largest height over all roots is at most 2 H, which with latencies does not keep the height below H; "
-        "radius, the least one is at most H.",
+        description="Line 12: diameter, the largest height over all roots is at most 2 H, which with latencies does "
+        "not keep the height below H; radius, the least one is at most H.",
     )
     grth: Literal["as_written", "corrected"] = Field(
         "as_written", description="Algorithm 2: as_written forgets the height from the site that a link is added at."
@@ -190,7 +191,8 @@ TOPOADOPT = Method(
 BLINK_WAN = Method(
     name="blink-wan",
     kind=Kind.HEURISTIC,
-    summary="an all-reduce over a wide-area network: Blink's packing by multiplicative weights, and its cut to few trees",
+    summary="an all-reduce over a wide-area network: Blink's packing by multiplicative weights, and its cut to few "
+    "trees",
     paper=_READING,
     answer_type=TreePacking,
     options=BlinkWanOptions,

@@ -41,7 +41,10 @@ def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options:
     if found is None:
         least, _ = lowest_tree(wan, limit, wan.capacity > 0)
         asked = limit.format_height(limit.most)
-        message = f"no spanning tree has a height of at most {asked}; the smallest feasible height is {limit.format_height(least)}"
+        message = (
+            f"no spanning tree has a height of at most {asked}; the smallest feasible height is "
+            f"{limit.format_height(least)}"
+        )
         return Outcome(Status.INFEASIBLE, message=message)
     rate, tree = found
     return tree_outcome(problem, RatedTrees(tree[None, :], (Fraction(rate),)))

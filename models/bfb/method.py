@@ -26,7 +26,8 @@ class BfbOptions(Strict):
 
     schedule: bool | None = Field(
         None,
-        description="Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 sends.",
+        description="Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 "
+        "sends.",
     )
 
 

@@ -31,7 +31,8 @@ def supports_layer(instance: Instance) -> Refusal | None:
     if instance.experts is not None and len(instance.experts.loads) > 1:
         return Refusal(
             "workload",
-            f"it is a model of one layer, and there are {len(instance.experts.loads):,}; expert-placement supports them",
+            f"it is a model of one layer, and there are {len(instance.experts.loads):,}; expert-placement supports "
+            "them",
         )
     return supports(instance)
 

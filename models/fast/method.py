@@ -20,9 +20,9 @@ class FastOptions(Strict):
 
     rails: Rails = Field(
         "balanced",
-        description="Which rail a message between servers takes: balanced divides what goes between two servers among all; "
-        "source and target are the two levels of expert-parallel libraries, the rail of the sender or of the receiver; "
-        "optimal solves fast/rails, where balanced does not attain its bound.",
+        description="Which rail a message between servers takes: balanced divides what goes between two servers among "
+        "all; source and target are the two levels of expert-parallel libraries, the rail of the sender or of the "
+        "receiver; optimal solves fast/rails, where balanced does not attain its bound.",
     )
 
 

@@ -219,7 +219,8 @@ def supports(instance: Instance) -> Refusal | None:
     if servers_of(instance.network) is None:
         return Refusal(
             "network",
-            "the network has no servers of equal size whose ranks are joined by rails; expected one such as switch2d(8,4)",
+            "the network has no servers of equal size whose ranks are joined by rails; expected one such as "
+            "switch2d(8,4)",
         )
     return None
 

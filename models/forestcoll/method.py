@@ -49,8 +49,8 @@ class ForestOptions(Strict):
     )
     prefer: Literal["throughput", "latency"] = Field(
         default="throughput",
-        description="throughput: the fastest forest for large data; latency: of several numbers of trees the one whose pieces "
-        "arrive first, for the collective's size.",
+        description="throughput: the fastest forest for large data; latency: of several numbers of trees the one whose "
+        "pieces arrive first, for the collective's size.",
     )
     scan: int = Field(
         default=8, ge=1, le=64, description="Numbers of trees up to this one are tried for prefer=latency."
@@ -59,13 +59,14 @@ class ForestOptions(Strict):
         default=100,
         ge=0,
         le=100_000,
-        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to "
+        "512 ranks.",
     )
     symmetry: Literal["auto", "kept", "written", "none"] = Field(
         default="auto",
-        description="Whether one root of every orbit of a network's translations has trees that are moved to all others: "
-        "kept, the trees stay a few that stand for all; written, all trees are written out; auto, they are kept from 1,024 "
-        "ranks on; none, every root has trees of its own.",
+        description="Whether one root of every orbit of a network's translations has trees that are moved to all "
+        "others: kept, the trees stay a few that stand for all; written, all trees are written out; auto, they are "
+        "kept from 1,024 ranks on; none, every root has trees of its own.",
     )
     patterns: bool = Field(
         default=True,
@@ -85,7 +86,8 @@ class AllReduceOptions(Strict):
     k: int | None = Field(
         default=None,
         ge=1,
-        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of the solution is sought.",
+        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of "
+        "the solution is sought.",
     )
     always_solve: bool = Field(
         default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
@@ -97,7 +99,8 @@ class BoundOptions(Strict):
 
     method: Literal["search", "concurrent"] = Field(
         "search",
-        description="search solves maximum flows to every rank repeatedly; concurrent solves all of them in one program.",
+        description="search solves maximum flows to every rank repeatedly; concurrent solves all of them in one "
+        "program.",
     )
     k: int | None = Field(
         None, ge=1, le=10**6, description="Also find how fast forests with this many equal trees a rank can be."
@@ -285,7 +288,8 @@ MAX_FLOW = Formulation(
 
 ALL_REDUCE = Formulation(
     "forestcoll/allreduce",
-    summary="rates of roots, and what links keep for reductions to them and broadcasts from them: the best all-reduce by trees",
+    summary="rates of roots, and what links keep for reductions to them and broadcasts from them: the best all-reduce "
+    "by trees",
     paper=PAPER,
     equations="linear program (6), appendix E",
     index=f"{__package__}.solve_allreduce:all_reduce",

@@ -97,8 +97,8 @@ def solve_forest(
     if (found := find_unbalanced(problem, wires.graph())) is not None:
         node, come, go = found
         raise Unsupported(
-            f"with k = {k:,} whole trees per link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} leave it: "
-            "links there are one-way; expected k = optimal"
+            f"with k = {k:,} whole trees per link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} "
+            "leave it: links there are one-way; expected k = optimal"
         )
     try:
         grown = grow_forest(

@@ -52,7 +52,8 @@ class DesignOptions(Strict):
     )
     partial_use: PartialUse | None = Field(
         None,
-        description="What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its direct links alone.",
+        description="What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its "
+        "direct links alone.",
     )
     loop: TrainingLoop | None = Field(None, description="Training loop of all workloads: no-overlap or tp-dp-overlap.")
 

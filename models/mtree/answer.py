@@ -128,7 +128,8 @@ def outcome(
     bound_s = problem.seconds(proof.rate)
     size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
     common: dict[str, Any] = {
-        "bound": float(bound_s), "certificate": proof.certificate, "reports": found.reports, "size": size, "iterations": found.rounds,
+        "bound": float(bound_s), "certificate": proof.certificate, "reports": found.reports, "size": size,
+        "iterations": found.rounds,
     }  # fmt: skip
     metrics = {
         "exact_bound_Bps": float(found.bound * problem.wan.unit_Bps),

@@ -68,7 +68,8 @@ class ChunkOptions(Strict):
 
     latency_model: LatencyModel = Field(
         LatencyModel.OCCUPANCY,
-        description="What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, the next one follows at once.",
+        description="What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, "
+        "the next one follows at once.",
     )
     chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
     chunk_overhead: Duration = Field(
@@ -76,7 +77,8 @@ class ChunkOptions(Strict):
     )
     split: Literal["rate", "equal-finish"] = Field(
         "rate",
-        description="Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these rates all trees end at once.",
+        description="Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these "
+        "rates all trees end at once.",
     )
 
 
@@ -86,8 +88,8 @@ class MtreeOptions(ChunkOptions):
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default as many as help.")
     height: AutoHeight | None = Field(
         None,
-        description="H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of links with the least "
-        "pipelined time; by default any.",
+        description="H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of "
+        "links with the least pipelined time; by default any.",
     )
     min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of trees.")
@@ -142,7 +144,8 @@ class RepairOptions(ChunkOptions):
     )
     changes: Annotated[tuple[str, ...], BeforeValidator(_split_commas)] = Field(
         (),
-        description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list, or with commas.",
+        description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by "
+        "others); a list, or with commas.",
     )
     new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
@@ -345,7 +348,8 @@ RATES = Formulation(
 
 RESTRICTED_MASTER = Formulation(
     "mtree/restricted-master",
-    summary="prices of links at which every tree of a pool costs enough: the dual of its rates, a bound where it has all",
+    summary="prices of links at which every tree of a pool costs enough: the dual of its rates, a bound where it has "
+    "all",
     equations="dual of (1a), (1b) and the relaxation of (1e)",
     index=f"{__package__}.index_sets:stated_pool",
     build=f"{__package__}.formulations.restricted_master:build_of_pool",

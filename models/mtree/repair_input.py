@@ -20,7 +20,10 @@ from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...core.units import UnitKind, parse
 
-_EXPECTED = "expected two sites and what their links have now, such as a-b=0 (failed), a-b=0.5, a-b=80 Mb/s or a-b=-20 Mb/s (taken by others)"
+_EXPECTED = (
+    "expected two sites and what their links have now, such as a-b=0 (failed), a-b=0.5, a-b=80 Mb/s or a-b=-20 Mb/s "
+    "(taken by others)"
+)
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,13 @@ class TacclOptions(Strict):
     )
     connections: Literal["any", "min", "max"] = Field(
         "any",
-        description="Whether few (min, uc-min) or many (max, uc-max) of the edges through switches are used, where a sketch file says nothing.",
+        description="Whether few (min, uc-min) or many (max, uc-max) of the edges through switches are used, where a "
+        "sketch file says nothing.",
     )
     ways: Literal["shortest", "any"] = Field(
         "shortest",
-        description="shortest, chunks go through other ranks on paths of fewest edges alone, as in TACCL; any, on any path.",
+        description="shortest, chunks go through other ranks on paths of fewest edges alone, as in TACCL; any, on any "
+        "path.",
     )
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
     routing_gap: float = Field(

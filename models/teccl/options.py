@@ -27,7 +27,8 @@ class EpochOptions(Strict):
     )
     timing: TimingName = Field(
         "te-ccl",
-        description="What a link costs: as the published code counts, with switches that cost time (paid), or every hop (store-and-forward).",
+        description="What a link costs: as the published code counts, with switches that cost time (paid), or every "
+        "hop (store-and-forward).",
     )
     chunks: int | None = Field(
         None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."
@@ -119,7 +120,8 @@ class MilpOptions(ModelOptions):
 
     objective: Literal["makespan", "late", "paper"] = Field(
         "makespan",
-        description="makespan, the fewest epochs by models of fixed length; late, by one model that counts them; paper, the paper's objective.",
+        description="makespan, the fewest epochs by models of fixed length; late, by one model that counts them; "
+        "paper, the paper's objective.",
     )
     priorities: list[int] | None = Field(
         None, description="Weights of the collectives that run at the same time, in the paper's objective."
@@ -130,7 +132,8 @@ class MilpOptions(ModelOptions):
     )
     all_reduce: Literal["direct", "stages"] = Field(
         "direct",
-        description="Of an all-reduce: direct, one model of both stages; stages, an all-to-all of contributions and then an all-gather.",
+        description="Of an all-reduce: direct, one model of both stages; stages, an all-to-all of contributions and "
+        "then an all-gather.",
     )
     relays: Literal["store", "pass"] = Field(
         "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
@@ -146,8 +149,8 @@ class MilpOptions(ModelOptions):
     )
     start: Literal["constructions", "none"] = Field(
         "constructions",
-        description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is within the "
-        "gap of the bound, and from which a model with an objective starts.",
+        description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is "
+        "within the gap of the bound, and from which a model with an objective starts.",
     )
 
     @model_validator(mode="after")
@@ -191,8 +194,8 @@ class AstarOptions(ModelOptions):
     )
     start: Literal["constructions", "none"] = Field(
         "constructions",
-        description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is the answer "
-        "where they take no end in time.",
+        description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is "
+        "the answer where they take no end in time.",
     )
 
 

@@ -55,7 +55,8 @@ def supports_model(instance: Instance) -> Refusal | None:
     if instance.network.switches:
         return Refusal(
             "network",
-            "its ticks are those of paths through switches, which bound no other schedule; expected links between ranks",
+            "its ticks are those of paths through switches, which bound no other schedule; expected links between "
+            "ranks",
         )
     if instance.demands[0].collective is Collective.ALL_REDUCE:
         return Refusal("collective", "an all_reduce is two successive models; expected one of its halves")

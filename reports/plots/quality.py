@@ -80,7 +80,8 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         figure,
         [
             f"{more} more series are not shown" if more else "",
-            f"bounds: {bounds.proofs(runs)}; means are over the problems that a method answered; a front for each clock",
+            f"bounds: {bounds.proofs(runs)}; means are over the problems that a method answered; a front for each "
+            "clock",
         ],
     )
     figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)

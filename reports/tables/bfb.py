@@ -19,7 +19,8 @@ SPEC = collective_table(
             NumberFormat("fixed", 4),
             "M/B",
             optional=True,
-            note="T_L and T_B are known of BFB's own schedules: steps, and bandwidth time in units of the data over the bandwidth of a node.",
+            note="T_L and T_B are known of BFB's own schedules: steps, and bandwidth time in units of the data over "
+            "the bandwidth of a node.",
         ),
         TIME,
         interval(TIME),

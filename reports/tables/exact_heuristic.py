@@ -92,8 +92,8 @@ SPEC = TableSpec(
         RUNS,
     ),
     notes=(
-        "Gap is to the best proved bound of all records of the problem that holds for its question. "
-        "Time ratio is over the own time of the fastest exact method that proved its answer to the same question optimal.",
+        "Gap is to the best proved bound of all records of the problem that holds for its question. Time ratio is "
+        "over the own time of the fastest exact method that proved its answer to the same question optimal.",
     ),
     block=("instance", "collective", "size_bytes", "question", "objective_unit"),
     remarks=question_remarks,

@@ -133,12 +133,14 @@ SPEC = TableSpec(
     ),
     notes=(
         "A task is a problem with a seed; they are those that all settings of a model were given and supported.",
-        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over all tasks; least and largest are the least and the "
-        f"largest of the means over the tasks of one seed. {FAILURES}",
+        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over all tasks; least and largest are the least and "
+        f"the largest of the means over the tasks of one seed. {FAILURES}",
         "Failed counts tasks that were not solved: proved optimal, of a heuristic answered, and verified.",
-        "Excess is how much worse the objective is than the best of all settings and seeds on the problem, over the tasks "
-        "that were answered: the mean, and the largest. Objectives that answer different questions are not compared.",
-        "Best: no other setting has a better objective on the task. Tied: of these, another one has the very same number.",
+        "Excess is how much worse the objective is than the best of all settings and seeds on the problem, over the "
+        "tasks that were answered: the mean, and the largest. Objectives that answer different questions are not "
+        "compared.",
+        "Best: no other setting has a better objective on the task. Tied: of these, another one has the very same "
+        "number.",
         OWN_SECONDS,
     ),
     block=("model",),

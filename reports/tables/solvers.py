@@ -147,9 +147,10 @@ SPEC = TableSpec(
         ),
     ),
     notes=(
-        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took on; "
-        f"{BOOTSTRAP}. {FAILURES}",
-        "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the solver's word.",
+        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took "
+        f"on; {BOOTSTRAP}. {FAILURES}",
+        "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the "
+        "solver's word.",
         f"Win, Tie, Loss: own time against the fastest "
         f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),
         OWN_SECONDS,

@@ -94,7 +94,10 @@ def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: i
         findings.add(Violation("missing", f"lacks {lacking[rank]:,} chunks at the end", rank=rank))
     told = answer.gather_steps, answer.gather_sends, answer.digest
     if told != (steps, sends, digest.hex()):
-        text = f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says {told[0]:,}, {told[1]:,}, {told[2][:12]}…"
+        text = (
+            f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says {told[0]:,}, {told[1]:,}, "
+            f"{told[2][:12]}…"
+        )
         findings.add(Violation("size", text))
 
 

@@ -202,7 +202,8 @@ def _links_of(base: Gather, end: int) -> Ints:
         node = int(np.flatnonzero(count != base.degree)[0])
         way = "to" if end else "from"
         raise InputError(
-            f"node {node} has {count[node]} links {way} it, not {base.degree}; expected a regular network without loops",
+            f"node {node} has {count[node]} links {way} it, not {base.degree}; expected a regular network without "
+            "loops",
             place="network.links",
         )
     found: Ints = np.argsort(base.links[:, end], kind="stable").reshape(base.nodes, base.degree)
