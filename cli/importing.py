@@ -108,7 +108,12 @@ def teccl(input_file: Path, output: Path, **given: Any) -> None:
 @importing.command(cls=Command)
 @click.argument("source")
 @click.option("--bandwidth", metavar="RATE", help="Rate of links without one, in each direction, such as '10 Gb/s'.")
-@click.option("--capacity-unit", metavar="UNIT", help="Unit of rates without one (as in SNDlib), such as 'Mb/s'.")
+@click.option(
+    "--capacity-unit",
+    "bandwidth_unit",
+    metavar="UNIT",
+    help="Unit of rates without one (as in SNDlib), such as 'Mb/s'.",
+)
 @click.option("--latency", metavar="DURATION", help="Latency of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
 @_output

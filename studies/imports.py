@@ -145,7 +145,7 @@ def import_wan(
     source: str | Path,
     *,
     bandwidth: str | None = None,
-    capacity_unit: str | None = None,
+    bandwidth_unit: str | None = None,
     latency: str | None = None,
     name: str | None = None,
     output: str | Path | None = None,
@@ -158,7 +158,7 @@ def import_wan(
         GraphML, GML, SNDlib's XML, node-link JSON, or ``topohub:NAME``.
     bandwidth : str, optional
         Rate per direction of links without one.
-    capacity_unit : str, optional
+    bandwidth_unit : str, optional
         Unit of rates without one, such as ``"Mb/s"``.
     latency : str, optional
         Latency of links whose sites have no coordinates.
@@ -173,7 +173,7 @@ def import_wan(
     from ..exchange.graph_network import Defaults
     from ..exchange.wan import import_wan
 
-    return _write_instance(import_wan(str(source), Defaults(bandwidth, capacity_unit, latency=latency), name), output)
+    return _write_instance(import_wan(str(source), Defaults(bandwidth, bandwidth_unit, latency=latency), name), output)
 
 
 @verb
