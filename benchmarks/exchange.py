@@ -66,8 +66,7 @@ sys.path[:0] = [
 ]
 
 NETWORKS = (
-    "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, "
-                                                                                    "offsets=[1,2])", "star(6)",
+    "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, offsets=[1,2])", "star(6)",
     "dgx1()", "dgx_a100()", "ndv2()", "a100(boxes=2)",
 )  # fmt: skip
 
@@ -395,8 +394,7 @@ def samples(folder: Path) -> int:
         status = max(status, int(not right))
         words = f"runs on {', '.join(checked.runs_on)}; a schedule: {'verified' if back else 'no'}"
         print(
-            f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, "
-            f"{perf_counter() - began:.2f} s"
+            f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, {perf_counter() - began:.2f} s"
         )
         print("".join(f"  {problem}\n" for problem in checked.problems[:3]), end="")
     status = max(status, plan_samples(folder))

@@ -89,9 +89,8 @@ def sized(
     check_s = process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core "
-        f"(solving and it {after_export:.2f} GiB); check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at "
-        f"most {memory:.2f} GiB",
+        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving "
+        f"and it {after_export:.2f} GiB); check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
         flush=True,
     )
     print("\n".join(problems[:3]), end="\n" if problems else "")

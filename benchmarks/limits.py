@@ -334,10 +334,7 @@ def earlier(path: Path | None) -> list[Measured]:
 
 def table(measured: Sequence[Measured]) -> Iterator[str]:
     """Lines of a Markdown table."""
-    yield (
-        "| method | ends at | beside | wall s | over s | over, own CPU s | verify s | write s | status | record | file "
-        "|"
-    )
+    yield "| method | ends at | beside | wall s | over s | over, own CPU s | verify s | write s | status | record | file |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for m in measured:
         cell = m.cell

@@ -129,10 +129,7 @@ def main() -> None:
                     done = [selection(wan, pools[s], most, s) for s, wan in enumerate(wans)]
                     cpu = [seconds for seconds, _ in done]
                     ended = sum(report.termination is Termination.OPTIMAL for _, report in done)
-                    line = (
-                        f"| {family} | {reading} | {fmean(map(len, pools)):g} | {most} | {fmean(cpu):.2f} | "
-                        f"{max(cpu):.2f} "
-                    )
+                    line = f"| {family} | {reading} | {fmean(map(len, pools)):g} | {most} | {fmean(cpu):.2f} | {max(cpu):.2f} "
                     print(f"{line}| {ended} of {len(done)} |", flush=True)
 
 

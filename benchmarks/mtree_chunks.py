@@ -38,8 +38,7 @@ PLANS: dict[str, dict[str, object]] = {
 }
 METRICS = ("reduce_time_s", "unpipelined_reduce_time_s", "pipelined_time_s", "unpipelined_time_s")
 HEADINGS = (
-    "network", "plan", "reduce", "reduce, 1 chunk", "all-reduce", "all-reduce, 1 "
-                                                                  "chunk", "reduce, fair shares", "chunks",
+    "network", "plan", "reduce", "reduce, 1 chunk", "all-reduce", "all-reduce, 1 chunk", "reduce, fair shares", "chunks",
     "printed (8)",
 )  # fmt: skip
 

@@ -202,10 +202,7 @@ def whole_faster(store: Store, networks: list[str]) -> Claim:
     """IV-D, Figure 8."""
     found = {m: [pairs(store, n, m, "message_s", "message_s") for n in networks] for m in FOREST}
     told = " · ".join(f"{m}: {ranges(v)}" for m, v in found.items())
-    text = (
-        "also in one message it is generally faster than TopoAdopt and Blink, by up to 6.0 and 3.8 times (their time "
-        "over `gost`'s)"
-    )
+    text = "also in one message it is generally faster than TopoAdopt and Blink, by up to 6.0 and 3.8 times (their time over `gost`'s)"
     return Claim(text, told, "", tuple(average_of(v) > 1 for values in found.values() for v in values))
 
 
@@ -226,10 +223,7 @@ def few_trees(store: Store, networks: list[str]) -> Claim:
     """IV-F, Figure 11."""
     read = {m: [over_height(store, n, m, "pool")[-1] for n in networks] for m in READINGS}
     fewest = [average_of(least_trees(store, n)) for n in networks]
-    text = (
-        "without K it finds 5 to 6 trees on GScale, at most 10 elsewhere (mean at H = 8; exact: fewest with the "
-        "optimum, where ten have it)"
-    )
+    text = "without K it finds 5 to 6 trees on GScale, at most 10 elsewhere (mean at H = 8; exact: fewest with the optimum, where ten have it)"
     checks = (4.5 <= read["gost"][0] <= 6.5, *(value <= 10 for value in read["gost"][1:]))
     told = of_both(read, 1)
     return Claim(text, told, listed(fewest, 1), checks)
@@ -289,10 +283,7 @@ def ten_trees(store: Store, networks: list[str]) -> Claim:
     """IV-G, Figure 13."""
     read = {m: [[row["throughput"] for row in rows(store, n, m)] for n in networks] for m in READINGS}
     exact = [[row["throughput"] for row in rows(store, n, "mtree")] for n in networks]
-    text = (
-        "70 to 85 % of the capacity with at most 10 trees (least, mean, largest; check: mean; exact: `mtree`, with a "
-        "gap on the larger networks)"
-    )
+    text = "70 to 85 % of the capacity with at most 10 trees (least, mean, largest; check: mean; exact: `mtree`, with a gap on the larger networks)"
     told = f"{ranges(read[READINGS[0]])}; r* the tree's: {ranges(read[READINGS[1]])}"
     checks = tuple(0.7 <= average_of(v) <= 0.85 for values in read.values() for v in values if v)
     return Claim(text, told, ranges(exact), checks)

@@ -58,8 +58,7 @@ class Plot:
 
 AXES = {"skewness": "skewness", "height": "height H, hops", "trees": "trees K"}
 LABELS = {
-    "gost": "gost", "gost-bottleneck": "gost, r* the "
-                                       "tree's", "mtree": "mtree", "blink-trees": "Blink, 10 trees", "blink-unit": "Blink, unit trees",
+    "gost": "gost", "gost-bottleneck": "gost, r* the tree's", "mtree": "mtree", "blink-trees": "Blink, 10 trees", "blink-unit": "Blink, unit trees",
     "topoadopt": "TopoAdopt", "plink": "PLink", "psld": "PSLD",
 }  # fmt: skip
 

@@ -377,7 +377,6 @@ Collective.POINT_TO_POINT = register_collective(
         alike=True,
     )
 )
-# With a size per rank or pair; the same pieces where all sizes are equal.
 # The same with a size per rank or pair. Nccl-tests has none of them, and so no factor to busbw.
 _SIZED_BY: dict[str, Literal["holder", "receiver", "pair"]] = {
     "all_to_all": "pair",

@@ -122,7 +122,7 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def _resolved(called: ast.expr, module: ModuleType | None) -> Any:
-    """What a name stands for, or a function of a module of methods."""
+    """Object of a name, or a function of a module of methods."""
     if isinstance(called, ast.Name):
         return getattr(module, called.id, None)
     if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
@@ -133,7 +133,7 @@ def _resolved(called: ast.expr, module: ModuleType | None) -> Any:
 
 
 def _declares(function: Callable[..., Any]) -> bool:
-    """Whether a function adds variables, constraints or an objective to the model that is its first argument."""
+    """Check if a function adds variables, constraints or an objective to the model that is its first argument."""
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     if not isinstance(definition, ast.FunctionDef) or not definition.args.args:
         return False
@@ -164,7 +164,7 @@ def _latex(code: str) -> str:
 
 
 def _closing(code: str, at: int) -> int:
-    """Where a brace that is open ends."""
+    """Position at which an open brace ends."""
     depth = 1
     while True:
         depth += {"{": 1, "}": -1}.get(code[at], 0)

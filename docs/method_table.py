@@ -27,7 +27,7 @@ REFERENCE, PAPER, OWN, TEXTBOOK, REBUILT = "reference", "paper", "own", "textboo
 
 @dataclass(frozen=True)
 class About:
-    """What a method's declaration does not say.
+    """Facts that a method's declaration does not have.
 
     Parameters
     ----------

@@ -228,7 +228,8 @@ class _Cuts:
         if self.topology.switches:
             return 0.0
         values = np.linalg.eigvalsh(self._laplacian())
-        return max(0.0, float(values[1])) / self.size * self.unit_Bps * (1 - 1e-12)
+        rounding = self.size * float(np.finfo(np.float64).eps * values[-1])  # of any eigenvalue, at most
+        return max(0.0, float(values[1]) - rounding) / self.size * self.unit_Bps * (1 - 1e-12)
 
     def by_loads(self) -> float:
         """Return the rate at which every rank can send to each rank of the other half, in B/s.

@@ -85,3 +85,10 @@ def is_participle(name: str) -> bool:
     word = name.lower()
     single = re.fullmatch(r"[A-Z]?[a-z]+", name) is not None
     return single and (word in IRREGULAR or (word.endswith("ed") and not word.endswith(WORDS_IN_ED)))
+
+
+def test_lines_are_short() -> None:
+    """Lines of tests, benchmarks and scripts, which ruff leaves to this test, have at most 150 columns."""
+    paths = [path for folder in ("tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")]
+    lines = ((path, number, line) for path in paths for number, line in enumerate(path.read_text().splitlines(), 1))
+    assert [f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if len(line) > 150] == []

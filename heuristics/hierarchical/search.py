@@ -123,7 +123,7 @@ class Search:
         return max(float(link.latency_s) for link in self.problem.topology.links)
 
     def seconds(self, schedule: StepSchedule, times: Fraction = Fraction(1)) -> Fraction:
-        """When a schedule is complete, see :class:`Part`, which stands for one so many times as large."""
+        """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`."""
         hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:

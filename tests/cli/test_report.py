@@ -120,8 +120,8 @@ def test_it_works_without_solvers(ledger: Path, tmp_path: Path) -> None:
 def test_the_command_is_light() -> None:
     """Importing the command imports neither matplotlib nor Pyomo nor a report."""
     code = (
-        "import sys; from cwb.cli import report; print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', "
-        "'pyomo', 'numpy') or m.startswith('cwb.reports')])"
+        "import sys; from cwb.cli import report; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') or m.startswith('cwb.reports')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"

@@ -13,8 +13,7 @@ FILES = {
     "cut.json": '{"network": ',
     "field.json": '{"network": "RI(4)", "colective": {}}',
     "twice.json": '{"network": "RI(4)", "network": "RI(8)"}',
-    "negative.json": '{"network": {"nodes": [{"name": "a"}], "links": [{"source": "a", "target": "b", "bandwidth": "-3 '
-    'GB/s"}]}}',
+    "negative.json": '{"network": {"nodes": [{"name": "a"}], "links": [{"source": "a", "target": "b", "bandwidth": "-3 GB/s"}]}}',
     "none.jsonl": "",
     "future.json": '{"schema": "cwb-schedule/9"}',
     "field.toml": '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["ring"]\nsped = 3\n',

@@ -110,8 +110,7 @@ def test_worker_processes_of_compare_know_it(tmp_path, capfd):
     """Each run of a suite is in a process of its own, which reads the plugin file again."""
     suite, out = tmp_path / "suite.toml", tmp_path / "out"
     suite.write_text(
-        '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["sccl", "spff", "ring"]\ncollectives = ["ring_shift"]\nsizes = '
-        '["1 MB"]\n'
+        '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["sccl", "spff", "ring"]\ncollectives = ["ring_shift"]\nsizes = ["1 MB"]\n'
     )
     assert ended("compare", str(suite), "--plugin", str(EXAMPLE), "-o", str(out), "--quiet") == 0, capfd.readouterr()
     records = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]

@@ -26,8 +26,7 @@ def printed(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 
         for rank in range(ranks)
     ]
     lines.append(
-        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
-        "#wrong"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong"
     )
     middle, end = ("float     sum", "0e+00") if old else ("float     sum      -1", "0")
     for size, *times in rows:

@@ -150,8 +150,7 @@ def test_the_grid(write: Write) -> None:
     the suite."""
     path = write(
         'time_limit = "5 s"\n'
-        '[[grid]]\ninstances = ["gpt-3-?d", "torus(2,2)"]\nmodels = ["libra", "libra-equal"]\nsolvers = ["highs", '
-        '"scip"]\n'
+        '[[grid]]\ninstances = ["gpt-3-?d", "torus(2,2)"]\nmodels = ["libra", "libra-equal"]\nsolvers = ["highs", "scip"]\n'
         "seeds = [0, 3]\nthreads = 2\n"
         '[grid.options]\ntensor_parallel = [[8, 16], [32]]\nloop = "no-overlap"\n'
         '[[grid]]\ninstances = ["4d"]\nmodels = ["libra"]\ntime_limit = "1 min"\ngap = 0.01\n'

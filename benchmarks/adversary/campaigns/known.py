@@ -476,8 +476,7 @@ def one_link_there_two_back() -> list[Fault]:
 def pool_of_placements() -> list[Fault]:
     """Each of three experts can be the one that is held twice."""
     words = (
-        "solve", "--formulation", "expert-placement/slots", "experts(gpus=2, slots=2, "
-                                                            "loads=[5,3,2])", "--pool", "6", "--json"
+        "solve", "--formulation", "expert-placement/slots", "experts(gpus=2, slots=2, loads=[5,3,2])", "--pool", "6", "--json"
     )  # fmt: skip
     status, out, err = client.command(*words)
     record = json.loads(out) if status == 0 else {}
