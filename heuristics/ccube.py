@@ -1,4 +1,37 @@
-"""Two binary trees on the links of a box of eight ranks, with at most one edge a wire.
+"""C-Cube: two binary trees on the links of a DGX-1, whose sums go up while earlier sums already come down.
+
+Paper: Cho, Son, Kim, "Logical/Physical Topology-Aware Collective Communication in Deep Learning Training", HPCA 2023.
+It was not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
+Efficient Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025,
+says of it: C-Cube "manually lays out two binary trees over a DGX-1 topology and schedules two tree-based collectives
+concurrently" (section 5.6); the trees are "contention-free", 2 of the 6 links of a rank are not used for that, and
+links "remain idle when there are no chunks to overlap". This family takes that to mean:
+
+* Half of the data goes up and down each tree, cut into pieces; piece k + 1 follows piece k one step later, in both
+  directions.
+* No wire has more than one edge of both trees: where the network's smallest bandwidth fits twice into a link, that
+  link is two wires.
+* A rank is an inner node of one tree at most, as in double binary trees (Sanders, Speck, Traeff 2009).
+* An edge between ranks that are not neighbours would be a detour, through a rank that passes on; of all layouts one
+  with the fewest detours is searched for. Which layout the paper draws (its figure 10) is not known
+  here.
+
+Problem. Given eight ranks and wires between them, find two trees as above and the steps of all sends, so that a wire
+has one send in a step.
+
+======  ===================================================================  ======
+symbol  meaning                                                              unit
+======  ===================================================================  ======
+S       size of the collective                                               B
+K       pieces that each tree's half is cut into                             1
+L       steps that one piece takes, up and down                              1
+a       latency of a link                                                    s
+b       bandwidth of a wire                                                  B/s
+======  ===================================================================  ======
+
+With steps in which a wire has one piece, an all-reduce takes ``(L + K - 1) (a + S / (2 K b))``.
+
+Trees. Two binary trees on the links of a box of eight ranks, with at most one edge a wire.
 
 The trees have the shape of double binary trees on eight ranks: a root with one child, two inner nodes below
 it, four leaves. A rank that is an inner node of one tree is a leaf of the other one.
@@ -10,9 +43,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ...algorithms.schedules.pipelined_trees import TreeEdge
-from ...algorithms.schedules.problem import parallel_uses
-from ...core.topology import Topology
+from pydantic import Field
+
+from ..algorithms.schedules.pipelined_trees import TreeEdge, supports_all_reduce, tree_all_reduce
+from ..algorithms.schedules.problem import parallel_uses
+from ..core.budget import Budget
+from ..core.errors import Refusal, Unsupported
+from ..core.fields import Strict
+from ..core.instance import Instance
+from ..core.method import Kind, Method
+from ..core.option_descriptions import Metric
+from ..core.outcome import Outcome
+from ..core.schedule import Schedule
+from ..core.solver import Solver
+from ..core.topology import Topology
 
 #: Parent of every place in a tree; the places from 4 on are leaves.
 SHAPE = (-1, 0, 1, 1, 2, 2, 3, 3)
@@ -143,3 +187,66 @@ def _edges(spare: dict[tuple[int, int], list[int]], tree: tuple[Placed, ...]) ->
         down = tuple(spare[b, a].pop() for a, b in reversed(hops))
         edges.append(TreeEdge(rank, way[-1], up, down))
     return edges
+
+
+class CcubeOptions(Strict):
+    """Options of ``c-cube``."""
+
+    pieces: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Pieces that each tree's half is cut into; by default the collective's chunks, "
+        "or if that is 1, the best number.",
+    )
+
+
+def supports(instance: Instance) -> Refusal | None:
+    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    if (reason := supports_all_reduce(instance, "dgx1()")) is not None:
+        return reason
+    topology = instance.network
+    if isinstance(topology, Topology) and (len(topology.ranks) != RANKS or topology.switches):
+        shape = f"{len(topology.ranks)} ranks and {len(topology.switches)} switches"
+        return Refusal(
+            "network",
+            f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()",
+        )
+    return None
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOptions) -> Outcome:
+    """Lay out the trees and send the pieces (``Method.run``)."""
+    del solver
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise Unsupported("expected an explicit network")
+    with budget.clock.phase("build"):
+        layout = two_trees(topology)
+        if layout is None:
+            raise Unsupported("no two trees without a shared wire were found; expected a network such as dgx1()")
+        trees, detours = layout
+        uses = parallel_uses(topology)
+        return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})
+
+
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "pieces": Metric("pieces of each tree's half of the data, K"),
+    "piece_steps": Metric("steps that a piece takes through the trees, L"),
+    "detours": Metric("edges of the trees that lead through a third rank"),
+}
+
+
+METHOD = Method(
+    name="c-cube",
+    kind=Kind.HEURISTIC,
+    summary="two binary trees on a DGX-1, sums going up while earlier ones come down",
+    paper="Cho et al., Logical/Physical Topology-Aware Collective Communication in Deep Learning Training, HPCA 2023",
+    answer_type=Schedule,
+    options=CcubeOptions,
+    solve=run,
+    supports=supports,
+    needs_solver=False,
+    metrics=METRICS,
+)

@@ -14,9 +14,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import Unsupported
 from cwb.core.outcome import Status
 from cwb.core.topology import Link, Topology
-from cwb.heuristics.ccube import trees
-from cwb.heuristics.ccube.method import METHOD
-from cwb.heuristics.ccube.trees import TreeSearch, two_trees, wires_of
+from cwb.heuristics.ccube import METHOD, TreeSearch, two_trees, wires_of
 from cwb.instances import load
 from cwb.schedules import verdict_of
 from hypothesis import given, settings
@@ -148,7 +146,7 @@ def test_a_ring_is_refused_in_one_line():
 
 def test_the_search_is_bounded(monkeypatch):
     """A search that would take too long ends without trees."""
-    monkeypatch.setattr(trees, "EFFORT", 3)
+    monkeypatch.setattr(ccube, "EFFORT", 3)
     assert TreeSearch(wires_of(load("dgx1()").network), 0).find() is None
 
 

@@ -10,8 +10,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.outcome import Status
 from cwb.core.topology import Topology
-from cwb.heuristics.tto.method import METHOD
-from cwb.heuristics.tto.trees import mesh_sides, three_trees
+from cwb.heuristics.tto import METHOD, mesh_sides, three_trees
 from cwb.instances import load
 from cwb.schedules import verdict_of
 from hypothesis import given, settings

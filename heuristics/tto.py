@@ -1,0 +1,214 @@
+"""TTO, three tree overlap: three spanning trees of a 2D mesh, whose sums go up while earlier ones come down.
+
+Paper: Laskar et al., "Enhancing Collective Communication in MCM Accelerators for Deep Learning Training", HPCA 2024.
+It was not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
+Efficient Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025,
+says of it: it is a "three tree overlap for two-dimensional mesh" (section 5.7) that "optimizes Blink specifically for
+2D Mesh topologies by constructing three spanning trees, all originating from edge NPUs". Which trees these are the
+text does not say. Those of this family are its own, for meshes of at least 3 x 3.
+
+Problem. Given a mesh of a rows and b columns, find three spanning trees such that no two neighbours are joined by
+more than two of them. Then in every two steps a link has room for all that goes up or down over it, so that a third
+of the data on each tree takes two thirds of the data's time on a link. There are such trees only if
+``3 (a b - 1) <= 2 (2 a b - a - b)``, that is ``(a - 2) (b - 2) >= 1``: exactly from 3 x 3 on.
+
+======  ===================================================================  ======
+symbol  meaning                                                              unit
+======  ===================================================================  ======
+a, b    rows and columns of the mesh                                         1
+S       size of the collective                                               B
+K       pieces that each tree's third is cut into                            1
+L       steps that one piece takes, up and down                              1
+alpha   latency of a link                                                    s
+beta    seconds per byte of a link                                           s/B
+======  ===================================================================  ======
+
+With steps in which a link has one piece, an all-reduce takes ``(L + 2 (K - 1)) (alpha + beta S / (3 K))``.
+
+Trees. Three spanning trees of a mesh such that no two neighbours are joined by more than two of them.
+
+With rows i, columns j and a column c that is not at an edge of the mesh:
+
+* the first tree has all rows, joined along column c;
+* the second one has all columns, joined along the first row to the left of column c, along the last row to the right
+  of it;
+* the third one is what both together leave once: no edges of column c, and not those along which the columns are
+  joined.
+
+The third graph is connected: every inner row is whole, and the other ranks hang on these by their column, those of
+column c by their row, in the first row to the right and in the last row to the left. The third tree is the shallowest
+one in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from ..algorithms.schedules.pipelined_trees import TreeEdge, supports_all_reduce, tree_all_reduce
+from ..core.budget import Budget
+from ..core.errors import Refusal, Unsupported
+from ..core.fields import Strict
+from ..core.instance import Instance
+from ..core.method import Kind, Method
+from ..core.option_descriptions import Metric
+from ..core.outcome import Outcome
+from ..core.schedule import Schedule
+from ..core.solver import Solver
+from ..core.topology import Topology
+
+#: Sides from which on there are three trees.
+SMALLEST = 3
+
+Pair = tuple[int, int]
+
+
+def mesh_sides(topology: Topology) -> tuple[int, int] | None:
+    """Return rows and columns of a mesh numbered row by row; None for other networks."""
+    nodes = len(topology.nodes)
+    links = set(topology.link_ends)
+    if topology.switches or len(links) != len(topology.links):
+        return None
+    for rows in range(1, nodes + 1):
+        if nodes % rows == 0 and 2 * (2 * nodes - rows - nodes // rows) == len(links):
+            pairs = _rows(rows, nodes // rows) | _columns(rows, nodes // rows)
+            if links == pairs | {(b, a) for a, b in pairs}:
+                return rows, nodes // rows
+    return None
+
+
+def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool) -> list[list[TreeEdge]]:
+    """Return the edges of the trees, those of a parent before those of its children.
+
+    Parameters
+    ----------
+    topology : Topology
+        A mesh with nodes numbered row by row.
+    edge_roots : bool
+        Whether the roots are at the edge of the mesh; otherwise anywhere. The root gives a tree of least height.
+    """
+    middle = columns // 2
+    across, along = _rows(rows, columns), _columns(rows, columns)
+    spine = {(a, b) for a, b in along if a % columns == middle}
+    last = (rows - 1) * columns
+    hem = {(a, b) for a, b in across if (b < columns and b <= middle) or (a >= last and a - last >= middle)}
+    link = {ends: index for index, ends in enumerate(topology.link_ends)}
+    trees = []
+    for pairs in (across | spine, along | hem, (across | along) - spine - hem):
+        near = _neighbours(pairs, rows * columns)
+        starts = [n for n in range(rows * columns) if not edge_roots or _at_edge(n, rows, columns)]
+        levels = min((_levels(near, root) for root in starts), key=len)
+        edges = [edge for level in levels for edge in level]
+        trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for n, up in edges])
+    return trees
+
+
+def _rows(rows: int, columns: int) -> set[Pair]:
+    """List the neighbours in a row."""
+    return {(n, n + 1) for n in range(rows * columns) if (n + 1) % columns}
+
+
+def _columns(rows: int, columns: int) -> set[Pair]:
+    """List the neighbours in a column."""
+    return {(n, n + columns) for n in range((rows - 1) * columns)}
+
+
+def _at_edge(node: int, rows: int, columns: int) -> bool:
+    row, column = divmod(node, columns)
+    return row in (0, rows - 1) or column in (0, columns - 1)
+
+
+def _neighbours(pairs: set[Pair], nodes: int) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in range(nodes)]
+    for a, b in sorted(pairs):
+        near[a].append(b)
+        near[b].append(a)
+    return near
+
+
+def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
+    """List the nodes of a breadth-first tree with their parents, level by level below the root."""
+    known, frontier = {root}, [root]
+    levels: list[list[Pair]] = []
+    while frontier:
+        level: list[Pair] = []
+        for up in frontier:
+            for n in near[up]:
+                if n not in known:
+                    known.add(n)
+                    level.append((n, up))
+        if level:
+            levels.append(level)
+        frontier = [n for n, _ in level]
+    return levels
+
+
+#: Steps after which the next piece follows.
+PERIOD = 2
+
+
+class TtoOptions(Strict):
+    """Options of ``tto``."""
+
+    pieces: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Pieces that each tree's third is cut into; by default the collective's chunks, "
+        "or if that is 1, the best number.",
+    )
+    roots: Literal["edge", "any"] = Field(
+        "edge", description="Whether the trees' roots are at the edge of the mesh, as published, or anywhere."
+    )
+
+
+def supports(instance: Instance) -> Refusal | None:
+    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    if (reason := supports_all_reduce(instance, "mesh(4,4)")) is not None:
+        return reason
+    sides = mesh_sides(instance.network) if isinstance(instance.network, Topology) else None
+    if sides is None:
+        return Refusal(
+            "network", "the network is not a 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"
+        )
+    if min(sides) < SMALLEST:
+        return Refusal(
+            "network",
+            f"a mesh of {sides[0]} x {sides[1]} has no room for three trees; expected at least {SMALLEST} x {SMALLEST}",
+        )
+    return None
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions) -> Outcome:
+    """Build the trees and send the pieces (``Method.run``)."""
+    del solver
+    topology = instance.network
+    sides = mesh_sides(topology) if isinstance(topology, Topology) else None
+    if not isinstance(topology, Topology) or sides is None:
+        raise Unsupported("expected a mesh")
+    with budget.clock.phase("build"):
+        trees = three_trees(topology, *sides, edge_roots=options.roots == "edge")
+        return tree_all_reduce(instance, topology, trees, [1] * len(topology.links), PERIOD, options.pieces)
+
+
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "pieces": Metric("pieces of each tree's third of the data, K"),
+    "piece_steps": Metric("steps that a piece takes through the trees, L"),
+}
+
+
+METHOD = Method(
+    name="tto",
+    kind=Kind.HEURISTIC,
+    summary="three trees on a 2D mesh, sums going up while earlier ones come down",
+    paper="Laskar et al., Enhancing Collective Communication in MCM Accelerators for Deep Learning Training, HPCA 2024",
+    answer_type=Schedule,
+    options=TtoOptions,
+    solve=run,
+    supports=supports,
+    needs_solver=False,
+    metrics=METRICS,
+)
