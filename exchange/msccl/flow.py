@@ -19,14 +19,11 @@ import numpy as np
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.schedule import Ints, Schedule, Sends
+from ...core.schedule import Ints, Sends
 from ...core.topology import NodeKind, Topology
-from ...core.trees import TreePacking
 from ...schedules.files import Written
-from ...schedules.simulate.trees import tree_sends
+from ...schedules.ordered_sends import order_sends
 from ...schedules.verify.answers import write_out
-from ...schedules.verify.order import time_order
-from ...schedules.verify.sizes import demanded_bytes
 
 #: What a chunk is: who has it, who needs it, whether it is a sum.
 Kind = tuple[tuple[int, ...], tuple[int, ...], bool]
@@ -106,7 +103,7 @@ def flow_of(instance: Instance, answer: Written) -> Flow:
     if not isinstance(topology, Topology) or instance.demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     kind, members = _collective(instance)
-    sends, kinds, units, unit, read, write = _columns(instance, topology, answer)
+    sends, kinds, units, unit, read, write = order_sends(topology, instance, write_out(answer, instance))
     transfers = _transfers(topology, sends, kinds, read, write, {node: r for r, node in enumerate(members)})
     numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
     local = {
@@ -141,41 +138,6 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
             "late_all_reduce begins with partial sums, which these files cannot express", place="instance.demand"
         )
     return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
-
-
-def _columns(
-    instance: Instance, topology: Topology, answer: Written
-) -> tuple[Sends, list[Kind], list[int], Fraction, Ints, Ints]:
-    """Return sends, kinds of chunks, sizes in units, the unit, and orders of reading and writing."""
-    whole = write_out(answer, instance)
-    if isinstance(whole, TreePacking):
-        sends, _, level = tree_sends(topology, whole, 1)
-        return sends, _kinds_of_trees(instance, whole), whole.units.tolist(), whole.unit_bytes, level, level
-    chunks = whole.chunks
-    rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    kinds = [
-        _normalize_condition(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows
-    ]
-    if isinstance(whole, Schedule):
-        read, write = time_order(whole.start_s, whole.end_s)
-    else:
-        read = write = whole.step
-    return whole.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write
-
-
-def _normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Kind:
-    """Normalize a condition: drop holders from the receivers of copied data."""
-    return (held, needed, True) if reduced else (held, tuple(sorted({*needed} - {*held})), False)
-
-
-def _kinds_of_trees(instance: Instance, packing: TreePacking) -> list[Kind]:
-    """Return the condition of each tree's data: that of its root, or of all."""
-    by_root: dict[int | None, Kind] = {}
-    for condition in demanded_bytes(instance):
-        held, needed, reduced = condition
-        root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
-        by_root[root] = _normalize_condition(held, needed, reduced)
-    return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 
 def _transfers(
