@@ -16,6 +16,7 @@ from .core import collective
 
 if TYPE_CHECKING:
     from .api.answers import verify
+    from .api.executions import run
     from .api.plots import plot
     from .api.repair import repair
     from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
@@ -101,6 +102,7 @@ __all__ = [
     "report",
     "reproduce",
     "resilience",
+    "run",
     "select",
     "sends",
     "sensitivity",
@@ -117,6 +119,7 @@ _PLACES = {
     name: module
     for module, names in {
         "api.answers": "verify",
+        "api.executions": "run",
         "api.plots": "plot",
         "api.repair": "repair",
         "api.runs": "Run compare explain formulation register sensitivity solve train",

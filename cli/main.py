@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "report:report",
     "check": "check:check",
     "simulate": "simulate:simulate",
+    "run": "run:run",
     "train": "train:train",
     "repair": "repair:repair",
     "resilience": "resilience:resilience",

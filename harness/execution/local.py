@@ -1,0 +1,173 @@
+"""Execution by local processes, which are connected by Unix-domain sockets in a folder of this user alone."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO, NoReturn
+
+from ...core.errors import CwbError, OutOfTime, Unsupported
+from ...core.units import SIZES, amount
+from ..environment import spare_bytes
+from ..forks import kill_group
+from .nursery import Assignment
+from .player import Job, Report
+from .program import Program
+from .sockets import Address
+
+#: Memory of a process without data.
+_PROCESS_BYTES = 30 * 2**20
+
+#: Data of a program, what is kept aside, and buffers of sockets, in multiples of its memory.
+_TIMES = 2
+
+#: Seconds between the decision to begin and the common instant, and how often a waiting parent looks around.
+_LEAD_S, _TICK_S = 0.002, 0.2
+
+#: Seconds that processes have to end when nobody needs them any more.
+_END_S = 1.0
+
+
+def require_memory(programs: list[Program], itemsize: int, processes: int) -> None:
+    """Reject an execution that would need more memory than the machine has left.
+
+    Parameters
+    ----------
+    programs : list of Program
+        Those of the processes on this machine.
+    """
+    need = sum(program.elements for program in programs) * itemsize * _TIMES + processes * _PROCESS_BYTES
+    if need > (spare := spare_bytes()):
+        text = f"{processes:,} processes take some {amount(need, SIZES)} of memory, and {amount(spare, SIZES)} are left"
+        raise OutOfTime(f"{text}; a smaller --size would fit")
+
+
+def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
+    """Execute programs in processes of this machine, which have all ended on return.
+
+    Raises
+    ------
+    OutOfTime
+        If there is too little memory.
+    Unsupported
+        If the system has no forks.
+    CwbError
+        If a process dies.
+    """
+    if not hasattr(os, "fork"):
+        raise Unsupported("this system cannot fork processes; mpirun starts them, with --processes mpi")
+    require_memory(programs, itemsize, len(programs))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cwb-")))
+        own: dict[int, Address] = {number: str(folder / str(number)) for number in range(len(programs))}
+        assignments = [
+            Assignment(number, program, job, [own[number]], {peer: own[peer] for peer in program.sends})
+            for number, program in enumerate(programs)
+        ]
+        return Processes(stack, assignments).reports()
+
+
+class Processes:
+    """Local processes, which end with the stack that they are entered in."""
+
+    def __init__(self, stack: ExitStack, assignments: list[Assignment]) -> None:
+        self._assignments = assignments
+        self._stderr: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it is read until the stack ends
+        self._ends: list[socket.socket] = []
+        theirs: list[socket.socket] = []
+        try:
+            for _ in assignments:
+                mine, other = socket.socketpair()
+                self._ends.append(stack.enter_context(mine))
+                theirs.append(other)
+            numbers = [other.fileno() for other in theirs]
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-P", "-m", f"{__package__}.nursery", *map(str, numbers)],
+                stdin=subprocess.DEVNULL,
+                stdout=self._stderr,
+                stderr=self._stderr,
+                pass_fds=numbers,
+                start_new_session=True,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            )
+            stack.callback(self._end)
+        except OSError as error:
+            raise OutOfTime(f"{len(assignments):,} processes cannot be started: {error.strerror}") from None
+        finally:
+            for other in theirs:
+                other.close()
+        self._selector = stack.enter_context(selectors.DefaultSelector())
+        for number, mine in enumerate(self._ends):
+            self._selector.register(mine, selectors.EVENT_READ, number)
+
+    def reports(self) -> list[Report]:
+        """Give the processes their work, begin every repetition, and return their reports."""
+        for mine, assignment in zip(self._ends, self._assignments, strict=True):
+            self._say(mine, pickle.dumps(assignment))
+        self._hear()
+        for mine in self._ends:
+            self._say(mine, b"c")
+        job = self._assignments[0].job
+        for _ in range(job.warmup + job.repeat):
+            self._hear()
+            instant = struct.pack("d", time.perf_counter() + _LEAD_S)
+            for mine in self._ends:
+                self._say(mine, instant)
+        return [pickle.loads(data) for data in self._hear_rest()]  # noqa: S301 - of own processes
+
+    def _say(self, end: socket.socket, data: bytes) -> None:
+        try:
+            end.sendall(data)
+        except OSError:
+            self._fail()
+
+    def _hear(self) -> None:
+        """Wait for a byte of every process."""
+        silent = set(range(len(self._ends)))
+        while silent:
+            for key, _ in self._selector.select(_TICK_S):
+                if key.data in silent:
+                    if not self._ends[key.data].recv(1):
+                        self._fail()
+                    silent.discard(key.data)
+
+    def _hear_rest(self) -> list[bytes]:
+        """Return what the processes say until they end."""
+        found = [b""] * len(self._ends)
+        open_ = set(range(len(self._ends)))
+        while open_:
+            for key, _ in self._selector.select(_TICK_S):
+                part = self._ends[key.data].recv(2**16)
+                found[key.data] += part
+                if not part:
+                    self._selector.unregister(key.fileobj)
+                    open_.discard(key.data)
+                    if not found[key.data]:
+                        self._fail()
+        return found
+
+    def _fail(self) -> NoReturn:
+        """Raise the error of the process that failed first."""
+        self._end()
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        raise CwbError(f"a process ended early: {lines[-1] if lines else 'without a message'}")
+
+    def _end(self) -> None:
+        """Close the connections, at which processes end, and kill those that do not."""
+        for mine in self._ends:
+            mine.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._nursery.wait(_END_S)
+            return
+        kill_group(self._nursery.pid)
+        self._nursery.wait()

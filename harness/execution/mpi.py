@@ -1,0 +1,99 @@
+"""Messages between the processes of an MPI program; mpi4py is imported when they are."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from ...core.errors import InputError, SolverUnavailable
+from .local import require_memory
+from .player import Job, Report, perform
+from .program import Program
+
+#: Variables by which mpirun and srun say how many processes they have started, and which this one is.
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
+
+#: Seconds of the first and the longest pause between two looks at unfinished messages.
+_PAUSE_S, _LONGEST_S = 1e-6, 1e-4
+
+
+def is_started_by_mpi() -> bool:
+    """Return whether an MPI program with several processes has started this one."""
+    return any(os.environ.get(name, "1") != "1" for name in _SIZES)
+
+
+def is_first_process() -> bool:
+    """Return whether this is the process that speaks for all."""
+    return all(os.environ.get(name, "0") == "0" for name in _RANKS)
+
+
+class MpiTransport:
+    """Connections to the other processes of a communicator."""
+
+    def __init__(self, communicator: Any, library: Any) -> None:
+        self._communicator, self._library = communicator, library
+        self._requests: list[Any] = []
+        self._ends: list[tuple[int, bool]] = []
+
+    def send(self, peer: int, data: memoryview) -> None:
+        """Begin to send a message."""
+        self._requests.append(self._communicator.Isend([data, self._library.BYTE], dest=peer))
+        self._ends.append((peer, False))
+
+    def receive(self, peer: int, into: memoryview) -> None:
+        """Begin to receive the next message of a process."""
+        self._requests.append(self._communicator.Irecv([into, self._library.BYTE], source=peer))
+        self._ends.append((peer, True))
+
+    def wait(self) -> list[tuple[int, bool]]:
+        """Return messages that have ended, at least one; meanwhile let others have the processor."""
+        pause = _PAUSE_S
+        while not (ended := self._library.Request.Testsome(self._requests)):
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_S)
+        found = [self._ends[index] for index in ended]
+        left = [index for index in range(len(self._ends)) if index not in set(ended)]
+        self._requests = [self._requests[index] for index in left]
+        self._ends = [self._ends[index] for index in left]
+        return found
+
+    def start(self) -> float:
+        """Wait for all processes; return the instant."""
+        self._communicator.Barrier()
+        return time.perf_counter()
+
+
+def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
+    """Execute the program of this process among those of all, and return the reports of all in each.
+
+    Raises
+    ------
+    SolverUnavailable
+        If mpi4py or an MPI library is missing.
+    InputError
+        If there are more or fewer processes than programs.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        reason = "" if isinstance(error, ModuleNotFoundError) else f": {error}"
+        raise SolverUnavailable(f"mpi4py is not installed{reason}; pip install 'cwb[mpi]'") from None
+    communicator = MPI.COMM_WORLD.Dup()
+    number, count = communicator.Get_rank(), communicator.Get_size()
+    if count != len(programs):
+        text = (
+            f"there are {count:,} MPI processes; expected one for each of {len(programs):,}: mpirun -n {len(programs)}"
+        )
+        raise InputError(text, source="--processes")
+    machine = communicator.Split_type(MPI.COMM_TYPE_SHARED)
+    beside: list[int] = machine.allgather(number)
+    try:
+        require_memory([programs[other] for other in beside], itemsize, len(beside))
+        report = perform(programs[number], job, MpiTransport(communicator, MPI))
+    except BaseException:
+        if count > 1:
+            communicator.Abort(1)
+        raise
+    return list(communicator.allgather(report))

@@ -1,0 +1,171 @@
+"""Playing of a program: messages begin as soon as what they wait for is done, in the order of each connection."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .program import Operation, Program
+from .values import Mismatch, compare, fill
+
+
+class Transport(Protocol):
+    """Connections of a process to others; on each, at most one message is on its way in either direction."""
+
+    def send(self, peer: int, data: memoryview) -> None:
+        """Begin to send a message, whose bytes stay as they are until its end is reported."""
+
+    def receive(self, peer: int, into: memoryview) -> None:
+        """Begin to receive the next message of a process."""
+
+    def wait(self) -> list[tuple[int, bool]]:
+        """Return messages that have ended, at least one: the other process, and whether it was received."""
+
+    def start(self) -> float:
+        """Wait until all processes may begin; return the instant by this process's clock."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Options of an execution that all processes share.
+
+    Parameters
+    ----------
+    dtype : str
+        Type of the elements, one of :data:`.values.DTYPES`.
+    repeat, warmup : int
+        Number of measured repetitions, and of those before.
+    """
+
+    dtype: str
+    repeat: int
+    warmup: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of one process: seconds of every repetition, and wrong data of the first wrong one."""
+
+    seconds: list[float]
+    wrong: list[Mismatch]
+
+
+def perform(program: Program, job: Job, transport: Transport) -> Report:
+    """Play a program as often as a job asks for, and check the data each time."""
+    memory = np.empty(program.elements, dtype=job.dtype)
+    player = Player(program, memory, transport)
+    seconds: list[float] = []
+    wrong: list[Mismatch] = []
+    for _ in range(job.warmup + job.repeat):
+        fill(memory, program.before)
+        begin = transport.start()
+        player.begin()
+        while player.left:
+            player.advance(transport.wait())
+        seconds.append(time.perf_counter() - begin)
+        wrong = wrong or compare(memory, program.after)
+    return Report(seconds[job.warmup :], wrong)
+
+
+class Player:
+    """State of a program while it is played.
+
+    A connection has one message at a time, in the order of the schedule. A message that has come before its place may
+    be written is kept aside, so that no connection waits for another one, and no order of messages blocks for ever.
+    """
+
+    def __init__(self, program: Program, memory: NDArray[Any], transport: Transport) -> None:
+        self.program, self.memory, self.transport = program, memory, transport
+        self.bytes = memoryview(memory).cast("B") if len(memory) else memoryview(b"")
+        self.itemsize = memory.itemsize
+
+    def begin(self) -> None:
+        """Begin all messages that wait for nothing; receives come first."""
+        program = self.program
+        self.writes, self.reads = [0] * program.cells, [0] * program.cells
+        self.sent, self.received = dict.fromkeys(program.sends, 0), dict.fromkeys(program.receives, 0)
+        self.left = sum(map(len, program.sends.values())) + sum(map(len, program.receives.values()))
+        self.waiting: dict[int, list[int]] = {}  # cell to processes whose next send reads it
+        self.aside: dict[int, list[tuple[Operation, NDArray[Any]]]] = {}  # cell to messages that it waits for
+        self.into: dict[int, NDArray[Any] | None] = {}
+        for peer in program.receives:
+            self._receive(peer)
+        for peer in program.sends:
+            self._send(peer)
+
+    def advance(self, ended: list[tuple[int, bool]]) -> None:
+        """Go on after messages that have ended."""
+        for peer, incoming in ended:
+            if incoming:
+                self._end_receive(peer)
+            else:
+                operation = self.program.sends[peer][self.sent[peer]]
+                self.sent[peer] += 1
+                self.left -= 1
+                self.reads[operation.cell] += 1
+                self._wake(operation.cell)
+                self._send(peer)
+
+    def _send(self, peer: int) -> None:
+        """Begin the next send to a process, unless there is none or its data is not there yet."""
+        queue, index = self.program.sends[peer], self.sent[peer]
+        if index == len(queue):
+            return
+        operation = queue[index]
+        if self.writes[operation.cell] < operation.writes:
+            self.waiting.setdefault(operation.cell, []).append(peer)
+            return
+        self.transport.send(peer, self._view(operation))
+
+    def _receive(self, peer: int) -> None:
+        """Begin the next receive from a process, in place if nothing else needs the place."""
+        queue, index = self.program.receives[peer], self.received[peer]
+        if index == len(queue):
+            return
+        operation = queue[index]
+        if not operation.adds and self._may_write(operation):
+            self.into[peer] = None
+            self.transport.receive(peer, self._view(operation))
+            return
+        self.into[peer] = buffer = np.empty(operation.count, dtype=self.memory.dtype)
+        self.transport.receive(peer, memoryview(buffer).cast("B"))
+
+    def _end_receive(self, peer: int) -> None:
+        operation, buffer = self.program.receives[peer][self.received[peer]], self.into[peer]
+        self.received[peer] += 1
+        if buffer is not None and not self._may_write(operation):
+            self.aside.setdefault(operation.cell, []).append((operation, buffer))
+        else:
+            self._write(operation, buffer)
+            self._wake(operation.cell)
+        self._receive(peer)
+
+    def _may_write(self, operation: Operation) -> bool:
+        return self.writes[operation.cell] == operation.writes and self.reads[operation.cell] == operation.reads
+
+    def _write(self, operation: Operation, buffer: NDArray[Any] | None) -> None:
+        """Copy or add what has come, unless it is in its place."""
+        if buffer is not None:
+            place = self.memory[operation.address : operation.address + operation.count]
+            if operation.adds:
+                place += buffer
+            else:
+                place[:] = buffer
+        self.writes[operation.cell] += 1
+        self.left -= 1
+
+    def _wake(self, cell: int) -> None:
+        """Write what was kept aside for a cell, then begin sends that wait for it."""
+        kept = self.aside.get(cell, [])
+        while (index := next((i for i, (each, _) in enumerate(kept) if self._may_write(each)), None)) is not None:
+            self._write(*kept.pop(index))
+        for peer in self.waiting.pop(cell, ()):
+            self._send(peer)
+
+    def _view(self, operation: Operation) -> memoryview:
+        begin = operation.address * self.itemsize
+        return self.bytes[begin : begin + operation.count * self.itemsize]

@@ -1,0 +1,332 @@
+"""Lowering of schedules to the programs of processes: which bytes each sends, receives, copies and adds.
+
+Every rank is a process, and so is every switch at which sends begin or end, since it stores data, and may copy it or
+add to it. A node inside a path that is a rank forwards; a switch there is a wire, which the sender's message passes
+unnoticed. Each process has a memory of cells, one for every chunk that it has, gets or needs, and one for every message
+that it only forwards. What an operation waits for is counted: the writes, and for a write also the reads, of its cell
+that come earlier in the schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.conditions import Condition, conditions
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.ragged import offsets, ranges
+from ...core.schedule import Bools, Ints, Schedule, StepSchedule
+from ...core.topology import NodeKind, Topology
+from ...core.trees import TreePacking
+from ...schedules.ordered_sends import OrderedSends, normalize_condition, order_sends
+from .values import Region
+
+#: Messages of the largest execution; each takes some 50 microseconds.
+MOST_MESSAGES = 4_000_000
+
+#: Comes after all that forwards a message.
+_LAST = 2**20
+
+
+class Operation(NamedTuple):
+    """A message that a process sends or receives.
+
+    Parameters
+    ----------
+    address, count : int
+        Elements that are read or written.
+    cell : int
+        Cell of these elements.
+    writes, reads : int
+        Writes and reads of the cell that come before; a send waits for writes alone.
+    adds : bool
+        Whether what is received is added.
+    """
+
+    address: int
+    count: int
+    cell: int
+    writes: int
+    reads: int
+    adds: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Work of one process.
+
+    Parameters
+    ----------
+    elements, cells : int
+        Size of its memory, and number of cells in it.
+    sends, receives : dict of int to list of Operation
+        Messages to and from every other process, in the order in which they are sent.
+    before, after : list of Region
+        Data that it has before and must have after.
+    """
+
+    name: str
+    elements: int
+    cells: int
+    sends: dict[int, list[Operation]]
+    receives: dict[int, list[Operation]]
+    before: list[Region]
+    after: list[Region]
+
+
+class _Kind(NamedTuple):
+    """Data of one condition: bytes, elements, number of the first element, and ranks that need it."""
+
+    size: Fraction
+    elements: int
+    first: int
+    needed: tuple[int, ...]
+
+
+def lower(
+    instance: Instance,
+    answer: StepSchedule | Schedule | TreePacking,
+    itemsize: int,
+    pieces: int = 1,
+    *,
+    hop_by_hop: bool = False,
+) -> list[Program]:
+    """Lower a schedule to one program for every process: the ranks, then the switches that store data.
+
+    Parameters
+    ----------
+    itemsize : int
+        Bytes of an element; sizes of chunks are rounded to whole elements, such that their sum is kept.
+    pieces : int
+        Number of equal pieces of the data of every tree.
+    hop_by_hop : bool
+        True if every node of a path is a process that forwards, switches included.
+
+    Raises
+    ------
+    InputError
+        If the instance has no collective, or the schedule names nodes or links that do not exist.
+    Unsupported
+        If there are too many messages.
+    """
+    topology = instance.network
+    if not isinstance(topology, Topology) or instance.demand is None:
+        raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    ordered = order_sends(topology, instance, answer, pieces)
+    if len(ordered.sends.path_links) > MOST_MESSAGES:
+        messages = f"{len(ordered.sends.path_links):,} messages"
+        raise Unsupported(f"{messages}; at most {MOST_MESSAGES:,} are executed. Fewer chunks or --pieces would fit")
+    return _Lowering(instance, topology, ordered, itemsize, hop_by_hop=hop_by_hop).programs()
+
+
+class _Lowering:
+    """Columns over nodes, chunks, hops and cells on the way to programs."""
+
+    def __init__(
+        self, instance: Instance, topology: Topology, ordered: OrderedSends, itemsize: int, *, hop_by_hop: bool
+    ) -> None:
+        self.topology, self.ordered = topology, ordered
+        compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
+        self._check_range(len(compute))
+        stops = compute.copy()
+        stops[ordered.sends.source] = stops[ordered.sends.target] = True
+        if hop_by_hop:
+            stops[[node for ends in topology.link_ends for node in ends]] = True
+        others = np.flatnonzero(stops & ~compute)
+        self.nodes = np.concatenate([np.array(topology.rank_nodes, dtype=np.int64), others])
+        self.process = np.full(len(compute), -1, dtype=np.int64)
+        self.process[self.nodes] = np.arange(len(self.nodes))
+        self.kinds = _kinds(instance, itemsize)
+        self.chunk_kind: dict[Condition, list[int]] = {}
+        for chunk, condition in enumerate(ordered.kinds):
+            self.chunk_kind.setdefault(condition, []).append(chunk)
+        self._place_chunks()
+        self._find_hops(self.process >= 0 if hop_by_hop else compute)
+
+    def _check_range(self, nodes: int) -> None:
+        """Reject numbers of nodes, links and chunks that do not exist."""
+        sends = self.ordered.sends
+        columns = (
+            (sends.source, nodes),
+            (sends.target, nodes),
+            (sends.path_links, len(self.topology.links)),
+            (sends.chunk, len(self.ordered.kinds)),
+        )
+        if any(len(column) and (column.min() < 0 or column.max() >= limit) for column, limit in columns):
+            raise InputError("names a node, link or chunk that does not exist", place="sends")
+
+    def _place_chunks(self) -> None:
+        """Give every chunk its place among the chunks of its kind, and whole elements; none to what nobody lacks."""
+        count = len(self.ordered.kinds)
+        self.place = np.zeros(count, dtype=np.int64)
+        self.elements = np.zeros(count, dtype=np.int64)
+        place = 0
+        for condition, chunks in self.chunk_kind.items():
+            kind = self.kinds.get(condition)
+            units = [self.ordered.units[chunk] for chunk in chunks]
+            rate = self.ordered.unit_bytes * kind.elements / kind.size if kind else Fraction(0)
+            total = begin = 0
+            for chunk, size in zip(chunks, units, strict=True):
+                total += size
+                end = min(total * rate.numerator // rate.denominator, kind.elements if kind else 0)
+                self.place[chunk], place = place, place + 1
+                self.elements[chunk], begin = end - begin, end
+
+    def _find_hops(self, kept: Bools) -> None:
+        """Divide paths into messages between processes; chunks without a whole element are not sent."""
+        sends = self.ordered.sends
+        ends = np.array(self.topology.link_ends, dtype=np.int64).reshape(-1, 2)[:, 1]
+        lengths = sends.hops + 1
+        first = offsets(lengths)[:-1]
+        node = np.empty(int(lengths.sum()), dtype=np.int64)
+        node[ranges(first + 1, sends.hops)] = ends[sends.path_links]
+        last = first + lengths - 1
+        node[first], node[last] = sends.source, sends.target
+        stop = kept[node]
+        stop[first] = stop[last] = True
+        stop &= np.repeat(self.elements[sends.chunk] > 0, lengths)
+        send, node = np.repeat(np.arange(len(sends)), lengths)[stop], node[stop]
+        hop = np.flatnonzero((send[1:] == send[:-1]) & (node[1:] != node[:-1]))
+        self.hop_send = send[hop]
+        self.hop_from, self.hop_to = self.process[node[hop]], self.process[node[hop + 1]]
+        begins = np.ones(len(hop), dtype=np.bool_)
+        begins[1:] = self.hop_send[1:] != self.hop_send[:-1]
+        self.hop_first, self.hop_last = begins, np.append(begins[1:], True)[: len(hop)]
+        self.hop_number = np.arange(len(hop)) - np.maximum.accumulate(np.where(begins, np.arange(len(hop)), 0))
+
+    def _regions_of_cells(self) -> Iterator[tuple[int, int, Condition]]:
+        """Yield process, first place and condition of all data that ranks have or need."""
+        for condition, kind in self.kinds.items():
+            if condition in self.chunk_kind:
+                for rank in sorted({*condition[0], *kind.needed}):
+                    yield rank, int(self.place[self.chunk_kind[condition][0]]), condition
+
+    def programs(self) -> list[Program]:
+        """Return the programs of all processes."""
+        chunks, hops = len(self.place), len(self.hop_send)
+        stride = chunks + hops
+        sent = self.place[self.ordered.sends.chunk[self.hop_send]]
+        index = np.arange(hops)
+        cell_from = self.hop_from * stride + np.where(self.hop_first, sent, chunks + index)
+        cell_to = self.hop_to * stride + np.where(self.hop_last, sent, chunks + index + 1)
+        named = [
+            rank * stride + place + np.arange(len(self.chunk_kind[condition]))
+            for rank, place, condition in self._regions_of_cells()
+        ]
+        known = np.concatenate(named) if named else np.zeros(0, dtype=np.int64)
+        cells = np.unique(np.concatenate([cell_from, cell_to, known]))
+        by_place = np.empty(chunks, dtype=np.int64)
+        by_place[self.place] = self.elements
+        of_hops = self.elements[self.ordered.sends.chunk[self.hop_send]]
+        inside = cells % stride if stride else cells
+        is_data = inside < chunks
+        sizes = np.where(is_data, by_place[np.where(is_data, inside, 0)] if chunks else 0, 0)
+        sizes[~is_data] = of_hops[inside[~is_data] - chunks]
+        ends = np.cumsum(sizes)
+        begin = np.searchsorted(cells, np.arange(len(self.nodes) + 1) * stride)
+        base = np.concatenate([[0], ends])[begin]
+        owner = cells // max(stride, 1)
+        address = ends - sizes - base[owner]
+        number = np.arange(len(cells)) - begin[owner]
+        at = {"from": np.searchsorted(cells, cell_from), "to": np.searchsorted(cells, cell_to)}
+        position, writes, reads = self._count(at["from"], at["to"])
+        initial = np.zeros(len(cells), dtype=np.bool_)
+        before: list[list[Region]] = [[] for _ in self.nodes]
+        after: list[list[Region]] = [[] for _ in self.nodes]
+        for rank, place, condition in self._regions_of_cells():
+            held, _, reduced = condition
+            kind = self.kinds[condition]
+            count = len(self.chunk_kind[condition])
+            start = int(np.searchsorted(cells, rank * stride + place))
+            size = int(sizes[start : start + count].sum())
+            if rank in held:
+                initial[start : start + count] = True
+                before[rank].append(Region(kind.first, int(address[start]), size, (rank,) if reduced else ()))
+            if rank in kind.needed:
+                after[rank].append(Region(kind.first, int(address[start]), size, held if reduced else ()))
+        self._require_all(after)
+        adds = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[at["to"]] | (writes[hops:] > 0))
+        rows = {
+            end: np.stack([address[where], of_hops, number[where], writes[part], reads[part], flag], axis=1)
+            for end, where, part, flag in (
+                ("from", at["from"], slice(0, hops), np.zeros(hops, dtype=np.int64)),
+                ("to", at["to"], slice(hops, None), adds.astype(np.int64)),
+            )
+        }
+        sends: list[dict[int, list[Operation]]] = [{} for _ in self.nodes]
+        receives: list[dict[int, list[Operation]]] = [{} for _ in self.nodes]
+        order = np.argsort(position[:hops], kind="stable")
+        columns = (self.hop_from[order].tolist(), self.hop_to[order].tolist())
+        operations = (rows["from"][order].tolist(), rows["to"][order].tolist())
+        for source, target, reading, writing in zip(*columns, *operations, strict=True):
+            sends[source].setdefault(target, []).append(Operation(*reading[:5], False))
+            receives[target].setdefault(source, []).append(Operation(*writing[:5], bool(writing[5])))
+        memory = np.diff(base).tolist()
+        counts = np.diff(begin).tolist()
+        return [
+            Program(self.topology.nodes[node].name, *program)
+            for node, *program in zip(self.nodes.tolist(), memory, counts, sends, receives, before, after, strict=True)
+        ]
+
+    def _count(self, cell_from: Ints, cell_to: Ints) -> tuple[Ints, Ints, Ints]:
+        """Order all reads and writes, and count those of the same cell that come before each.
+
+        Returns
+        -------
+        position, writes, reads : array of int, shape (2 hops,)
+            Of the sends of all hops, then of their receives.
+        """
+        hops = len(self.hop_send)
+        read, write = self.ordered.read[self.hop_send], self.ordered.write[self.hop_send]
+        time = np.concatenate([read, np.where(self.hop_last, np.maximum(read, write), read)])
+        within = np.concatenate([2 * self.hop_number, np.where(self.hop_last, _LAST, 2 * self.hop_number + 1)])
+        order = np.lexsort((np.tile(self.hop_send, 2), within, time))
+        position = np.empty(2 * hops, dtype=np.int64)
+        position[order] = np.arange(2 * hops)
+        cell = np.concatenate([cell_from, cell_to])
+        writes = np.repeat(np.array([0, 1]), hops)
+        by_cell = np.lexsort((position, cell))
+        found = []
+        for flag in (writes, 1 - writes):
+            total = np.cumsum(flag[by_cell]) - flag[by_cell]
+            starts = np.ones(2 * hops, dtype=np.bool_)
+            starts[1:] = cell[by_cell][1:] != cell[by_cell][:-1]
+            group = np.cumsum(starts) - 1
+            count = np.empty(2 * hops, dtype=np.int64)
+            count[by_cell] = total - total[starts][group] if hops else total
+            found.append(count)
+        return position, found[0], found[1]
+
+    def _require_all(self, after: list[list[Region]]) -> None:
+        """Reject a schedule whose chunks are not all of the data."""
+        wanted = [0] * len(self.nodes)
+        for kind in self.kinds.values():
+            for rank in kind.needed:
+                wanted[rank] += kind.elements
+        for rank, regions in enumerate(after):
+            if (given := sum(region.count for region in regions)) != wanted[rank]:
+                text = f"chunks have {given:,} of the {wanted[rank]:,} elements that rank {rank} needs"
+                raise InputError(text, place="chunks")
+
+
+def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
+    """Return the data that an instance demands, in whole elements, with all who need it."""
+    size: dict[Condition, Fraction] = {}
+    needed: dict[Condition, set[int]] = {}
+    for demand in instance.demands:
+        for (held, receivers, reduced), part in conditions(demand, instance.npus).bytes_of.items():
+            key = normalize_condition(held, receivers, reduced)
+            size[key] = size.get(key, Fraction(0)) + part
+            needed.setdefault(key, set()).update(receivers)
+    found: dict[Condition, _Kind] = {}
+    first = 0
+    for key, part in size.items():
+        elements = max(1, round(part / itemsize))
+        found[key] = _Kind(part, elements, first, tuple(sorted(needed[key])))
+        first += elements
+    return found
