@@ -83,9 +83,7 @@ def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[R
     communicator = MPI.COMM_WORLD.Dup()
     number, count = communicator.Get_rank(), communicator.Get_size()
     if count != len(programs):
-        text = (
-            f"there are {count:,} MPI processes; expected one for each of {len(programs):,}: mpirun -n {len(programs)}"
-        )
+        text = f"{count:,} MPI processes for {len(programs):,} ranks and switches; expected mpirun -n {len(programs)}"
         raise InputError(text, source="--processes")
     machine = communicator.Split_type(MPI.COMM_TYPE_SHARED)
     beside: list[int] = machine.allgather(number)

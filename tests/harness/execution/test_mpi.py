@@ -1,0 +1,83 @@
+"""Execution on the processes of an MPI program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cwb
+import pytest
+from cwb.core.errors import SolverUnavailable
+from cwb.harness.execution import mpi
+from cwb.schedules.files import write_schedule
+
+pytestmark = pytest.mark.slow  # programs of several processes are started
+
+
+@pytest.fixture
+def mpirun(require_program):
+    """Start as many processes of the command line as are asked for."""
+    pytest.importorskip("mpi4py")
+    beside = Path(sys.executable).with_name("mpirun")
+    program = str(beside) if beside.exists() else require_program("mpirun")
+
+    def start(count: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [program, "-n", str(count), sys.executable, "-m", "cwb", "run", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("method", "spec", "collective", "count"),
+    [
+        ("ring", "torus(3,2)", "all_reduce", 6),
+        ("direct", "complete(4)", "all_to_all", 4),
+        ("forestcoll", "dgx1()", "all_gather", 8),
+        ("switch-trees", "sharp", "all_reduce", 5),
+    ],
+)
+def test_schedules_run_on_mpi_processes(method, spec, collective, count, mpirun, tmp_path):
+    """Steps, trees, and a switch that adds have the right result on as many processes as there are ranks and switches;
+    the first process prints one object."""
+    done = cwb.solve(spec, method, collective=collective, size="64 KiB")
+    write_schedule(tmp_path / "s.json", done.problem, done.schedule)
+    ended = mpirun(count, tmp_path / "s.json", "--repeat", "3", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["right"]
+    assert found["processes"] == "mpi"
+    assert len(found["seconds"]) == 3
+
+
+def test_the_number_of_processes_is_told(mpirun, tmp_path):
+    """If there are more or fewer processes than the schedule has, one of them says how many it needs."""
+    done = cwb.solve("ring(4)", "ring", collective="all_gather", size="64 KiB")
+    write_schedule(tmp_path / "s.json", done.problem, done.schedule)
+    ended = mpirun(3, tmp_path / "s.json")
+    assert ended.returncode == 2
+    assert ended.stderr.count("3 MPI processes for 4 ranks and switches; expected mpirun -n 4") == 1
+
+
+def test_without_mpi_the_extra_is_named(monkeypatch):
+    """Where mpi4py is missing, the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    done = cwb.solve("ring(4)", "ring", collective="all_gather", size="64 KiB")
+    with pytest.raises(SolverUnavailable, match=r"mpi4py is not installed; pip install 'cwb\[mpi\]'"):
+        cwb.run(done, processes="mpi")
+
+
+def test_mpirun_is_known_by_its_variables(monkeypatch):
+    """Processes of Open MPI and of MPICH know that they are several, and which one is the first."""
+    for name in (*mpi._SIZES, *mpi._RANKS):
+        monkeypatch.delenv(name, raising=False)
+    assert not mpi.is_started_by_mpi()
+    assert mpi.is_first_process()
+    for size, rank in (("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"), ("PMI_SIZE", "PMI_RANK")):
+        with monkeypatch.context() as patch:
+            patch.setenv(size, "2")
+            patch.setenv(rank, "1")
+            assert mpi.is_started_by_mpi()
+            assert not mpi.is_first_process()
