@@ -139,7 +139,7 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     programs = lower(instance, whole, itemsize, (asked.pieces or predicted.pieces or 1) if is_forest else 1)
     run = execute_with_mpi if asked.mpi else execute_locally
     reports = run(programs, asked.job, itemsize)
-    sends = [operation.count for program in programs for queue in program.sends.values() for operation in queue]
+    sends = [operation.length for program in programs for queue in program.sends.values() for operation in queue]
     return Execution(
         instance,
         asked,

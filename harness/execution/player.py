@@ -80,7 +80,7 @@ class Player:
 
     def __init__(self, program: Program, memory: NDArray[Any], transport: Transport) -> None:
         self.program, self.memory, self.transport = program, memory, transport
-        self.bytes = memoryview(memory).cast("B") if len(memory) else memoryview(b"")
+        self.bytes = memory.data.cast("B") if len(memory) else memoryview(b"")
         self.itemsize = memory.itemsize
 
     def begin(self) -> None:
@@ -131,8 +131,8 @@ class Player:
             self.into[peer] = None
             self.transport.receive(peer, self._view(operation))
             return
-        self.into[peer] = buffer = np.empty(operation.count, dtype=self.memory.dtype)
-        self.transport.receive(peer, memoryview(buffer).cast("B"))
+        self.into[peer] = buffer = np.empty(operation.length, dtype=self.memory.dtype)
+        self.transport.receive(peer, buffer.data.cast("B"))
 
     def _end_receive(self, peer: int) -> None:
         operation, buffer = self.program.receives[peer][self.received[peer]], self.into[peer]
@@ -150,7 +150,7 @@ class Player:
     def _write(self, operation: Operation, buffer: NDArray[Any] | None) -> None:
         """Copy or add what has come, unless it is in its place."""
         if buffer is not None:
-            place = self.memory[operation.address : operation.address + operation.count]
+            place = self.memory[operation.address : operation.address + operation.length]
             if operation.adds:
                 place += buffer
             else:
@@ -168,4 +168,4 @@ class Player:
 
     def _view(self, operation: Operation) -> memoryview:
         begin = operation.address * self.itemsize
-        return self.bytes[begin : begin + operation.count * self.itemsize]
+        return self.bytes[begin : begin + operation.length * self.itemsize]

@@ -38,7 +38,7 @@ class Operation(NamedTuple):
 
     Parameters
     ----------
-    address, count : int
+    address, length : int
         Elements that are read or written.
     cell : int
         Cell of these elements.
@@ -49,7 +49,7 @@ class Operation(NamedTuple):
     """
 
     address: int
-    count: int
+    length: int
     cell: int
     writes: int
     reads: int
@@ -77,6 +77,36 @@ class Program:
     receives: dict[int, list[Operation]]
     before: list[Region]
     after: list[Region]
+
+
+#: Messages by the other process.
+_Queues = dict[int, list[Operation]]
+
+
+class _Cells(NamedTuple):
+    """Cells of all processes, one process after the other.
+
+    Parameters
+    ----------
+    codes : array of int, shape (cells,)
+        Process times ``stride``, plus the place of the chunk, or the number of chunks plus that of the forwarding hop.
+    sizes, address, number : array of int, shape (cells,)
+        Elements, first element and number of each cell in the memory of its process.
+    reads, writes : array of int, shape (hops,)
+        Cells that the sender of every hop reads and its receiver writes.
+    elements, counts : list of int
+        Elements and cells of every process.
+    """
+
+    codes: Ints
+    stride: int
+    sizes: Ints
+    address: Ints
+    number: Ints
+    reads: Ints
+    writes: Ints
+    elements: list[int]
+    counts: list[int]
 
 
 class _Kind(NamedTuple):
@@ -199,79 +229,83 @@ class _Lowering:
         self.hop_first, self.hop_last = begins, np.append(begins[1:], True)[: len(hop)]
         self.hop_number = np.arange(len(hop)) - np.maximum.accumulate(np.where(begins, np.arange(len(hop)), 0))
 
-    def _regions_of_cells(self) -> Iterator[tuple[int, int, Condition]]:
-        """Yield process, first place and condition of all data that ranks have or need."""
-        for condition, kind in self.kinds.items():
-            if condition in self.chunk_kind:
-                for rank in sorted({*condition[0], *kind.needed}):
-                    yield rank, int(self.place[self.chunk_kind[condition][0]]), condition
-
     def programs(self) -> list[Program]:
         """Return the programs of all processes."""
+        cells = self._cells()
+        before, after, initial = self._regions(cells)
+        self._require_all(after)
+        sends, receives = self._operations(cells, initial)
+        columns = (self.nodes.tolist(), cells.elements, cells.counts, sends, receives, before, after)
+        return [Program(self.topology.nodes[node].name, *program) for node, *program in zip(*columns, strict=True)]
+
+    def _known(self) -> Iterator[tuple[int, int, int, Condition]]:
+        """Yield rank, first place, number of chunks and condition of all data that ranks have or need."""
+        for condition, kind in self.kinds.items():
+            if chunks := self.chunk_kind.get(condition):
+                for rank in sorted({*condition[0], *kind.needed}):
+                    yield rank, int(self.place[chunks[0]]), len(chunks), condition
+
+    def _cells(self) -> _Cells:
+        """Find the cells of all processes: chunks by their places, then what is only forwarded."""
         chunks, hops = len(self.place), len(self.hop_send)
-        stride = chunks + hops
-        sent = self.place[self.ordered.sends.chunk[self.hop_send]]
-        index = np.arange(hops)
-        cell_from = self.hop_from * stride + np.where(self.hop_first, sent, chunks + index)
-        cell_to = self.hop_to * stride + np.where(self.hop_last, sent, chunks + index + 1)
-        named = [
-            rank * stride + place + np.arange(len(self.chunk_kind[condition]))
-            for rank, place, condition in self._regions_of_cells()
-        ]
-        known = np.concatenate(named) if named else np.zeros(0, dtype=np.int64)
-        cells = np.unique(np.concatenate([cell_from, cell_to, known]))
+        stride, index = max(chunks + hops, 1), np.arange(hops)
+        sent = self.ordered.sends.chunk[self.hop_send]
+        reads = self.hop_from * stride + np.where(self.hop_first, self.place[sent], chunks + index)
+        writes = self.hop_to * stride + np.where(self.hop_last, self.place[sent], chunks + index + 1)
+        known = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._known()]
+        codes = np.unique(np.concatenate([reads, writes, *known]))
         by_place = np.empty(chunks, dtype=np.int64)
         by_place[self.place] = self.elements
-        of_hops = self.elements[self.ordered.sends.chunk[self.hop_send]]
-        inside = cells % stride if stride else cells
-        is_data = inside < chunks
-        sizes = np.where(is_data, by_place[np.where(is_data, inside, 0)] if chunks else 0, 0)
-        sizes[~is_data] = of_hops[inside[~is_data] - chunks]
-        ends = np.cumsum(sizes)
-        begin = np.searchsorted(cells, np.arange(len(self.nodes) + 1) * stride)
-        base = np.concatenate([[0], ends])[begin]
-        owner = cells // max(stride, 1)
-        address = ends - sizes - base[owner]
-        number = np.arange(len(cells)) - begin[owner]
-        at = {"from": np.searchsorted(cells, cell_from), "to": np.searchsorted(cells, cell_to)}
-        position, writes, reads = self._count(at["from"], at["to"])
-        initial = np.zeros(len(cells), dtype=np.bool_)
+        sizes = np.concatenate([by_place, self.elements[sent]])[codes % stride]
+        begin = np.searchsorted(codes, np.arange(len(self.nodes) + 1) * stride)
+        ends = offsets(sizes)
+        owner = codes // stride
+        return _Cells(
+            codes,
+            stride,
+            sizes,
+            ends[:-1] - ends[begin][owner],
+            np.arange(len(codes)) - begin[owner],
+            np.searchsorted(codes, reads),
+            np.searchsorted(codes, writes),
+            np.diff(ends[begin]).tolist(),
+            np.diff(begin).tolist(),
+        )
+
+    def _regions(self, cells: _Cells) -> tuple[list[list[Region]], list[list[Region]], Bools]:
+        """Return the data of every process before and after, and the cells that have some before."""
+        initial = np.zeros(len(cells.codes), dtype=np.bool_)
         before: list[list[Region]] = [[] for _ in self.nodes]
         after: list[list[Region]] = [[] for _ in self.nodes]
-        for rank, place, condition in self._regions_of_cells():
+        for rank, place, count, condition in self._known():
             held, _, reduced = condition
             kind = self.kinds[condition]
-            count = len(self.chunk_kind[condition])
-            start = int(np.searchsorted(cells, rank * stride + place))
-            size = int(sizes[start : start + count].sum())
+            start = int(np.searchsorted(cells.codes, rank * cells.stride + place))
+            where = kind.first, int(cells.address[start]), int(cells.sizes[start : start + count].sum())
             if rank in held:
                 initial[start : start + count] = True
-                before[rank].append(Region(kind.first, int(address[start]), size, (rank,) if reduced else ()))
+                before[rank].append(Region(*where, (rank,) if reduced else ()))
             if rank in kind.needed:
-                after[rank].append(Region(kind.first, int(address[start]), size, held if reduced else ()))
-        self._require_all(after)
-        adds = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[at["to"]] | (writes[hops:] > 0))
-        rows = {
-            end: np.stack([address[where], of_hops, number[where], writes[part], reads[part], flag], axis=1)
-            for end, where, part, flag in (
-                ("from", at["from"], slice(0, hops), np.zeros(hops, dtype=np.int64)),
-                ("to", at["to"], slice(hops, None), adds.astype(np.int64)),
-            )
-        }
-        sends: list[dict[int, list[Operation]]] = [{} for _ in self.nodes]
-        receives: list[dict[int, list[Operation]]] = [{} for _ in self.nodes]
-        order = np.argsort(position[:hops], kind="stable")
-        columns = (self.hop_from[order].tolist(), self.hop_to[order].tolist())
-        operations = (rows["from"][order].tolist(), rows["to"][order].tolist())
-        for source, target, reading, writing in zip(*columns, *operations, strict=True):
-            sends[source].setdefault(target, []).append(Operation(*reading[:5], False))
-            receives[target].setdefault(source, []).append(Operation(*writing[:5], bool(writing[5])))
-        memory = np.diff(base).tolist()
-        counts = np.diff(begin).tolist()
-        return [
-            Program(self.topology.nodes[node].name, *program)
-            for node, *program in zip(self.nodes.tolist(), memory, counts, sends, receives, before, after, strict=True)
-        ]
+                after[rank].append(Region(*where, held if reduced else ()))
+        return before, after, initial
+
+    def _operations(self, cells: _Cells, initial: Bools) -> tuple[list[_Queues], list[_Queues]]:
+        """Return the sends and receives of every process, by the other one, in the order of the sends."""
+        hops = len(self.hop_send)
+        position, writes, reads = self._count(cells.reads, cells.writes)
+        added = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[cells.writes] | (writes[hops:] > 0))
+        where = np.concatenate([cells.reads, cells.writes])
+        adds = np.concatenate([np.zeros(hops, dtype=np.bool_), added])
+        columns = (cells.address[where], cells.sizes[where], cells.number[where], writes, reads, adds)
+        rows = [Operation(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        sends: list[_Queues] = [{} for _ in self.nodes]
+        receives: list[_Queues] = [{} for _ in self.nodes]
+        ends = self.hop_from.tolist(), self.hop_to.tolist()
+        for hop in np.argsort(position[:hops], kind="stable").tolist():
+            source, target = ends[0][hop], ends[1][hop]
+            sends[source].setdefault(target, []).append(rows[hop])
+            receives[target].setdefault(source, []).append(rows[hops + hop])
+        return sends, receives
 
     def _count(self, cell_from: Ints, cell_to: Ints) -> tuple[Ints, Ints, Ints]:
         """Order all reads and writes, and count those of the same cell that come before each.
@@ -309,7 +343,7 @@ class _Lowering:
             for rank in kind.needed:
                 wanted[rank] += kind.elements
         for rank, regions in enumerate(after):
-            if (given := sum(region.count for region in regions)) != wanted[rank]:
+            if (given := sum(region.length for region in regions)) != wanted[rank]:
                 text = f"chunks have {given:,} of the {wanted[rank]:,} elements that rank {rank} needs"
                 raise InputError(text, place="chunks")
 

@@ -17,7 +17,7 @@ def interval_of(seconds: list[float]) -> tuple[float, float, float]:
     ordered, count = sorted(seconds), len(seconds)
 
     def coverage(left_out: int) -> float:
-        return 1.0 - 2.0 * sum(comb(count, k) for k in range(left_out + 1)) / 2**count
+        return 1.0 - 2 * sum(comb(count, k) for k in range(left_out + 1)) / float(2**count)
 
     left_out = 0
     while left_out + 1 < count / 2 and coverage(left_out + 1) >= CONFIDENCE:

@@ -30,7 +30,7 @@ class Region(NamedTuple):
     ----------
     first : int
         Number of the first element among all elements of the collective.
-    address, count : int
+    address, length : int
         Place in memory and number of elements.
     ranks : tuple of int
         Contributors: the rank itself before; after, all those of a sum, or nobody for data that is copied.
@@ -38,7 +38,7 @@ class Region(NamedTuple):
 
     first: int
     address: int
-    count: int
+    length: int
     ranks: tuple[int, ...] = ()
 
 
@@ -91,8 +91,8 @@ def compare(memory: NDArray[Any], regions: list[Region]) -> list[Mismatch]:
 def _blocks(regions: list[Region]) -> Iterator[tuple[Region, _Words, slice]]:
     """Yield the numbers of elements of all regions in blocks, with their places in memory."""
     for region in regions:
-        for begin in range(0, region.count, _BLOCK):
-            count = min(_BLOCK, region.count - begin)
+        for begin in range(0, region.length, _BLOCK):
+            count = min(_BLOCK, region.length - begin)
             first = region.first + begin
             place = slice(region.address + begin, region.address + begin + count)
             yield region, np.arange(first, first + count, dtype=np.uint64), place
@@ -121,8 +121,8 @@ def _contribution(numbers: _Words, ranks: tuple[int, ...], dtype: np.dtype[Any])
     """Return the values that a rank has before; without a rank, those of data that is copied."""
     mixed = _mix(numbers)
     if dtype.kind == "f":
-        return _reals(mixed) * _reals(_factors(ranks)) if ranks else _reals(mixed)
-    return (mixed * _factors(ranks) if ranks else mixed).view(dtype)
+        return np.asarray(_reals(mixed) * _reals(_factors(ranks)) if ranks else _reals(mixed))
+    return np.asarray(mixed * _factors(ranks) if ranks else mixed).view(dtype)
 
 
 def _total(numbers: _Words, ranks: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -132,4 +132,4 @@ def _total(numbers: _Words, ranks: tuple[int, ...], dtype: np.dtype[Any]) -> NDA
     if dtype.kind == "f":
         return np.asarray(_reals(_mix(numbers)).astype(np.float64) * _reals(_factors(ranks)).astype(np.float64).sum())
     with np.errstate(over="ignore"):
-        return (_mix(numbers) * _factors(ranks).sum(dtype=np.uint64)).view(dtype)
+        return np.asarray(_mix(numbers) * _factors(ranks).sum(dtype=np.uint64)).view(dtype)

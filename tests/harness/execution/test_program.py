@@ -191,15 +191,15 @@ def test_the_definition_is_that_of_numpy(name):
     for program in programs:
         memory = np.empty(program.elements, dtype=np.int64)
         fill(memory, program.before)
-        parts = [memory[each.address : each.address + each.count] for each in sorted(program.before)]
+        parts = [memory[each.address : each.address + each.length] for each in sorted(program.before)]
         inputs.append(np.concatenate(parts or [memory[:0]]))
     for rank, (program, output) in enumerate(zip(programs, definition(name, inputs, n), strict=True)):
         memory = np.empty(program.elements, dtype=np.int64)
         kept = [region for region in program.before if name in ("gather", "scatter") and rank == 0]
         regions, at = [each for each in sorted(program.after) if each not in kept], 0
         for region in regions:
-            memory[region.address : region.address + region.count] = output[at : at + region.count]
-            at += region.count
+            memory[region.address : region.address + region.length] = output[at : at + region.length]
+            at += region.length
         assert at == len(output)
         assert compare(memory, regions) == []
 
