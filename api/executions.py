@@ -85,7 +85,7 @@ def run(
     from ..harness.execution.player import Job
     from ..harness.execution.values import DTYPES
     from ..harness.interrupt import command_limits
-    from ..schedules.files import is_schedule, read_schedule
+    from ..schedules.files import read_schedule
     from ..studies.execution import ExecutionOptions, execute
 
     job = Job(
@@ -99,7 +99,7 @@ def run(
         with locate_errors(source="--size"):
             wanted = parse(size, UnitKind.SIZE, allow_zero=False)
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s"))):
-        if answer is None and isinstance(schedule, str | Path) and (mpi or is_schedule(Path(schedule))):
+        if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))
         instance, found = instance_and_answer(schedule, answer)
         known = schedule.metrics.get("pieces") if isinstance(schedule, Run) else getattr(schedule, "pieces", None)

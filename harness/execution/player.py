@@ -1,4 +1,4 @@
-"""Playing of a program: messages begin as soon as what they wait for is done, in the order of each connection."""
+"""Playing of a program: messages begin when what they wait for is done, in the order of each connection."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Operation(NamedTuple):
     address, length : int
         Elements that are read or written.
     cell : int
-        Cell of these elements.
+        Number of the cell that has these elements.
     writes, reads : int
         Writes and reads of the cell that come before; a send waits for writes alone.
     adds : bool
