@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks"),
 ]
 
-#: Methods, by the collectives of which they answer one on a ring of five.
+#: Methods for the collectives that direct sends do not answer.
 OTHERS = {"point_to_point": "pccl", "late_all_reduce": "straggler"}
 
 

@@ -57,6 +57,7 @@ def right(programs, **more) -> bool:
     return not any(play(programs, **more))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_all_methods_do_what_they_are_asked_for(data):
@@ -223,6 +224,7 @@ def broken(answer, how: str, data: st.DataObject):
     return replace(answer, sends=replace(sends, **{column: values}))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from(["drop", "twice", "chunk", "target", "copy"]))
 def test_faults_are_found(data, how):
