@@ -95,6 +95,7 @@ ROWS = (
     ("iteration_time_s", "iteration time", "s", "{:.9g}"),
     ("completion_time_s", "completion time", "s", "{:.9g}"),
     ("no_completion_time", "no completion time", "", "{}"),
+    ("rank_costs", "costs of ranks", "", "{}"),
     ("pieces", "pieces of a tree", "", "{:,}"),
     ("links_time_s", "as sends on links", "s", "{:.9g}"),
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),

@@ -20,6 +20,7 @@ from .errors import InputError
 from .experts import Experts
 from .fabric import Fabric
 from .limits import ITEMS_PER_CHECK, iterate_in_time
+from .rank_costs import RankCosts
 from .timing import Timing
 from .topology import Topology
 from .transformer import Transformer
@@ -43,6 +44,8 @@ class Instance(DisplayMixin):
         Descriptions whose parallelization may still be chosen.
     timing : Timing or None
         Grid of epochs of the schedules; None for continuous time.
+    rank_costs : RankCosts or None
+        Time that messages and sums cost the nodes, which simulators count; None if nothing.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Instance(DisplayMixin):
     design: Design | None = None
     timing: Timing | None = None
     experts: Experts | None = None
+    rank_costs: RankCosts | None = None
     description: str = ""
     source: str = ""
 
@@ -143,7 +147,11 @@ class Instance(DisplayMixin):
         """Digest of all that defines the problem; names and descriptions do not count."""
         told = ("name", "description", "source")
         problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
-        for added in ("timing", "experts"):  # an instance without them has the digest that it had before there were any
+        for added in (
+            "timing",
+            "experts",
+            "rank_costs",
+        ):  # without them a digest is as before there were any
             if problem[added] is None:
                 del problem[added]
         digest = hashlib.sha256()

@@ -15,6 +15,7 @@ from ..core.experts import Experts
 from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
 from ..core.limits import iterate_in_time
+from ..core.rank_costs import RankCosts
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
@@ -31,6 +32,7 @@ from .schema import (
     LayerFile,
     PhaseFile,
     PricesFile,
+    ReduceRateFile,
     SizedDemandFile,
     TopologyFile,
     TrainingFile,
@@ -123,6 +125,7 @@ def build_instance(
         cost_model=cost_model,
         design=design,
         experts=experts,
+        rank_costs=build_rank_costs(file, built),
         description=file.description,
         source=file.source,
     )
@@ -202,6 +205,16 @@ def build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand
         with locate_errors("sizes"):
             return sized_messages(file.kind, file.sizes, file.chunks, tuple(range(npus)) if ranks is None else ranks)
     return (Demand(file.kind, file.size, file.chunks, ranks),)
+
+
+def build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCosts | None:
+    """Make the costs of the nodes; None if nothing costs anything."""
+    given = file.reduce_rate
+    rates = given if isinstance(given, ReduceRateFile) else ReduceRateFile(compute=given)
+    costs = RankCosts(file.rank_overhead, rates.compute, rates.switch, file.reduce_while_receiving)
+    if costs and not isinstance(network, Topology):
+        raise InputError("costs of ranks need a network of nodes and links", place="network")
+    return costs or None
 
 
 def build_experts(file: ExpertsFile, npus: int, folder: Path) -> Experts:

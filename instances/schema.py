@@ -332,6 +332,13 @@ class ExpertsFile(Strict):
     nodes: PositiveInt = Field(1, description="Nodes of as many NPUs each, in order; 1 binds no group.")
 
 
+class ReduceRateFile(Strict):
+    """Bytes per second that the nodes of each kind add."""
+
+    compute: Rate | None = None
+    switch: Rate | None = None
+
+
 class InstanceFile(Strict):
     """An instance: a network, and a collective, workloads or experts."""
 
@@ -353,6 +360,22 @@ class InstanceFile(Strict):
         default=[],
         max_length=10_000,
         description="Further collectives at the same time, such as of other process groups.",
+    )
+    rank_overhead: Duration = Field(
+        default=Fraction(0),
+        description="Time that every message costs the rank that sends it, one after the other.",
+        json_schema_extra={"default": "0 s"},
+    )
+    reduce_rate: (
+        Annotated[Annotated[Rate, Tag("<scalar>")] | Annotated[ReduceRateFile, Tag("<object>")], Discriminator(_shape)]
+        | None
+    ) = Field(
+        None,
+        description="Bytes per second that a rank adds, or that nodes of each kind add; no limit by default.",
+        examples=["10 GB/s", {"compute": "10 GB/s", "switch": "100 GB/s"}],
+    )
+    reduce_while_receiving: StrictBool = Field(
+        False, description="Whether nodes add data while it arrives, not when it has arrived."
     )
     workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (

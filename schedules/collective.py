@@ -269,6 +269,8 @@ def _verdict_with_metrics(
     }
     if completion.seconds is None:
         measured["no_completion_time"] = completion.why
+    if instance.rank_costs is not None:
+        measured["rank_costs"] = instance.rank_costs.in_words
     return Verdict(tuple(violations), float(objective), bound, measured | metrics)
 
 

@@ -29,6 +29,7 @@ from ..core.collective import Demand, collective_named
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
 from ..core.orbits import Translation, TreeOrbits
+from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
@@ -77,10 +78,11 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
         for index, data in enumerate(file.list_("also") if file.has("also") else [])
     )
     timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
+    costs = _read_costs(file.fields("rank_costs")) if file.has("rank_costs") else None
     name = file.word("name")
     for part in (file, network, nodes, links):
         part.reject_unread()
-    return Instance(name, topology, demand, also, timing=timing), topology
+    return Instance(name, topology, demand, also, timing=timing, rank_costs=costs), topology
 
 
 def _offsets(lengths: Ints, total: int, place: str) -> Ints:
@@ -327,6 +329,18 @@ EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
     "epoch-window-prices": _read_window_prices,
     "epoch-partition": lambda file: EpochPartition(_read_parts(file)),
 }
+
+
+def _read_costs(file: Fields) -> RankCosts:
+    """Read the costs of the nodes."""
+    rate, of_switches = (
+        file.fraction(key) if file.has(key) else None for key in ("reduce_rate_Bps", "switch_reduce_rate_Bps")
+    )
+    receiving = bool(file.integer("while_receiving", 0, 2))
+    with locate_errors(file.place):
+        costs = RankCosts(file.fraction("overhead_s"), rate, of_switches, receiving)
+    file.reject_unread()
+    return costs
 
 
 def read_timing(file: Fields, links: int) -> Timing:

@@ -25,6 +25,7 @@ from ..core.files import open_atomic
 from ..core.instance import Instance, plain
 from ..core.json_stream import LazyColumn
 from ..core.orbits import Forest, TreeOrbits
+from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
 from ..core.timing import Timing
 from ..core.topology import Topology
@@ -215,11 +216,16 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
         "collective": _demand_data(demand),
         "also": [_demand_data(further) for further in instance.also],
         **({} if instance.timing is None else {"timing": _timing_data(instance.timing)}),
+        **({} if instance.rank_costs is None else {"rank_costs": _costs_data(instance.rank_costs)}),
     }
 
 
 def _timing_data(timing: Timing) -> dict[str, Any]:
     return {**plain(timing), "fluid": int(timing.fluid)}
+
+
+def _costs_data(costs: RankCosts) -> dict[str, Any]:
+    return {**plain(costs), "while_receiving": int(costs.while_receiving)}
 
 
 def _demand_data(demand: Demand) -> dict[str, Any]:

@@ -204,6 +204,8 @@ def _lines(
     if completion is not None:
         told = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
         yield f"completion time: {told}"
+    if read.instance.rank_costs is not None:
+        yield f"costs of ranks: {read.instance.rank_costs.in_words}"
     if proof.bound_s is not None and read.instance.timing is not None:
         yield f"the bound is of the objective: {question_of(read.instance, read.answer)['question']}"
     if proof.time_s is not None:

@@ -144,6 +144,8 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
     if trace_file is not None and trace is not None:
         write_trace(trace_file, instance, answer, trace, cut)
     found |= {"barrier": asked.barrier, "latency_model": model.value, "reserve": asked.reserve}
+    if instance.rank_costs is not None:
+        found["model"] += f"; {instance.rank_costs.in_words}"
     found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
     # What is asked of another model of time is not what the certificate speaks of.
     if known is None or asked.pieces not in (None, read.pieces):

@@ -2,6 +2,7 @@
 
 ===================  =====================================================================
 ``transfers``        all answers as sends with their dependencies
+``charges``          costs of ranks as links
 ``timing``           how a chunk passes a link in each mode
 ``levels``           whole levels at once, where no send overtakes another
 ``compiled_levels``  the same for millions of sends, compiled

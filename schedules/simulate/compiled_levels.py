@@ -55,7 +55,8 @@ def _play_levels(
     seconds, busy, latest = durations(transfers.chunk_bytes, wires), np.zeros(len(wires)), np.zeros(2)
     complete, free = np.zeros((transfers.slots, 2 if unaware else 1)), np.zeros(len(wires))
     asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
-    how = rules.streaming, rules.contended, rules.hold_latency
+    ranks, pays = wires.rank_links, np.zeros(0) if transfers.pays is None else transfers.pays
+    how = rules.streaming, rules.contended, rules.hold_latency, ranks.adders, ranks.senders, ranks.while_receiving, pays
     columns = sends.path_offset, sends.path_links, sends.chunk, *slots
     state = complete, free, asked, asked_by, busy, latest, end, hop_start, hop_end
     for a, b in pairwise([*starts, len(sends)]):
@@ -92,6 +93,10 @@ def _level(
     streaming: bool,
     contended: bool,
     hold_latency: bool,
+    adders: int,
+    senders: int,
+    while_receiving: bool,
+    pays: Any,
     complete: Any,
     free: Any,
     asked: Any,
@@ -119,10 +124,14 @@ def _level(
             for entry in range(offset[send], offset[send + 1]):
                 link = links[entry]
                 seconds = table[size_of[size], rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
-                clear, clear_tail = clear + latency[link], max(clear + seconds, clear_tail) + latency[link]
+                late = latency[link] * pays[send] if link >= senders else latency[link]
+                start = clear if link < adders or while_receiving else clear_tail
+                clear, clear_tail = start + late, max(start + seconds, clear_tail) + late
             alone[send - first] = clear_tail
     for hop in range(most):
         asks = head if streaming else tail
+        if adders < len(latency):
+            asks = _asks(asks, head if while_receiving else tail, first, hop, offset, links, adders)
         for send in _in_turn(first, last, hop, offset, links, asks, contended, asked, asked_by):
             entry = offset[send] + hop
             link = links[entry]
@@ -135,11 +144,12 @@ def _level(
             size = chunk[send]
             seconds = table[size_of[size], rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
             done = max(begin + seconds, tail[send - first])
-            free[link] = done + latency[link] if hold_latency else done
+            late = latency[link] * pays[send] if link >= senders else latency[link]
+            free[link] = done + late if hold_latency or link >= senders else done
             busy[link] += done - begin
             if len(hop_start):
                 hop_start[entry], hop_end[entry] = begin, done
-            head[send - first], tail[send - first] = begin + latency[link], done + latency[link]
+            head[send - first], tail[send - first] = begin + late, done + late
     for send in range(first, last):
         slot = chunk[send] * per_chunk + arriving[send] * per_number
         complete[slot, 0] = max(complete[slot, 0], tail[send - first])
@@ -150,6 +160,16 @@ def _level(
     if len(end):
         end[first:last] = tail
     return True
+
+
+@kernel
+def _asks(asks: Any, of_adders: Any, first: int, hop: int, offset: Any, links: Any, adders: int) -> Any:
+    """Return when sends ask for a hop's link, with the times of adders where it is one."""
+    found = asks.copy()
+    for send in range(first, first + len(asks)):
+        if offset[send] + hop < offset[send + 1] and links[offset[send] + hop] >= adders:
+            found[send - first] = of_adders[send - first]
+    return found
 
 
 @kernel

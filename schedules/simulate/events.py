@@ -38,7 +38,7 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
         head, tail = hops.take(entry, asks, came[send])
         if entry + 1 < offset[send + 1]:
             came[send] = tail
-            heapreplace(heap, (head if rules.streaming else tail, entry + 1))
+            heapreplace(heap, (head if hops.streams(entry + 1) else tail, entry + 1))
             continue
         heappop(heap)
         end_s[send] = tail
@@ -63,7 +63,7 @@ def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
         send = heappop(heap)
         head = tail = ready[send]
         for entry in range(offset[send], offset[send + 1]):
-            head, tail = hops.take(entry, head if rules.streaming else tail, tail)
+            head, tail = hops.take(entry, head if hops.streams(entry) else tail, tail)
         end_s[send] = tail
         for released, time in arrivals.count(send, tail):
             ready[released] = time
@@ -83,9 +83,16 @@ class _Hops:
         self._serialization: list[float] = passing.tolist()
         self._latency: list[float] = wires.latency_s.tolist()
         self._varying = wires.varying
+        self._ranks = wires.rank_links
+        pays = np.zeros(0) if transfers.pays is None else transfers.pays[sends.hop_send]
+        self._pays: list[int] = pays.astype(np.int64).tolist()  # integers stay integers
         self._free: list[float] = [0] * len(wires)  # integers stay integers
         self._start: list[float] = [0] * len(self._link)
         self._end: list[float] = [0] * len(self._link)
+
+    def streams(self, entry: int) -> bool:
+        """Return whether a chunk asks for a hop's link when its first byte has arrived."""
+        return self._rules.streaming if self._link[entry] < self._ranks.adders else self._ranks.while_receiving
 
     def take(self, entry: int, asks: float, tail: float) -> tuple[float, float]:
         """Occupy a hop's link with its chunk; return the arrivals of first and last byte."""
@@ -95,9 +102,11 @@ class _Hops:
             end = max(self._varying[link].end_s(begin, self._serialization[entry]), tail)
         else:
             end = max(begin + self._serialization[entry], tail)
-        latency = self._latency[link]
+        latency, hold = self._latency[link], self._rules.hold_latency
+        if link >= self._ranks.senders:
+            latency, hold = latency * self._pays[entry], True
         if self._rules.contended:
-            self._free[link] = end + latency if self._rules.hold_latency else end
+            self._free[link] = end + latency if hold else end
         self._start[entry], self._end[entry] = begin, end
         return begin + latency, end + latency
 

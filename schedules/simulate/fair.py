@@ -7,6 +7,7 @@ left. Rates change only when a send begins or ends; the simulation jumps from on
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .transfers import Transfers
 #: Sends whose ends differ by less than this part of the time end together: they differ by rounding only.
 SAME_TIME = 1e-12
 
+#: Stages of a send: waiting for its rank, leaving it, to be added, added.
+_READY, _SENT, _ARRIVED, _ADDED = range(4)
+
 
 def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     """Simulate sends, in any order, as fluid flows.
@@ -34,12 +38,16 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         raise InputError("flows share links of constant bandwidth only", place="timing.changes")
     sends = transfers.sends
     count = len(sends)
-    delay = np.add.reduceat(wires.latency_s[sends.path_links], sends.path_offset[:-1]) if count else np.zeros(0)
+    latency_s = wires.latency_s.copy()
+    latency_s[wires.rank_links.senders :] = 0.0  # spent before a send begins
+    delay = np.add.reduceat(latency_s[sends.path_links], sends.path_offset[:-1]) if count else np.zeros(0)
     left = transfers.chunk_bytes[sends.chunk]
     start_s, left_s = np.zeros(count), np.zeros(count)
     gates = gates_of(transfers)
-    coming = [(0.0, send) for send in gates.at_start().tolist()]
+    ranks = _Ranks(transfers, wires)
+    coming = [(0.0, _READY, send) for send in gates.at_start().tolist()]
     heapify(coming)
+    end_s = np.zeros(count)
     active: Ints = np.zeros(0, dtype=np.int64)
     now = 0.0
     while coming or len(active):
@@ -47,21 +55,74 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
             now = coming[0][0]
         begun: list[int] = []
         while coming and coming[0][0] <= now * (1 + SAME_TIME):
-            begun.append(heappop(coming)[1])
+            time, stage, send = heappop(coming)
+            if stage == _READY and (leaves := ranks.send(send, time)) > now * (1 + SAME_TIME):
+                heappush(coming, (leaves, _SENT, send))
+            elif stage == _ARRIVED:
+                end_s[send] = ranks.add(send, time)
+                heappush(coming, (float(end_s[send]), _ADDED, send))
+            elif stage == _ADDED:
+                for released, opens in zip(*gates.arrive(np.array([send]), np.array([time])), strict=True):
+                    heappush(coming, (float(opens), _READY, int(released)))
+            else:
+                begun.append(send)
         start_s[begun] = now
         active = np.concatenate([active, np.array(begun, dtype=np.int64)])
-        rate = fair_rates(sends.path_links, sends.path_offset, active, wires.bandwidth_Bps)
+        if not len(active):
+            continue
+        rate = fair_rates(sends.path_links, sends.path_offset, active, ranks.bandwidth_Bps)
         ends = now + left[active] / rate
         until = min(float(ends.min()), coming[0][0] if coming else np.inf)
         ended = ends <= until * (1 + SAME_TIME)
         left[active] -= rate * (until - now)
         finished, active, now = active[ended], active[~ended], until
         left_s[finished] = now
-        released, times = gates.arrive(finished, now + delay[finished])
-        for arrival in zip(times.tolist(), released.tolist(), strict=True):
-            heappush(coming, arrival)
+        later = ranks.adds_later(finished)
+        end_s[finished] = now + delay[finished]
+        for send in finished[later].tolist():
+            heappush(coming, (float(end_s[send]), _ARRIVED, send))
+        finished = finished[~later]
+        released, times = gates.arrive(finished, end_s[finished])
+        for opens, send in zip(times.tolist(), released.tolist(), strict=True):
+            heappush(coming, (opens, _READY, send))
     gates.require_all_open()
-    return Timeline(left_s + delay, np.repeat(start_s, sends.hops), np.repeat(left_s, sends.hops))
+    return Timeline(end_s, np.repeat(start_s, sends.hops), np.repeat(left_s, sends.hops))
+
+
+class _Ranks:
+    """Ranks that send and add one message after the other; nothing costs anything unless the links say so."""
+
+    def __init__(self, transfers: Transfers, wires: Wires) -> None:
+        sends = transfers.sends
+        self._free: dict[int, float] = {}
+        self._pays, self._wires, self._sends, self._bytes = transfers.pays, wires, sends, transfers.chunk_bytes
+        self.bandwidth_Bps, self._later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
+        ranks = wires.rank_links
+        if not ranks.while_receiving and len(sends):
+            last = sends.path_links[sends.path_offset[1:] - 1]
+            self._later = (last >= ranks.adders) & (last < ranks.senders)
+            self.bandwidth_Bps = wires.bandwidth_Bps.copy()
+            self.bandwidth_Bps[ranks.adders : ranks.senders] = np.inf
+
+    def send(self, send: int, ready_s: float) -> float:
+        """Return when a message leaves its rank."""
+        link = self._sends.path_links[self._sends.path_offset[send]]
+        if self._pays is None or link < self._wires.rank_links.senders:
+            return ready_s
+        return self._serve(link, ready_s, self._wires.latency_s[link] * self._pays[send])
+
+    def adds_later(self, sends: Ints) -> Any:
+        """Return which sends are added when they have arrived."""
+        return self._later[sends]
+
+    def add(self, send: int, arrival_s: float) -> float:
+        """Return when a contribution is added."""
+        link = self._sends.path_links[self._sends.path_offset[send + 1] - 1]
+        return self._serve(link, arrival_s, self._bytes[self._sends.chunk[send]] / self._wires.bandwidth_Bps[link])
+
+    def _serve(self, link: int, asks_s: float, seconds: float) -> float:
+        self._free[link] = float(max(asks_s, self._free.get(link, 0.0)) + seconds)
+        return self._free[link]
 
 
 def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: Floats) -> Floats:

@@ -42,6 +42,23 @@ class Speeds:
         return now + seconds / self.factor[stretch] if seconds else now
 
 
+@dataclass(frozen=True)
+class RankLinks:
+    """Links that stand for the costs of ranks, after those of the network; see :mod:`.charges`.
+
+    Parameters
+    ----------
+    adders, senders : int
+        First of the links on which nodes add, and of those on which they send, which come last.
+    while_receiving : bool
+        An adder begins when the first byte has arrived, in every mode; otherwise when the last one has.
+    """
+
+    adders: int
+    senders: int
+    while_receiving: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Wires:
     """Columns of the links.
@@ -54,12 +71,20 @@ class Wires:
         Links whose bandwidth varies over time.
     links : sequence of Link
         The links with exact numbers; empty if only the columns are known.
+    of_ranks : RankLinks or None
+        The links at the end that stand for costs of ranks; None if nothing costs anything.
     """
 
     bandwidth_Bps: Floats
     latency_s: Floats
     varying: Mapping[int, Speeds] = field(default_factory=dict)
     links: Sequence[Link] = ()
+    of_ranks: RankLinks | None = None
+
+    @property
+    def rank_links(self) -> RankLinks:
+        """The links that stand for costs of ranks; none of the links if nothing costs anything."""
+        return self.of_ranks or RankLinks(len(self), len(self))
 
     def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
         """Return the transmission times of chunks on links in seconds."""

@@ -11,8 +11,12 @@ leaf behind k links of latencies l_1, ..., l_k has the last piece after
 which equals the simulation at these rates piece by piece (:mod:`.reserved_options`). In an in-out tree the reduction
 and the broadcast are one pipeline: latencies and links of both add up.
 
-Pieces have no cost, so more of them are never worse. The number chosen is the smallest power of two up to 1,024
-whose time is within a hundredth of the least.
+Costs of ranks (:class:`~cwb.core.rank_costs.RankCosts`) are shared like links: the fullest adder may set F, an adder
+that begins when data has arrived is one more link, and a piece lasts at least as long as the messages of it that any
+rank sends; each message delays its piece by the overhead.
+
+Without costs pieces are free, so more of them are never worse. The number chosen is the smallest power of two up to
+1,024 whose time is within a hundredth of the least.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -28,10 +33,12 @@ from ...core.instance import Instance
 from ...core.orbits import Forest
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Floats, Ints
-from ...core.trees import TreePacking
+from ...core.trees import TreeKind, TreePacking
 from ..tree_levels import edges_above, from_root
-from ..verify.answers import heaviest_link
+from ..verify.answers import heaviest_link, write_out
+from .charges import longest_adding, most_messages
 from .network import wires
+from .trees import tree_sends
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +75,15 @@ class Pipeline:
         Number of edges from each root to its farthest rank; for in-out trees in the longer direction.
     fronts : tuple of Front
         One for each direction of the data: two for in-out trees.
+    messages_s : float
+        Seconds that the messages of one piece cost the rank that sends most of them.
     """
 
     flow_s: Fraction
     size_bytes: Fraction
     heights: Ints
     fronts: tuple[Front, ...]
+    messages_s: float = 0.0
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
         """Return the time for a number of pieces per tree, for one or several flow times.
@@ -86,7 +96,7 @@ class Pipeline:
         flow = np.array([float(self.flow_s)] if flow_s is None else flow_s, dtype=np.float64)
         if not any(len(front.links) for front in self.fronts):
             return np.zeros(len(flow))
-        piece_s = flow[:, None] / pieces
+        piece_s = np.maximum(flow[:, None] / pieces, self.messages_s)
         reach_s = np.zeros((len(flow), len(self.heights)))
         for front in self.fronts:
             leaf_s = front.latency_s + front.links * piece_s
@@ -134,22 +144,41 @@ def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None)
         raise InputError("expected a collective", place="collective")
     latency_s = wires(instance.topology).latency_s
     flow_s = heaviest_link(forest, instance)[1] if flow_s is None else flow_s
-    packing = forest.trees
+    costs = instance.rank_costs
+    packing = forest.trees if costs is None else cast(TreePacking, write_out(forest, instance))
+    messages_s = 0.0
+    if costs is not None:
+        sends, _, _ = tree_sends(instance.topology, packing, 1)
+        messages_s = float(costs.overhead_s * most_messages(instance.topology, sends))
+        flow_s = max(flow_s, longest_adding(instance, sends, packing))
     fronts, heights = [], np.zeros(len(packing), dtype=np.int64)
     for part in packing.passes:
-        front, edges = _front(part, latency_s)
+        front, edges = _front(part, latency_s, *_costs_of_edges(instance, part))
         fronts.append(front)
         heights = np.maximum(heights, edges)
-    return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts))
+    return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts), messages_s)
 
 
-def _front(packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
+def _costs_of_edges(instance: Instance, part: TreePacking) -> tuple[Ints, Floats]:
+    """Return further links and latency of every edge because of the costs of ranks."""
+    costs, topology = instance.rank_costs, instance.topology
+    sources, targets = (part.child, part.parent) if part.kind is TreeKind.IN else (part.parent, part.child)
+    if costs is None:
+        return np.zeros(len(targets), dtype=np.int64), np.zeros(len(targets))
+    later = [not costs.while_receiving and costs.reduce_rate(node.kind) is not None for node in topology.nodes]
+    adds = np.array(later, dtype=np.int64)[np.array(topology.tree_nodes)[targets]] * (part.kind is TreeKind.IN)
+    return adds, np.where(sources < len(topology.ranks), float(costs.overhead_s), 0.0)
+
+
+def _front(
+    packing: TreePacking, link_latency_s: Floats, more_links: Ints, more_latency_s: Floats
+) -> tuple[Front, Ints]:
     """Find the leaves of every tree that can be last, and the height of every tree in edges."""
     above, hops = edges_above(packing), np.diff(packing.path_offset)
     way = np.zeros((len(hops), 2))
     if len(hops):
-        way[:, 0] = hops
-        way[:, 1] = np.add.reduceat(link_latency_s[packing.path_links], packing.path_offset[:-1])
+        way[:, 0] = hops + more_links
+        way[:, 1] = np.add.reduceat(link_latency_s[packing.path_links], packing.path_offset[:-1]) + more_latency_s
     edges, total = from_root(above, way)
     tree = packing.edge_tree
     heights = np.zeros(len(packing), dtype=np.int64)

@@ -13,6 +13,7 @@ from ...core.pipelining import LatencyModel
 from ...core.rate_reservation import RateReservation
 from ...core.trace import SimulationMode, Trace
 from ...core.trees import TreePacking
+from .charges import shared_charges
 from .network import Wires, wires
 from .occupancy import link_totals
 from .pipeline import pipeline
@@ -59,6 +60,15 @@ def simulate_reserved(
         If the packing belongs to another instance, a bandwidth varies over time, or there are too many chunks to
         send one by one.
     """
+    if instance.rank_costs is not None:
+        raise InputError("reserved rates do not count the costs of ranks", place="rank_costs")
+    return _simulate_rates(instance, packing, plan, model, float(overhead_s))
+
+
+def _simulate_rates(
+    instance: Instance, packing: TreePacking, plan: RateReservation, model: LatencyModel, overhead_s: float
+) -> Trace:
+    """Simulate trees at their rates, with the costs of ranks."""
     most, edges = int(plan.chunks.max(initial=1)), sum(len(part.parent) for part in packing.passes)
     if most * edges > MOST_SENDS:
         problem = f"{most:,} chunks over {edges:,} edges of trees; expected at most {MOST_SENDS:,} sends"
@@ -66,11 +76,12 @@ def simulate_reserved(
     if instance.timing is not None and instance.timing.changes:
         raise InputError(CONSTANT, place="timing.changes")
     transfers = transfers_of(instance, packing, pieces=plan.chunks)
-    columns = wires(instance.topology)
-    alone, own = _dedicate_links(transfers, columns, plan, float(overhead_s))
-    timeline = timeline_of(alone, own, SimulationMode.CONGESTION_AWARE, hold_latency=model is LatencyModel.OCCUPANCY)
-    trace = trace_of(SimulationMode.CONGESTION_AWARE, alone.sends, alone.chunk_bytes, own, timeline, alone.place)
+    columns, mode = wires(instance.topology), SimulationMode.CONGESTION_AWARE
+    charged = shared_charges(instance, transfers, columns)
+    alone, own = _dedicate_links(charged.transfers, charged.wires, plan, overhead_s)
+    timeline = timeline_of(alone, own, mode, hold_latency=model is LatencyModel.OCCUPANCY)
     sends = transfers.sends
+    trace = trace_of(mode, sends, transfers.chunk_bytes, columns, charged.on_network(timeline), alone.place)
     seconds = np.repeat(transfers.chunk_bytes[sends.chunk], sends.hops) / columns.bandwidth_Bps[sends.path_links]
     return replace(trace, mode=SimulationMode.SHARES, link_busy_s=link_totals(len(columns), sends.path_links, seconds))
 
@@ -90,11 +101,12 @@ def simulate_shares(instance: Instance, packing: TreePacking, pieces: int, *, ho
     InputError
         For the reasons of :func:`simulate_reserved`.
     """
-    flow_s = float(pipeline(instance, packing).flow_s)
+    line = pipeline(instance, packing)
+    flow_s = max(float(line.flow_s), line.messages_s * pieces)
     data = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
     plan = RateReservation(flow_s, data / flow_s if flow_s else data, np.full(len(packing), pieces, dtype=np.int64))
     model = LatencyModel.OCCUPANCY if hold_latency else LatencyModel.PROPAGATION
-    return simulate_reserved(instance, packing, plan, model)
+    return _simulate_rates(instance, packing, plan, model, 0.0)
 
 
 def _dedicate_links(

@@ -13,6 +13,7 @@ from ...core.schedule import Floats, Schedule
 from ...core.trace import SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
+from .charges import charge
 from .compiled_levels import compiled_totals
 from .in_order import CompiledResult, compiled_in_order
 from .network import Wires, wires
@@ -20,7 +21,7 @@ from .occupancy import occupied_s, utilization_over_time
 from .rate_reservation import simulate_shares
 from .ticks import MOST_TICKS, TickWires, to_ticks
 from .timelines import timeline_of, trace_of
-from .timing import Rules, rules
+from .timing import Rules, Timeline, rules
 from .transfers import Transfers, checked_columns, sends_of, transfers_of
 
 
@@ -75,13 +76,24 @@ def simulate(
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"links are never occupied in the mode {mode.value}", place="hold_latency")
     columns = wires(instance.topology, instance.timing)
-    if isinstance(answer, Schedule) and not barrier and pieces == 1 and mode is not SimulationMode.FAIR_SHARE:
+    simple = not barrier and pieces == 1 and mode is not SimulationMode.FAIR_SHARE and instance.rank_costs is None
+    if isinstance(answer, Schedule) and simple:
         found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
     transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
-    timeline = timeline_of(transfers, columns, mode, hold_latency=hold_latency)
+    timeline = _timeline(instance, transfers, columns, mode, hold_latency=hold_latency)
     return trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
+
+
+def _timeline(
+    instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool = False
+) -> Timeline:
+    """Simulate transfers with the costs of ranks, if any."""
+    if instance.rank_costs is None:
+        return timeline_of(transfers, columns, mode, hold_latency=hold_latency)
+    charged = charge(instance, transfers, columns)
+    return charged.on_network(timeline_of(charged.transfers, charged.wires, mode, hold_latency=hold_latency))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +118,16 @@ def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Tota
     """Simulate a schedule without keeping the times of every send if there are many."""
     answer = write_out(answer, instance)
     columns = wires(instance.topology, instance.timing)
-    if isinstance(answer, Schedule):
+    if isinstance(answer, Schedule) and instance.rank_costs is None:
         played = _in_time(instance, answer, columns, rules(SimulationMode.CONGESTION_AWARE), unaware=unaware)
         if played is not None:
             return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
     transfers = transfers_of(instance, answer)
-    completion_s, busy_s, alone_s = _total(transfers, columns, SimulationMode.CONGESTION_AWARE, unaware=unaware)
+    completion_s, busy_s, alone_s = _total(
+        instance, transfers, columns, SimulationMode.CONGESTION_AWARE, unaware=unaware
+    )
     if unaware and alone_s is None:
-        alone_s = _total(transfers, columns, SimulationMode.ALPHA_BETA)[0]
+        alone_s = _total(instance, transfers, columns, SimulationMode.ALPHA_BETA)[0]
     return Totals(completion_s, busy_s, len(transfers.sends), alone_s)
 
 
@@ -139,18 +153,22 @@ def _in_time(
 
 
 def _total(
-    transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
+    instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
 ) -> tuple[float, Floats, float | None]:
     """Return last arrival, busy seconds of links, and optionally the last arrival without congestion."""
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
-        links = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=False)
+        played, own = transfers, columns
+        if instance.rank_costs is not None:
+            charged = charge(instance, transfers, columns)
+            played, own = charged.transfers, charged.wires
+        links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         unit_s = links.unit_s if isinstance(links, TickWires) else Fraction(1)
         one_by_one = isinstance(links, TickWires) and links.exact
-        found = None if one_by_one else compiled_totals(transfers, links, rules(mode), unaware=unaware)
+        found = None if one_by_one else compiled_totals(played, links, rules(mode), unaware=unaware)
         if found is not None and found[0] < MOST_TICKS:
             alone_s = float(Fraction(found[2]) * unit_s) if unaware else None
-            return float(Fraction(found[0]) * unit_s), found[1] * float(unit_s), alone_s
-    timeline = timeline_of(transfers, columns, mode, hold_latency=False)
+            return float(Fraction(found[0]) * unit_s), found[1][: len(columns)] * float(unit_s), alone_s
+    timeline = _timeline(instance, transfers, columns, mode)
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s, None
 

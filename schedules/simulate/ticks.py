@@ -93,7 +93,7 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
     sizes, size_of = np.unique(sized.units, return_inverse=True)
     if len(sizes) * len(rates) > MOST_DURATIONS:
         return wires
-    durations = [[size * sized.unit_bytes / rate for rate in rates] for size in sizes.tolist()]
+    durations = [[size * sized.unit_bytes / rate if rate else Fraction(0) for rate in rates] for size in sizes.tolist()]
     longest = max([*delays, *(d for row in durations for d in row)], default=Fraction(0)) or Fraction(1)
     unit = _common([*delays, *(d for row in durations for d in row)])
     many = exact or bool(wires.varying) or longest / unit >= MOST_TICKS
@@ -110,7 +110,8 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
     late = np.empty(len(delays), dtype=kind)
     late[:] = [count(delay) for delay in delays]
     varying = _in_units(wires.varying, unit)
-    return TickWires(wires.bandwidth_Bps, late[delay_of], varying, wires.links, unit, table, size_of, rate_of)
+    columns = wires.bandwidth_Bps, late[delay_of], varying, wires.links, wires.of_ranks
+    return TickWires(*columns, unit, table, size_of, rate_of)
 
 
 def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:

@@ -37,19 +37,15 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
 
 def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Simulate by the fastest suitable simulator; all suitable ones give the same times."""
-    one_by_one = isinstance(columns, TickWires) and columns.exact
-    if transfers.fixed_order or (one_by_one and not chosen.contended):
-        return simulate_in_order(transfers, columns, chosen)
-    if one_by_one:
-        return simulate_by_events(transfers, columns, chosen)
+    exact = isinstance(columns, TickWires) and columns.exact
     large = worth_compiling(len(transfers.sends)) and not columns.varying
-    if (found := (compiled_levels if large else simulate_by_levels)(transfers, columns, chosen)) is not None:
-        return found
-    if not chosen.contended:
-        return simulate_in_order(transfers, columns, chosen)
-    if (found := simulate_by_windows(transfers, columns, chosen)) is not None:
-        return found
-    return simulate_by_events(transfers, columns, chosen)
+    one_by_one = simulate_by_events if chosen.contended else simulate_in_order
+    if transfers.fixed_order or exact or (transfers.pays is not None and not large):
+        return (simulate_in_order if transfers.fixed_order else one_by_one)(transfers, columns, chosen)
+    found = (compiled_levels if large else simulate_by_levels)(transfers, columns, chosen)
+    if found is None and chosen.contended and transfers.pays is None:
+        found = simulate_by_windows(transfers, columns, chosen)
+    return one_by_one(transfers, columns, chosen) if found is None else found
 
 
 def trace_of(

@@ -49,6 +49,8 @@ class Transfers:
         Size of each chunk in units; None if not known exactly.
     unit_bytes : Fraction
         Size of one unit in bytes.
+    pays : array of float or None
+        1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
     """
 
     sends: Sends
@@ -61,6 +63,7 @@ class Transfers:
     fixed_order: bool = False
     units: Ints | None = None
     unit_bytes: Fraction = Fraction(1)
+    pays: Floats | None = None
 
     @cached_property
     def slot_columns(self) -> tuple[int, int, Ints, Ints, int]:

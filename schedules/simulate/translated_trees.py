@@ -26,10 +26,13 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
     Returns
     -------
     tuple of float and array of float, shape (links,), or None
-        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ.
+        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ, or ranks have
+        costs.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
+    if instance.rank_costs is not None:
+        return None  # ranks serve the sends of all generators in turn
     network = network_of(instance)
     columns = wires(network.topology)
     size = float(instance.demand.size_bytes / (answer.ranks * instance.demand.chunks))

@@ -13,6 +13,7 @@ from cwb import load
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric
+from cwb.core.rank_costs import RankCosts
 from cwb.core.topology import Topology
 from cwb.instances.loader import MAX_KEYS, read_json, shipped_instances, shipped_workloads
 from hypothesis import given, settings
@@ -257,3 +258,30 @@ def test_a_generator_without_arguments_is_its_name():
         load("torus")
     with pytest.raises(InputError, match="did you mean 'ndv2'"):
         load("NDv-2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "costs"),
+    [
+        ({}, None),
+        ({"rank_overhead": "0 s"}, None),
+        ({"rank_overhead": "1/3 us"}, RankCosts(Fraction(1, 3_000_000))),
+        ({"reduce_rate": "10 GB/s"}, RankCosts(reduce_rate_Bps=Fraction(10**10))),
+        (
+            {"reduce_rate": {"switch": "1 GB/s"}, "reduce_while_receiving": True},
+            RankCosts(switch_reduce_rate_Bps=Fraction(10**9), while_receiving=True),
+        ),
+    ],
+)
+def test_costs_of_ranks(fields: dict[str, Any], costs: RankCosts | None, tmp_path: Path) -> None:
+    """Overhead and rates of adding are exact; what costs nothing leaves the instance and its digest as they were."""
+    bare = load(written(tmp_path / "bare.json", {"network": "ring(4)"}))
+    found = load(written(tmp_path / "costs.json", {"network": "ring(4)", **fields}))
+    assert found.rank_costs == costs
+    assert (found.sha256 == bare.sha256) == (costs is None)
+
+
+def test_costs_of_ranks_need_links(tmp_path: Path) -> None:
+    """A fabric with costs of ranks is an input error."""
+    with pytest.raises(InputError, match="nodes and links"):
+        load(written(tmp_path / "fabric.json", {"network": "RI(4)", "rank_overhead": "1 us"}))

@@ -5,12 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import fields, is_dataclass
+from fractions import Fraction
 
+import cwb
 import numpy as np
 import pytest
 from cwb.core import json_stream
 from cwb.core.bounds import CutCertificate, DistanceCertificate, SolverBound
+from cwb.core.budget import Budget
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
+from cwb.core.rank_costs import RankCosts
+from cwb.harness import registry
 from cwb.schedules import strict
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify
@@ -248,3 +254,14 @@ def test_a_path_may_be_a_text(tmp_path, monkeypatch):
     instance, answer = FAMILIES["ring_all_gather"]()
     write_schedule("text", instance, answer)
     assert same(read_schedule(tmp_path / "text").answer, answer)
+
+
+def test_costs_of_ranks_come_back(tmp_path):
+    """A schedule file keeps the costs of its instance, and a file of an instance without costs does not name them."""
+    instance = cwb.load("ring(4)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
+    method = registry.get("ring")
+    for costs in (None, RankCosts(Fraction(1, 3), Fraction(7), None, while_receiving=True)):
+        here = instance.with_changes(rank_costs=costs)
+        write_schedule(tmp_path / "s.json", here, method.run(here, None, Budget(), method.options()).answer)
+        assert read_schedule(tmp_path / "s.json").instance.rank_costs == costs
+        assert ("rank_costs" in (tmp_path / "s.json").read_text()) == (costs is not None)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
+from cwb.core.rank_costs import RankCosts
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
@@ -88,7 +89,30 @@ class Slow:
         self.needs = [[j for j in range(self.count) if before(j, i) and connected(j, i)] for i in range(self.count)]
         timed = isinstance(answer, Schedule)
         when = list(zip(answer.start_s, answer.end_s, strict=True)) if timed else answer.step
+        leaves = answer.start_s if isinstance(answer, Schedule) else answer.step
+        messages = [(leaves[i], sends.source[i], sends.target[i], self.paths[i][0]) for i in range(self.count)]
         self.rank = {i: position for position, i in enumerate(sorted(range(self.count), key=lambda i: when[i]))}
+        self.pays = [
+            not any(messages[j] == messages[i] and self.rank[j] < self.rank[i] for j in range(self.count))
+            for i in range(self.count)
+        ]
+        self.stages = [self.stages_of(i) for i in range(self.count)]
+
+    def stages_of(self, i):
+        """What a send passes: (server, seconds of its bytes, latency, held beyond them, begins with the first byte)."""
+        sends, costs, nodes = self.answer.sends, self.instance.rank_costs or RankCosts(), self.instance.network.nodes
+        streams = self.mode is not SimulationMode.CONGESTION_AWARE
+        stages = []
+        if costs.overhead_s and nodes[sends.source[i]].kind is NodeKind.COMPUTE:
+            late = costs.overhead_s * self.pays[i]
+            stages.append((("out", sends.source[i]), Fraction(0), late, late, True))
+        for hop, link in enumerate(self.paths[i]):
+            late = self.latency(i, hop)
+            stages.append((link, self.seconds(i, hop), late, late * self.hold_latency, streams))
+        rate = costs.reduce_rate(nodes[sends.target[i]].kind)
+        if rate and sends.reduce[i]:
+            stages.append((("in", sends.target[i]), self.size[i] / rate, Fraction(0), 0, costs.while_receiving))
+        return stages
 
     def seconds(self, i, hop):
         return self.size[i] / self.links[self.paths[i][hop]].bandwidth_Bps
@@ -107,31 +131,32 @@ class Slow:
         while len(end) < self.count:
             for i in range(self.count):
                 if i not in end and (start := self.ready(i, end)) is not None:
-                    hops = range(len(self.paths[i]))
-                    end[i] = start + sum(self.latency(i, h) for h in hops) + max(self.seconds(i, h) for h in hops)
+                    head = tail = start
+                    for _, seconds, late, _, streams in self.stages[i]:
+                        begin = head if streams else tail
+                        head, tail = begin + late, max(begin + seconds, tail) + late
+                    end[i] = tail
         return end
 
     def queued(self):
         """One chunk at a time on every link, the first that asks first; in the given order for schedules in time."""
         end, hop, head, tail, free = {}, [0] * self.count, {}, {}, {}
         fixed = isinstance(self.answer, Schedule)
-        streaming = self.mode is SimulationMode.CUT_THROUGH
         while len(end) < self.count:
             for i in range(self.count):
                 if i not in head and (start := self.ready(i, end)) is not None:
                     head[i] = tail[i] = start
             waiting = [i for i in head if i not in end]
-            asks = head if streaming else tail
+            asks = {i: (head if self.stages[i][hop[i]][4] else tail)[i] for i in waiting}
             i = min(waiting, key=lambda i: self.rank[i] if fixed else (asks[i], self.rank[i]))
-            link = self.paths[i][hop[i]]
-            begin = max(asks[i], free.get(link, Fraction(0)))
-            left = max(begin + self.seconds(i, hop[i]), tail[i])
-            latency = self.latency(i, hop[i])
-            free[link] = left + (latency if self.hold_latency else 0)
+            server, seconds, latency, held, _ = self.stages[i][hop[i]]
+            begin = max(asks[i], free.get(server, Fraction(0)))
+            left = max(begin + seconds, tail[i])
+            free[server] = left + held
             self.hops[i, hop[i]] = begin, left
             head[i], tail[i] = begin + latency, left + latency
             hop[i] += 1
-            if hop[i] == len(self.paths[i]):
+            if hop[i] == len(self.stages[i]):
                 end[i] = tail[i]
         return end
 
