@@ -122,7 +122,8 @@ def _first_of_messages(transfers: Transfers, calls: Bools) -> Floats:
     """Return 1 for sends that pay, the first of every message, and 0 for all others."""
     sends = transfers.sends
     first_link = sends.path_links[sends.path_offset[:-1]]
-    message = np.stack([transfers.leaves, sends.source, sends.target, first_link])
+    width = int(sends.target.max(initial=0)) + 1, int(first_link.max(initial=0)) + 1
+    message = (transfers.leaves * width[0] + sends.target) * width[1] + first_link  # the link tells the source
     pays = np.zeros(len(sends))
-    pays[np.unique(message, axis=1, return_index=True)[1]] = 1.0
+    pays[np.unique(message, return_index=True)[1]] = 1.0
     return pays * calls

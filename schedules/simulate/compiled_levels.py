@@ -56,11 +56,11 @@ def _play_levels(
     complete, free = np.zeros((transfers.slots, 2 if unaware else 1)), np.zeros(len(wires))
     asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
     ranks, pays = wires.rank_links, np.zeros(0) if transfers.pays is None else transfers.pays
-    how = rules.streaming, rules.contended, rules.hold_latency, ranks.adders, ranks.senders, ranks.while_receiving, pays
+    how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving
     columns = sends.path_offset, sends.path_links, sends.chunk, *slots
     state = complete, free, asked, asked_by, busy, latest, end, hop_start, hop_end
     for a, b in pairwise([*starts, len(sends)]):
-        if not _level(a, b, *columns, *seconds, wires.latency_s, *how, *state):
+        if not _level(a, b, *columns, *seconds, wires.latency_s, *how, ranks.adders, ranks.senders, pays, *state):
             return None
     return float(latest[0]), busy, float(latest[1])
 
@@ -93,9 +93,9 @@ def _level(
     streaming: bool,
     contended: bool,
     hold_latency: bool,
+    while_receiving: bool,
     adders: int,
     senders: int,
-    while_receiving: bool,
     pays: Any,
     complete: Any,
     free: Any,
