@@ -5,9 +5,9 @@
 
 FOLDER has ``pico.csv``, medians of the PICO series (github:HLC-Lab/pico, MIT licence); its columns are source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. Every row whose algorithm
-cwb has is simulated (cut-through) on one switch with as many ports as the machine has ranks, and with costs of ranks.
-Three numbers of every machine are fitted on every second size: bandwidth of a port, overhead of a message, and rate of
-adding. The table on stdout has errors on the other sizes, which the fit has not seen.
+cwb has is simulated (cut-through, each rank in its own steps) on one switch with as many ports as there are ranks.
+A message costs 0.5 us. Three numbers of every machine are fitted on every second size: bandwidth of a port, latency,
+and rate of adding. The table on stdout has errors on the other sizes, which the fit has not seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from math import exp, log2, prod
 from pathlib import Path
@@ -30,13 +30,13 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
 from cwb.core.rank_costs import RankCosts
-from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
+from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate
 
-#: Latency from rank to rank in seconds, which is not fitted: of Tofu D's put (Ajima et al., 2018) and of InfiniBand.
-LATENCY_S = {"Fugaku": Fraction(5, 10**7), "Leonardo": Fraction(9, 10**7), "MareNostrum 5": Fraction(9, 10**7)}
+#: Overhead of a message, which is not fitted.
+OVERHEAD_S = Fraction(1, 2 * 10**6)
 
 COLLECTIVES = {
     "allgather": "all_gather",
@@ -67,12 +67,15 @@ ALGORITHMS = {
 }
 
 #: Sends of a schedule that is simulated at most.
-MOST_SENDS = 10_000_000
+MOST_SENDS = 5_000_000
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measured time, the median of many; ``low`` and ``high`` are the interval that the source gives."""
+    """A measured time, the median of many.
+
+    ``low_us`` and ``high_us`` are the interval that the source gives; a series was measured in one configuration.
+    """
 
     machine: str
     ranks: int
@@ -83,6 +86,7 @@ class Row:
     measured_us: float
     low_us: float
     high_us: float
+    series: str
 
     @property
     def is_fitted(self) -> bool:
@@ -97,10 +101,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Machine:
-    """The fitted numbers of a machine."""
+    """The fitted numbers of a machine; the latency is that from rank to rank."""
 
     bandwidth_Bps: Fraction
-    overhead_s: Fraction
+    latency_s: Fraction
     reduce_rate_Bps: Fraction
 
 
@@ -129,6 +133,8 @@ def _row(cell: dict[str, str]) -> Row | None:
     interval = re.search(r"CI of the mean ([\d.]+)-([\d.]+) us", cell["notes"])
     low, high = (float(end) for end in interval.groups()) if interval else (time, time)
     collective = COLLECTIVES[cell["collective"]]
+    rails = re.search(r"RAILS=(\d+)", cell["notes"])
+    series = cell["source"].rpartition("/")[2].partition(".")[0] + (f", {rails[1]} rails" if rails else "")
     row = Row(
         cell["machine"].split(" (")[0],
         ranks,
@@ -139,6 +145,7 @@ def _row(cell: dict[str, str]) -> Row | None:
         time,
         low,
         high,
+        series,
     )
     return row if sends_of(row) <= MOST_SENDS else None
 
@@ -150,26 +157,33 @@ def sends_of(row: Row) -> int:
         return int(n * steps)
     if row.collective in ("gather", "scatter", "broadcast", "reduce"):
         return int(n * steps)
-    return int(n * n * (steps if row.collective == "all_to_all" and row.method != "direct" else 1))
+    spread = row.collective == "all_to_all" and row.method != "direct"
+    return int(n * n * (steps / 2 if spread else 2 if row.collective == "all_reduce" else 1))
 
 
-def instance_of(row: Row, machine: Machine) -> Instance:
-    """Return the machine as a switch, with the collective of a row."""
-    rate, latency = f"{machine.bandwidth_Bps} B/s", f"{LATENCY_S[row.machine] / 2} s"
-    network = cwb.load(f"switch({row.ranks}, bandwidth={rate!r}, latency={latency!r})").network
-    costs = RankCosts(machine.overhead_s, machine.reduce_rate_Bps)
-    return Instance(
-        row.machine, network, Demand(collective_named(row.collective), Fraction(row.size)), rank_costs=costs
-    )
+#: Size of the buffer of which schedules are made, in bytes.
+SIZE = 2**20
 
 
-def schedule_of(instance: Instance, method: str) -> StepSchedule | Schedule:
-    """Return the schedule of a row's algorithm."""
+def instance_of(ranks: int, collective: str, machine: Machine) -> Instance:
+    """Return a machine as a switch, with a collective of :data:`SIZE`."""
+    links = f"bandwidth='{machine.bandwidth_Bps} B/s', latency='{machine.latency_s / 2} s'"
+    network = cwb.load(f"switch({ranks}, {links})").network
+    costs = RankCosts(OVERHEAD_S, machine.reduce_rate_Bps)
+    return Instance("machine", network, Demand(collective_named(collective), Fraction(SIZE)), rank_costs=costs)
+
+
+@lru_cache(maxsize=1)
+def schedule_of(ranks: int, collective: str, method: str) -> StepSchedule:
+    """Return the schedule of an algorithm for a buffer of :data:`SIZE`; the rates of links do not change it."""
+    instance = instance_of(ranks, collective, Machine(Fraction(10**9), Fraction(1, 10**6), Fraction(10**9)))
     if method == DOUBLING:
         return doubling(instance)
     chosen = registry.get(method)
     options = chosen.options(ways="one-way") if method == "ring" else chosen.options()
-    return chosen.run(instance, None, Budget(), options).answer
+    answer = chosen.run(instance, None, Budget(), options).answer
+    assert isinstance(answer, StepSchedule)
+    return answer
 
 
 def doubling(instance: Instance) -> StepSchedule:
@@ -193,9 +207,12 @@ def doubling(instance: Instance) -> StepSchedule:
 
 
 def predict_s(row: Row, machine: Machine) -> float:
-    """Simulate a row's algorithm on the machine."""
-    instance = instance_of(row, machine)
-    return simulate(instance, schedule_of(instance, row.method), SimulationMode.CUT_THROUGH).completion_s
+    """Simulate a row's algorithm on the machine: a larger buffer is one of :data:`SIZE` at lower rates."""
+    scale = Fraction(SIZE, row.size)
+    rates = {"bandwidth_Bps": machine.bandwidth_Bps * scale, "reduce_rate_Bps": machine.reduce_rate_Bps * scale}
+    instance = instance_of(row.ranks, row.collective, replace(machine, **rates))
+    schedule = replace(schedule_of(*row.task), instance_sha256=instance.sha256)
+    return simulate(instance, schedule, SimulationMode.CUT_THROUGH, in_step=True).completion_s
 
 
 #: Where slopes are taken: sizes in bytes at which messages, or bytes, take most of the time.
@@ -207,18 +224,18 @@ def slopes(ranks: int, collective: str, method: str, machine: str) -> np.ndarray
     """Return how a time grows with its causes, a row for each of a few sizes.
 
     A time is the longest of many sums, so it is nearly the largest of the sums that are longest at these sizes:
-    seconds of latency, buffers over bandwidth, messages times overhead, and buffers over the rate of adding.
+    seconds of overhead, buffers over bandwidth, hops times latency, and buffers over the rate of adding.
     """
     base = Machine(Fraction(10**10), Fraction(1, 10**6), Fraction(10**10))
     found = []
     for size in SLOPES_AT:
-        row = Row(machine, ranks, collective, "", method, size, 0, 0, 0)
+        row = Row(machine, ranks, collective, "", method, size, 0, 0, 0, "")
         at, buffer_s = predict_s(row, base), float(size / base.bandwidth_Bps)
         passed = predict_s(row, replace(base, bandwidth_Bps=base.bandwidth_Bps / 2)) - at
-        sent = predict_s(row, replace(base, overhead_s=base.overhead_s * 2)) - at
+        sent = predict_s(row, replace(base, latency_s=base.latency_s * 2)) - at
         added = predict_s(row, replace(base, reduce_rate_Bps=base.reduce_rate_Bps / 2)) - at
         late = max(at - passed - sent - added, 0.0)
-        found.append([late, passed / buffer_s, sent / float(base.overhead_s), added / buffer_s])
+        found.append([late, passed / buffer_s, sent / float(base.latency_s), added / buffer_s])
     return np.array(found)
 
 
@@ -231,12 +248,12 @@ def fit(rows: Sequence[Row]) -> Machine:
     measured = np.log([row.measured_us * 1e-6 for row in rows])
 
     def misfit(numbers: np.ndarray) -> float:
-        rate, overhead, adding = np.exp(numbers)
-        causes = np.stack([np.ones(len(size)), size / rate, np.full(len(size), overhead), size / adding], axis=1)
+        rate, latency, adding = np.exp(numbers)
+        causes = np.stack([np.ones(len(size)), size / rate, np.full(len(size), latency), size / adding], axis=1)
         times = np.einsum("rsc,rc->rs", table, causes).max(axis=1)
         return float(np.abs(np.log(times) - measured).sum())
 
-    starts = [np.log([rate, overhead, 5e9]) for overhead in (5e-7, 2e-6) for rate in (5e9, 2e10)]
+    starts = [np.log([rate, latency, 5e9]) for latency in (5e-7, 2e-6) for rate in (5e9, 2e10)]
     best = min((minimize(misfit, start, method="Nelder-Mead") for start in starts), key=lambda found: float(found.fun))
     return Machine(*(Fraction(f"{exp(number):.3g}") for number in best.x))
 
@@ -254,26 +271,35 @@ class Prediction:
         return self.predicted_us / self.row.measured_us - 1
 
 
-def ordered(found: Iterable[Prediction]) -> tuple[int, int]:
-    """Return how many pairs of algorithms of equal task and size are ordered as measured, of those 10 % apart."""
-    groups: dict[tuple[str, int, str, int], list[Prediction]] = {}
+def ordered(found: Iterable[Prediction]) -> tuple[int, int, int]:
+    """Compare pairs of methods of equal task and size whose measured times differ by more than 10 %.
+
+    Returns
+    -------
+    tuple of int
+        Pairs that are predicted in the measured order, in the other one, and with equal times.
+    """
+    groups: dict[tuple[object, ...], list[Prediction]] = {}
     for each in found:
         row = each.row
-        groups.setdefault((row.machine, row.ranks, row.collective, row.size), []).append(each)
-    right = total = 0
+        groups.setdefault((row.machine, row.series, row.ranks, row.collective, row.size), []).append(each)
+    right = wrong = equal = 0
     for group in groups.values():
         for one, two in combinations(group, 2):
             slow, fast = (one, two) if one.row.measured_us > two.row.measured_us else (two, one)
-            if one.row.method != two.row.method and slow.row.measured_us > 1.1 * fast.row.measured_us:
-                total += 1
-                right += slow.predicted_us > fast.predicted_us
-    return right, total
+            if one.row.method == two.row.method or slow.row.measured_us <= 1.1 * fast.row.measured_us:
+                continue
+            same = abs(slow.predicted_us - fast.predicted_us) < 1e-3 * fast.predicted_us
+            equal += same
+            right += not same and slow.predicted_us > fast.predicted_us
+            wrong += not same and slow.predicted_us < fast.predicted_us
+    return right, wrong, equal
 
 
 def summary(found: Sequence[Prediction]) -> Iterator[str]:
     """Yield a table of errors on sizes that were not fitted, by machine and collective."""
-    yield "| machine | collective | times | median error | within 20 % | pairs in order |"
-    yield "|---|---|---:|---:|---:|---:|"
+    yield "| machine | collective | times | median error | within 20 % | pairs in order | in the other | predicted equal |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
     unseen = [each for each in found if not each.row.is_fitted]
     keys = sorted({(each.row.machine, each.row.collective) for each in unseen})
     machines = [(name, "all") for name in sorted({machine for machine, _ in keys})]
@@ -283,9 +309,10 @@ def summary(found: Sequence[Prediction]) -> Iterator[str]:
             for each in unseen
             if machine in (each.row.machine, "all") and collective in (each.row.collective, "all")
         ]
-        off, (right, total) = [abs(each.error) for each in some], ordered(some)
+        off, (right, wrong, equal) = [abs(each.error) for each in some], ordered(some)
         near = sum(error <= 0.2 for error in off) / len(off)
-        pairs = f"{right} of {total} ({right / total:.0%})" if total else "none"
+        told = right + wrong + equal
+        pairs = f"{right} of {told} ({right / told:.0%}) | {wrong} | {equal}" if told else "none | |"
         yield f"| {machine} | {collective} | {len(some)} | {median(off):.0%} | {near:.0%} | {pairs} |"
 
 
@@ -293,13 +320,34 @@ def write(file: Path, found: Sequence[Prediction]) -> None:
     """Write a table of all predictions."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         out = csv.writer(opened, lineterminator="\n")
-        heads = "machine,ranks,collective,algorithm,method,bytes,measured us,low us,high us,predicted us,error,fitted"
+        heads = "machine,ranks,collective,algorithm,method,bytes,measured us,low us,high us,predicted us,error,fitted,series"
         out.writerow(heads.split(","))
         for each in found:
             row = each.row
             named = row.machine, row.ranks, row.collective, row.algorithm, row.method, row.size
             times = row.measured_us, row.low_us, row.high_us, f"{each.predicted_us:.4g}", f"{each.error:.3f}"
-            out.writerow([*named, *times, "yes" if row.is_fitted else "no"])
+            out.writerow([*named, *times, "yes" if row.is_fitted else "no", row.series])
+
+
+def read(file: Path) -> list[Prediction]:
+    """Read a table of predictions."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        return [
+            Prediction(
+                Row(
+                    cell["machine"],
+                    int(cell["ranks"]),
+                    cell["collective"],
+                    cell["algorithm"],
+                    cell["method"],
+                    int(cell["bytes"]),
+                    *(float(cell[f"{which} us"]) for which in ("measured", "low", "high")),
+                    cell["series"],
+                ),
+                float(cell["predicted us"]),
+            )
+            for cell in csv.DictReader(opened)
+        ]
 
 
 def main() -> None:
@@ -313,15 +361,15 @@ def main() -> None:
     rows = [row for row in rows if row.ranks <= given.most_ranks]
     print(f"{len(rows):,} of {total:,} rows have an algorithm of cwb, one rank per node and a schedule of this size\n")
     found: list[Prediction] = []
-    print("| machine | GB/s of a port | overhead us | adding GB/s |\n|---|---:|---:|---:|")
+    print("| machine | GB/s of a port | latency us | adding GB/s |\n|---|---:|---:|---:|")
     for name in sorted({row.machine for row in rows}):
         mine = [row for row in rows if row.machine == name]
         machine = fit([row for row in mine if row.is_fitted])
-        numbers = (float(machine.bandwidth_Bps) / 1e9, float(machine.overhead_s) * 1e6)
+        numbers = (float(machine.bandwidth_Bps) / 1e9, float(machine.latency_s) * 1e6)
         print(
             f"| {name} | {numbers[0]:.3g} | {numbers[1]:.3g} | {float(machine.reduce_rate_Bps) / 1e9:.3g} |", flush=True
         )
-        known: dict[tuple[int, str, str, int], float] = {}
+        known: dict[tuple[object, ...], float] = {}
         for row in mine:
             key = (*row.task, row.size)
             if key not in known:

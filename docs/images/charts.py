@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
+from statistics import median
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -330,6 +331,58 @@ def mtree_milp() -> str:
     return lines("MILP (1) in 200 nodes", "trees in the pool", "CPU seconds", curves)
 
 
+def scatter(title: str, x_name: str, y_name: str, groups: Mapping[str, Points]) -> str:
+    """Points over equal axes in powers of ten, with the diagonal."""
+    height, bottom, right = 480, 430, WIDTH - RIGHT
+    values = [value for points in groups.values() for point in points for value in point]
+    across, up = Axis(values, LEFT, right, log=True), Axis(values, bottom, TOP, log=True)
+    drawn = [text(LEFT, 24, title, 15, bold=True, anchor="start")]
+    for tick in across.ticks:
+        drawn += [rule(across(tick), bottom, across(tick), TOP), text(across(tick), bottom + 18, label(tick), 12)]
+        drawn += [rule(LEFT, up(tick), right, up(tick)), text(LEFT - 8, up(tick) + 4, label(tick), 12, anchor="end")]
+    drawn += [line(LEFT, bottom, right, bottom), line(LEFT, bottom, LEFT, TOP), line(LEFT, bottom, right, TOP)]
+    drawn += [text((LEFT + right) / 2, bottom + 40, x_name, 13), text(LEFT, TOP - 6, y_name, 12, anchor="start")]
+    drawn += [mark(across(x), up(y), i) for i, points in enumerate(groups.values()) for x, y in points]
+    return picture(title, WIDTH, height, [*drawn, *legend(list(groups))])
+
+
+def unseen_times() -> dict[str, list[Mapping[str, str]]]:
+    """Measured times that no number was fitted on, by machine."""
+    return by([row for row in table("measured") if row["fitted"] == "no"], lambda row: row["machine"])
+
+
+def measured() -> str:
+    """Predicted over measured times."""
+    points = {name: series(rows, "measured us", "predicted us") for name, rows in unseen_times().items()}
+    return scatter("Named MPI algorithms, sizes that were not fitted", "measured, µs", "predicted, µs", points)
+
+
+def measured_errors() -> str:
+    """Median error over the size."""
+    curves = {
+        name: [
+            (number(size), 100 * median(abs(number(row["error"])) for row in some))
+            for size, some in by(rows, lambda row: row["bytes"]).items()
+        ]
+        for name, rows in by(table("measured"), lambda row: row["machine"]).items()
+    }
+    return lines("Median error of predictions", "bytes", "error of the time, %", curves, log="x")
+
+
+def measured_collectives() -> str:
+    """Median error by machine and collective."""
+    rows = {
+        collective: {
+            machine: 100 * median(abs(number(row["error"])) for row in some)
+            for machine, some in by(group, lambda row: row["machine"]).items()
+        }
+        for collective, group in by(
+            [row for rows in unseen_times().values() for row in rows], lambda row: row["collective"]
+        ).items()
+    }
+    return dots("Median error on sizes that were not fitted", "error of the time, %", rows)
+
+
 CHARTS: Mapping[str, Callable[[], str]] = {
     "forestcoll-times": forestcoll_times,
     "forestcoll-sizes": forestcoll_sizes,
@@ -350,6 +403,9 @@ CHARTS: Mapping[str, Callable[[], str]] = {
     "trees": trees,
     "mtree-gaps": mtree_gaps,
     "mtree-milp": mtree_milp,
+    "measured": measured,
+    "measured-errors": measured_errors,
+    "measured-collectives": measured_collectives,
 }
 
 if __name__ == "__main__":

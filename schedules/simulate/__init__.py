@@ -40,13 +40,14 @@ def simulate(
     mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
     *,
     barrier: bool = False,
+    in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
 ) -> Trace:
     """Simulate a schedule; see :func:`cwb.schedules.simulate.run.simulate`."""
     from .run import simulate as run
 
-    return run(instance, answer, mode, barrier=barrier, pieces=pieces, hold_latency=hold_latency)
+    return run(instance, answer, mode, barrier=barrier, in_step=in_step, pieces=pieces, hold_latency=hold_latency)
 
 
 def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Totals:

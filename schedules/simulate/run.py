@@ -31,6 +31,7 @@ def simulate(
     mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
     *,
     barrier: bool = False,
+    in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
 ) -> Trace:
@@ -50,6 +51,9 @@ def simulate(
         the send's target the whole chunk arrives before it is sent on. Shares are for trees only.
     barrier : bool
         A step starts when the whole previous step has ended; for schedules in steps.
+    in_step : bool
+        A rank starts a step when all that it receives in earlier steps has arrived, as programs that wait for their
+        messages do; for schedules in steps.
     pieces : int
         Number of pieces per tree. The trace has the sends of the first piece, then of the second, ..., see
         :func:`~cwb.schedules.simulate.transfers.sends_of`.
@@ -70,18 +74,24 @@ def simulate(
     """
     answer = write_out(answer, instance)
     if mode is SimulationMode.SHARES:
-        if not isinstance(answer, TreePacking) or barrier:
+        if not isinstance(answer, TreePacking) or barrier or in_step:
             raise InputError("only trees have shares of links, and no barriers", place="mode")
         return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"links are never occupied in the mode {mode.value}", place="hold_latency")
     columns = wires(instance.topology, instance.timing)
-    simple = not barrier and pieces == 1 and mode is not SimulationMode.FAIR_SHARE and instance.rank_costs is None
+    simple = (
+        not barrier
+        and not in_step
+        and pieces == 1
+        and mode is not SimulationMode.FAIR_SHARE
+        and instance.rank_costs is None
+    )
     if isinstance(answer, Schedule) and simple:
         found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
-    transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
+    transfers = transfers_of(instance, answer, barrier=barrier, in_step=in_step, pieces=pieces)
     timeline = _timeline(instance, transfers, columns, mode, hold_latency=hold_latency)
     return trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
 

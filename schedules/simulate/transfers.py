@@ -49,6 +49,8 @@ class Transfers:
         Size of each chunk in units; None if not known exactly.
     unit_bytes : Fraction
         Size of one unit in bytes.
+    in_step : bool
+        A rank sends in a step when all that it receives in earlier steps has arrived.
     pays : array of float or None
         1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
     """
@@ -63,6 +65,7 @@ class Transfers:
     fixed_order: bool = False
     units: Ints | None = None
     unit_bytes: Fraction = Fraction(1)
+    in_step: bool = False
     pays: Floats | None = None
 
     @cached_property
@@ -76,6 +79,8 @@ class Transfers:
         if self.barrier:
             zeros = np.zeros(len(sends), dtype=np.int64)
             return 0, 1, zeros, zeros, 2
+        if self.in_step:
+            return 0, 1, sends.source, sends.target, self.nodes + 1
         if chunks * self.nodes <= 2 * len(sends):
             return *strides(sends, chunks, self.nodes), sends.source, sends.target, chunks * self.nodes + 1
         if worth_compiling(len(sends)):
@@ -121,13 +126,17 @@ def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> t
     return sends, chunk_bytes
 
 
-def transfers_of(instance: Instance, answer: Answer, *, barrier: bool = False, pieces: int | Ints = 1) -> Transfers:
+def transfers_of(
+    instance: Instance, answer: Answer, *, barrier: bool = False, in_step: bool = False, pieces: int | Ints = 1
+) -> Transfers:
     """Convert an answer to sends with their dependencies.
 
     Parameters
     ----------
     barrier : bool
         A step starts when the whole previous step has ended.
+    in_step : bool
+        A rank starts a step when all that it receives in earlier steps has arrived.
 
     Raises
     ------
@@ -135,7 +144,7 @@ def transfers_of(instance: Instance, answer: Answer, *, barrier: bool = False, p
         If the answer belongs to another instance, names a chunk, node or link that does not exist, or an option
         does not fit it.
     """
-    if barrier and not isinstance(answer, StepSchedule):
+    if (barrier or in_step) and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
     whole = write_out(answer, instance)
     sends, chunk_bytes, levels = checked_columns(instance, whole, pieces)
@@ -150,7 +159,7 @@ def transfers_of(instance: Instance, answer: Answer, *, barrier: bool = False, p
         sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
     nodes = len(instance.topology.nodes)
     units, unit_bytes = _units(whole, pieces)
-    return Transfers(sends, chunk_bytes, leaves, arrives, nodes, barrier, place, fixed, units, unit_bytes)
+    return Transfers(sends, chunk_bytes, leaves, arrives, nodes, barrier, place, fixed, units, unit_bytes, in_step)
 
 
 def _units(answer: Whole, pieces: int | Ints) -> tuple[Ints | None, Fraction]:

@@ -69,6 +69,7 @@ class Slow:
     mode: SimulationMode
     barrier: bool = False
     hold_latency: bool = False
+    in_step: bool = False
 
     def __post_init__(self):
         answer, sends = self.answer, self.answer.sends
@@ -84,7 +85,8 @@ class Slow:
             return answer.step[j] < answer.step[i]
 
         def connected(j, i):
-            return self.barrier or (sends.chunk[j] == sends.chunk[i] and sends.target[j] == sends.source[i])
+            same = self.in_step or sends.chunk[j] == sends.chunk[i]
+            return self.barrier or (same and sends.target[j] == sends.source[i])
 
         self.needs = [[j for j in range(self.count) if before(j, i) and connected(j, i)] for i in range(self.count)]
         timed = isinstance(answer, Schedule)

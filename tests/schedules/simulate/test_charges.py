@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
+from cwb.core.errors import InputError
 from cwb.core.rank_costs import RankCosts
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
@@ -66,6 +67,23 @@ def test_times_are_those_of_a_simulator_that_looks_through_all_sends(make, mode,
     schedule = reduced(make.steps(instance, *data.draw(make.random_rows(instance))), data)
     trace = simulate(instance, schedule, mode)
     assert trace.end_s.tolist() == make.Slow(instance, schedule, mode).run()
+
+
+@pytest.mark.parametrize("mode", IN_TURN)
+@given(data=st.data())
+def test_ranks_in_their_own_steps(make, mode, data):
+    """With ``in_step`` a send waits for all that its source receives in earlier steps, whatever chunk it is."""
+    instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
+    schedule = make.steps(instance, *data.draw(make.random_rows(instance)))
+    trace = simulate(instance, schedule, mode, in_step=True)
+    assert trace.end_s.tolist() == make.Slow(instance, schedule, mode, in_step=True).run()
+
+
+def test_only_steps_are_in_step(make):
+    """A schedule in time has no steps that a rank could wait for."""
+    instance = make.line(2)
+    with pytest.raises(InputError, match="steps"):
+        simulate(instance, make.timed(instance, [1], [(0, 1, 0, (0,))]), in_step=True)
 
 
 @pytest.mark.parametrize("mode", QUEUED)
