@@ -47,6 +47,7 @@ def simulate(
     latency_model: str = "propagation",
     reserve: bool = False,
     chunk_overhead: str | None = None,
+    routing: str = "fixed",
     trace: str | Path | None = None,
     hold_latency: bool = False,
 ) -> Simulation:
@@ -71,6 +72,9 @@ def simulate(
         Reserve the best rate for every tree, as MTree does.
     chunk_overhead : str, optional
         Time per chunk on a link in addition to its bytes, with ``reserve``.
+    routing : str
+        ``fixed``: paths of the schedule; ``ecmp``: a shortest one, by a hash of the flow; ``spray``: equal parts over
+        all shortest ones.
     trace : str or Path, optional
         File for a Chrome trace, which Perfetto opens.
     hold_latency : bool
@@ -87,17 +91,25 @@ def simulate(
         If there is no such mode, the answer is no schedule, or an option does not apply to it.
     """
     from ..core.pipelining import LatencyModel
-    from ..core.trace import mode_named
+    from ..core.trace import Routing, mode_named, routing_named
     from ..studies.simulate import SimulationOptions, play, simulation_of, write_trace
 
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
     held = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
     asked = SimulationOptions(
-        None if mode is None else mode_named(mode), barrier, pieces, held, reserve, chunk_overhead
+        None if mode is None else mode_named(mode),
+        barrier,
+        pieces,
+        held,
+        reserve,
+        chunk_overhead,
+        routing_named(routing),
     )
     played, cut = play(read, asked)
     if trace is not None:
+        if asked.routing is not Routing.FIXED:
+            raise InputError("a trace has the paths of the schedule; expected routing='fixed'", source="trace")
         write_trace(Path(trace), read.instance, read.answer, played, cut)
     return Simulation.of(played, lambda: simulation_of(read, asked))
 

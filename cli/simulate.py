@@ -10,7 +10,7 @@ import click
 
 from ..core.errors import ExitStatus
 from ..core.pipelining import LatencyModel
-from ..core.trace import SimulationMode
+from ..core.trace import Routing, SimulationMode
 from .options import OUTPUT_FILE, PATH, Command, json_flag, plugin_option, time_limit_option
 from .streams import console, echo
 
@@ -40,6 +40,13 @@ from .streams import console, echo
     metavar="DURATION",
     help="With --reserve, time per chunk on a link in addition to its bytes.",
 )
+@click.option(
+    "--routing",
+    type=click.Choice([routing.value for routing in Routing]),
+    default=Routing.FIXED.value,
+    show_default=True,
+    help="Paths of the schedule; a shortest one by a hash of the flow; or equal parts over all shortest ones.",
+)
 @json_flag("one JSON object on stdout")
 @click.option(
     "--trace", "trace_file", type=OUTPUT_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it)."
@@ -50,6 +57,7 @@ def simulate(
     file: Path,
     mode: str | None,
     latency_model: str | None,
+    routing: str,
     as_json: bool,
     trace_file: Path | None,
     **given: Any,
@@ -70,12 +78,15 @@ def simulate(
     cwb simulate schedule.json
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
     cwb simulate trees.json.gz --reserve --latency-model occupancy
+    cwb simulate schedule.json --mode cut-through --routing spray
     """
     from ..schedules.files import read_schedule
     from ..studies.simulate import SimulationOptions, simulation_of
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
-    asked = SimulationOptions(SimulationMode(mode) if mode else None, latency_model=model, **given)
+    asked = SimulationOptions(
+        SimulationMode(mode) if mode else None, latency_model=model, routing=Routing(routing), **given
+    )
     found = simulation_of(read_schedule(file), asked, trace_file)
     if as_json:
         echo(json.dumps(found, allow_nan=False))

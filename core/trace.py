@@ -27,6 +27,25 @@ class SimulationMode(Enum):
     SHARES = "shares"
 
 
+class Routing(Enum):
+    """Paths of sends in a simulation."""
+
+    #: Those of the schedule.
+    FIXED = "fixed"
+    #: One of the shortest paths, by a hash of the two ends, as switches choose for a flow (equal-cost multi-path).
+    ECMP = "ecmp"
+    #: All shortest paths, in equal parts, as networks do that spray packets.
+    SPRAY = "spray"
+
+
+def routing_named(name: str) -> Routing:
+    """Return the routing with a name; raise InputError if there is none."""
+    names = [routing.value for routing in Routing]
+    if name not in names:
+        raise InputError(f"{name!r} is unknown{one_of(name, names)}", source="routing")
+    return Routing(name)
+
+
 def mode_named(name: str) -> SimulationMode:
     """Return the simulation mode with a name; raise InputError if there is none."""
     modes = [mode.value for mode in SimulationMode]

@@ -16,7 +16,7 @@ from ..core.orbits import TreeOrbits
 from ..core.pipelining import LatencyModel
 from ..core.rate_reservation import reserve_rates
 from ..core.schedule import Floats, Ints
-from ..core.trace import SimulationMode, Trace
+from ..core.trace import Routing, SimulationMode, Trace
 from ..core.trees import TreePacking
 from ..core.units import UnitKind, parse
 from ..exchange.perfetto import chrome_trace
@@ -61,6 +61,8 @@ class SimulationOptions:
         Reserve the best rate for every tree.
     chunk_overhead : str or None
         Time per chunk on a link in addition to its bytes, with ``reserve``.
+    routing : Routing
+        Paths of the schedule, or other shortest ones.
     """
 
     mode: SimulationMode | None = None
@@ -69,11 +71,13 @@ class SimulationOptions:
     latency_model: LatencyModel = LatencyModel.PROPAGATION
     reserve: bool = False
     chunk_overhead: str | None = None
+    routing: Routing = Routing.FIXED
 
     def asks_another_model(self, answer: object) -> bool:
         """Return True if the model of time differs from that of all completion times."""
         held = self.latency_model is LatencyModel.OCCUPANCY
-        return self.barrier or held or (self.mode is not None and self.mode is not mode_of(answer))
+        moved = self.routing is not Routing.FIXED
+        return self.barrier or held or moved or (self.mode is not None and self.mode is not mode_of(answer))
 
 
 def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Ints]:
@@ -93,7 +97,8 @@ def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Int
     pieces = 1 if known is None else known.pieces or 1
     held = asked.latency_model is LatencyModel.OCCUPANCY
     mode = mode_of(answer) if asked.mode is None else asked.mode
-    return simulate(instance, answer, mode, barrier=asked.barrier, pieces=pieces, hold_latency=held), pieces
+    given: Any = {"barrier": asked.barrier, "pieces": pieces, "routing": asked.routing}
+    return simulate(instance, answer, mode, **given, hold_latency=held), pieces
 
 
 def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | None:
@@ -114,6 +119,8 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
     InputError
         If an option does not apply to the schedule.
     """
+    if trace_file is not None and asked.routing is not Routing.FIXED:
+        raise InputError("a trace has the paths of the schedule; expected --routing fixed", source="--trace")
     instance, answer, model = read.instance, read.answer, asked.latency_model
     chosen = mode_of(answer) if asked.mode is None else asked.mode
     trace: Trace | None = None
@@ -137,10 +144,13 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
             words = [
                 MODELS[chosen],
                 "with barriers" * asked.barrier,
+                "" if asked.routing is Routing.FIXED else f"routing {asked.routing.value}",
                 model.value,
                 in_pieces(cut) if trees and isinstance(cut, int) else "",
             ]
             found = _what_if(instance, trace, chosen, words)
+    if asked.routing is not Routing.FIXED:
+        found["routing"] = asked.routing.value
     if trace_file is not None and trace is not None:
         write_trace(trace_file, instance, answer, trace, cut)
     found |= {"barrier": asked.barrier, "latency_model": model.value, "reserve": asked.reserve}
@@ -171,8 +181,9 @@ def _simulate_reserved(instance: Instance, answer: Answer, asked: SimulationOpti
     """Simulate trees with reserved rates; also return their numbers of chunks."""
     if not isinstance(trees := write_out(answer, instance), TreePacking):
         raise InputError("only trees have reserved rates", source="--reserve")
-    if asked.barrier or asked.mode not in (None, SimulationMode.CONGESTION_AWARE):
-        raise InputError("expected the mode congestion-aware without barriers", source="--reserve")
+    moved = asked.routing is not Routing.FIXED
+    if asked.barrier or moved or asked.mode not in (None, SimulationMode.CONGESTION_AWARE):
+        raise InputError("expected the mode congestion-aware on fixed paths, without barriers", source="--reserve")
     overhead_s = Fraction(0) if asked.chunk_overhead is None else parse(asked.chunk_overhead, UnitKind.TIME)
     plan = reserve_rates(instance.topology, trees, asked.latency_model, overhead_s, asked.pieces)
     return simulate_reserved(instance, trees, plan, asked.latency_model, overhead_s=overhead_s), plan.chunks

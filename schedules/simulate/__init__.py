@@ -12,6 +12,7 @@
 ``fair``             flows that share links, max-min fairly
 ``occupancy``        link utilization over time
 ``timed``            schedules in steps and trees become schedules in time
+``routing``           other shortest paths than those of the schedule
 ``pipeline``         closed form of forests whose trees have shares of links, in pieces
 ``reserved``         trees with reserved rates or shares of links, piece by piece
 ``translated``       one tree translated to all ranks, by its own edges alone
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core.trace import SimulationMode
+from ...core.trace import Routing, SimulationMode
 
 if TYPE_CHECKING:
     from ...core.answers import Answer
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ...core.trace import Trace
     from .run import Totals
 
-__all__ = ["SimulationMode", "simulate", "totals", "utilization"]
+__all__ = ["Routing", "SimulationMode", "simulate", "totals", "utilization"]
 
 
 def simulate(
@@ -43,11 +44,21 @@ def simulate(
     in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
+    routing: Routing = Routing.FIXED,
 ) -> Trace:
     """Simulate a schedule; see :func:`cwb.schedules.simulate.run.simulate`."""
     from .run import simulate as run
 
-    return run(instance, answer, mode, barrier=barrier, in_step=in_step, pieces=pieces, hold_latency=hold_latency)
+    return run(
+        instance,
+        answer,
+        mode,
+        barrier=barrier,
+        in_step=in_step,
+        pieces=pieces,
+        hold_latency=hold_latency,
+        routing=routing,
+    )
 
 
 def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Totals:

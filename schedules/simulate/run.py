@@ -10,7 +10,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import worth_compiling
 from ...core.schedule import Floats, Schedule
-from ...core.trace import SimulationMode, Trace
+from ...core.trace import Routing, SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
 from .charges import charge
@@ -19,6 +19,7 @@ from .in_order import CompiledResult, compiled_in_order
 from .network import Wires, wires
 from .occupancy import occupied_s, utilization_over_time
 from .rate_reservation import simulate_shares
+from .routing import route
 from .ticks import MOST_TICKS, TickWires, to_ticks
 from .timelines import timeline_of, trace_of
 from .timing import Rules, Timeline, rules
@@ -34,6 +35,7 @@ def simulate(
     in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
+    routing: Routing = Routing.FIXED,
 ) -> Trace:
     """Simulate a schedule on the network of its instance.
 
@@ -60,11 +62,14 @@ def simulate(
     hold_latency : bool
         A chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may follow at
         once.
+    routing : Routing
+        Paths of the schedule, or others as short as these (:mod:`.routing`).
 
     Returns
     -------
     Trace
-        Times of all sends and hops in the order of the answer. A link is busy while a chunk holds it; where sends
+        Times of all sends and hops in the order of the answer; with another routing hops are those of the parts of
+        sends. A link is busy while a chunk holds it; where sends
         share links (alpha-beta and fair-share), for the seconds of their bytes at full bandwidth.
 
     Raises
@@ -76,6 +81,8 @@ def simulate(
     if mode is SimulationMode.SHARES:
         if not isinstance(answer, TreePacking) or barrier or in_step:
             raise InputError("only trees have shares of links, and no barriers", place="mode")
+        if routing is not Routing.FIXED:
+            raise InputError("trees with shares of links keep their paths", place="routing")
         return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"links are never occupied in the mode {mode.value}", place="hold_latency")
@@ -86,14 +93,19 @@ def simulate(
         and pieces == 1
         and mode is not SimulationMode.FAIR_SHARE
         and instance.rank_costs is None
+        and routing is Routing.FIXED
     )
     if isinstance(answer, Schedule) and simple:
         found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
     transfers = transfers_of(instance, answer, barrier=barrier, in_step=in_step, pieces=pieces)
+    if routing is not Routing.FIXED:
+        routed = route(instance.topology, transfers, routing)
+        transfers = routed.transfers
     timeline = _timeline(instance, transfers, columns, mode, hold_latency=hold_latency)
-    return trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
+    trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
+    return trace if routing is Routing.FIXED else routed.of_answer(trace)
 
 
 def _timeline(

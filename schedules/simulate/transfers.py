@@ -7,7 +7,7 @@ schedule in steps, the depths of trees, or the ranks of the given times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -51,6 +51,8 @@ class Transfers:
         Size of one unit in bytes.
     in_step : bool
         A rank sends in a step when all that it receives in earlier steps has arrived.
+    data : array of int or None
+        What dependencies are about, if it is not the chunk: the chunk of which a send carries a part.
     pays : array of float or None
         1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
     """
@@ -66,6 +68,7 @@ class Transfers:
     units: Ints | None = None
     unit_bytes: Fraction = Fraction(1)
     in_step: bool = False
+    data: Ints | None = None
     pays: Floats | None = None
 
     @cached_property
@@ -75,12 +78,15 @@ class Transfers:
         Slots are all (chunk, node) pairs if these are few, otherwise those that are fed; the last slot is never
         fed.
         """
-        sends, chunks = self.sends, len(self.chunk_bytes)
+        sends, chunks = self.sends, max(len(self.chunk_bytes), int(self.sends.chunk.max(initial=-1)) + 1)
         if self.barrier:
             zeros = np.zeros(len(sends), dtype=np.int64)
             return 0, 1, zeros, zeros, 2
         if self.in_step:
             return 0, 1, sends.source, sends.target, self.nodes + 1
+        if self.data is not None:
+            whole = replace(self, sends=replace(sends, chunk=self.data), data=None)
+            return 0, 1, whole.waits_at, whole.feeds, whole.slots
         if chunks * self.nodes <= 2 * len(sends):
             return *strides(sends, chunks, self.nodes), sends.source, sends.target, chunks * self.nodes + 1
         if worth_compiling(len(sends)):
