@@ -6,8 +6,9 @@
 FOLDER has ``pico.csv``, medians of the PICO series (github:HLC-Lab/pico, MIT licence); its columns are source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. Every row whose algorithm
 cwb has is simulated (cut-through, each rank in its own steps) on one switch with as many ports as there are ranks.
-A message costs 0.5 us. Three numbers of every machine are fitted on every second size: bandwidth of a port, latency,
-and rate of adding. The table on stdout has errors on the other sizes, which the fit has not seen.
+A message costs 0.5 us, chosen by hand for all machines. Three numbers of every machine are fitted on every second size: bandwidth of a port, latency,
+and rate of adding. The table on stdout has errors on the other sizes. The fit
+has not seen them, but the form of the model was chosen with all sizes in view.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate
 
-#: Overhead of a message, which is not fitted.
+#: Overhead of a message on every machine: chosen by hand after a look at these series, so a fourth number from them.
 OVERHEAD_S = Fraction(1, 2 * 10**6)
 
 COLLECTIVES = {

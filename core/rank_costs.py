@@ -48,7 +48,7 @@ class RankCosts:
 
     @property
     def in_words(self) -> str:
-        """What costs how much, and that bounds do not count it."""
+        """The costs in words, with the remark that bounds do not count them."""
         return f"{self}; bounds leave these costs out"
 
     def __bool__(self) -> bool:

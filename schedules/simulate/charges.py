@@ -27,7 +27,7 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class Charged:
+class ChargedTransfers:
     """Transfers over the links of ranks as well.
 
     Parameters
@@ -45,7 +45,7 @@ class Charged:
         return Timeline(timeline.end_s, timeline.hop_start_s[self.real], timeline.hop_end_s[self.real])
 
 
-def charge(instance: Instance, transfers: Transfers, wires: Wires) -> Charged:
+def charge(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTransfers:
     """Add the links of ranks to the paths of an instance with costs."""
     costs = instance.rank_costs
     assert costs is not None  # noqa: S101 (asked for instances with costs only)
@@ -65,10 +65,10 @@ def charge(instance: Instance, transfers: Transfers, wires: Wires) -> Charged:
         [*wires.links, *virtual] if wires.links else (),
         RankLinks(links, links + len(nodes), costs.while_receiving),
     )
-    return Charged(replace(transfers, sends=longer, pays=_first_of_messages(transfers, calls)), own, real)
+    return ChargedTransfers(replace(transfers, sends=longer, pays=_first_of_messages(transfers, calls)), own, real)
 
 
-def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> Charged:
+def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTransfers:
     """Add the costs of ranks to trees that have shares of all links, where nothing waits for another tree.
 
     A message delays its first link by the overhead, as a copy of that link does; an adder that begins when data has
@@ -76,7 +76,7 @@ def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> Ch
     """
     sends, costs, links = transfers.sends, instance.rank_costs, len(wires)
     if costs is None:
-        return Charged(transfers, wires, np.ones(len(sends.path_links), dtype=np.bool_))
+        return ChargedTransfers(transfers, wires, np.ones(len(sends.path_links), dtype=np.bool_))
     nodes = instance.topology.nodes
     rates = [None if costs.while_receiving else costs.reduce_rate(node.kind) for node in nodes]
     adds = sends.reduce & np.array([rate is not None for rate in rates], dtype=np.bool_)[sends.target]
@@ -89,7 +89,7 @@ def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> Ch
         np.concatenate([wires.bandwidth_Bps, wires.bandwidth_Bps, np.ones(len(nodes))]),
         np.concatenate([wires.latency_s, late, np.zeros(len(nodes))]),
     )
-    return Charged(replace(transfers, sends=longer), own, longer.path_links < 2 * links)
+    return ChargedTransfers(replace(transfers, sends=longer), own, longer.path_links < 2 * links)
 
 
 def most_messages(topology: Topology, sends: Sends) -> int:

@@ -1,4 +1,4 @@
-"""Other paths than those of the schedule: by a hash of the flow, or in equal parts over all shortest paths.
+"""Paths other than the schedule's: by a hash of the flow, or equal parts over all shortest ones.
 
 Only sends whose own path has the fewest links between its ends are routed; a detour is the schedule's own choice.
 """
@@ -26,7 +26,7 @@ MOST_PATHS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Routed:
+class RoutedTransfers:
     """Transfers over other paths.
 
     Parameters
@@ -49,7 +49,7 @@ class Routed:
         return replace(trace, start_s=start_s, end_s=end_s)
 
 
-def route(topology: Topology, transfers: Transfers, routing: Routing) -> Routed:
+def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedTransfers:
     """Move sends to other shortest paths of the network.
 
     Raises
@@ -96,7 +96,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> Routed:
         unit_bytes=transfers.unit_bytes / several,
         data=sends.chunk[part_of],
     )
-    return Routed(moved, place, len(sends))
+    return RoutedTransfers(moved, place, len(sends))
 
 
 class _Distances:
