@@ -14,6 +14,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import Unsupported
 from cwb.core.outcome import Status
 from cwb.core.topology import Link, Topology
+from cwb.heuristics import ccube
 from cwb.heuristics.ccube import METHOD, TreeSearch, two_trees, wires_of
 from cwb.instances import load
 from cwb.schedules import verdict_of
