@@ -51,7 +51,7 @@ def network(name: str) -> Topology:
     return found
 
 
-def shuffled(topology: Topology) -> Topology:
+def shuffle_topology(topology: Topology) -> Topology:
     """The same network with nodes and links in another order."""
     source = Random(1)  # noqa: S311 (nothing is secret here)
     nodes, links = (tuple(source.sample(part, len(part))) for part in (topology.nodes, topology.links))
@@ -84,7 +84,7 @@ def fast(name: str) -> list[str]:
 
 def general(name: str) -> list[str]:
     """Time it without translations."""
-    topology = shuffled(network(name))
+    topology = shuffle_topology(network(name))
     before = peak_mib()
     found = balance(topology)
     found.split()

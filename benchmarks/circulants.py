@@ -33,7 +33,7 @@ def offsets(n: int, degree: int) -> Iterator[tuple[int, ...]]:
     return (chosen for chosen in combinations(range(1, (n + 1) // 2), degree // 2) if gcd(n, *chosen) == 1)
 
 
-def balanced(n: int, chosen: tuple[int, ...]) -> Fraction:
+def balanced_load(n: int, chosen: tuple[int, ...]) -> Fraction:
     """T_B of a circulant graph."""
     topology = load(f"circulant(n={n}, offsets={list(chosen)})").network
     assert isinstance(topology, Topology)
@@ -76,7 +76,7 @@ def main() -> None:
         for n in range(degree + 1, largest + 1):
             for chosen in offsets(n, degree):
                 tried += 1
-                if (time := balanced(n, chosen)) == Fraction(n - 1, n):
+                if (time := balanced_load(n, chosen)) == Fraction(n - 1, n):
                     continue
                 failing += 1
                 if failing <= SHOWN:

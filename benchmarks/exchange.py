@@ -123,18 +123,18 @@ def sweep(networks: list[str], methods: list[str], seconds: float) -> int:
         single = single_ways(topology)
         for method in methods:
             for kind in COLLECTIVES:
-                done = solved(spec, method, kind, seconds)
+                done = solve_verified(spec, method, kind, seconds)
                 if isinstance(done, str):
                     counts[done] += 1
                     continue
                 counts["schedules"] += 1
-                for outcome in exported(*done, single):
+                for outcome in export_schedule(*done, single):
                     counts[outcome.partition("!")[0]] += 1
                     if "!" in outcome:
                         wrong.append(f"{spec}, {method}, {kind.name}: {outcome.partition('!')[2]}")
         total += counts
-        print(f"{spec}: {told(counts)} in {perf_counter() - began:.1f} s", flush=True)
-    print(f"all: {told(total)}")
+        print(f"{spec}: {counts_text(counts)} in {perf_counter() - began:.1f} s", flush=True)
+    print(f"all: {counts_text(total)}")
     print("\n".join(wrong) or "nothing wrong")
     return int(bool(wrong))
 
@@ -145,12 +145,12 @@ def single_ways(topology: Topology) -> dict[tuple[int, int], tuple[int, ...]]:
     return {pair: ways[0] for pair, ways in routes(topology, everybody).items() if len(ways) == 1}
 
 
-def told(counts: Counter[str]) -> str:
+def counts_text(counts: Counter[str]) -> str:
     """Counts in words."""
     return "; ".join(f"{count} {name}" for name, count in counts.most_common())
 
 
-def solved(spec: str, method: str, kind: Collective, seconds: float) -> tuple[Instance, Written] | str:
+def solve_verified(spec: str, method: str, kind: Collective, seconds: float) -> tuple[Instance, Written] | str:
     """The verified schedule of a method, or why there is none."""
     instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**20)))
     if registry.get(method).supports(instance) is not None:
@@ -165,7 +165,9 @@ def solved(spec: str, method: str, kind: Collective, seconds: float) -> tuple[In
     return f"no schedule ({done.record.status})"
 
 
-def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]) -> Iterator[str]:
+def export_schedule(
+    instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]
+) -> Iterator[str]:
     """What comes of a schedule for each runtime; a fault after an exclamation mark."""
     try:
         flow = flow_of(instance, answer)
@@ -174,20 +176,22 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
             f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, *PLANS, "chakra")
         )
         return
-    yield traced(instance, answer, flow, single)
+    yield check_traces(instance, answer, flow, single)
     for name, target in PLANS.items():
-        yield planned(instance, answer, flow, name, target, single)
+        yield check_plan(instance, answer, flow, name, target, single)
     for dialect in DIALECTS.values():
         placement = "both" if dialect.placed else "out"
         try:
             found = lower(flow, Target(dialect, placement=placement))
         except InputError as error:
-            yield refused(error)
+            yield limit_name(error)
             continue
-        yield verified(instance, answer, flow, found, dialect, single)
+        yield check_program(instance, answer, flow, found, dialect, single)
 
 
-def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[int, int], tuple[int, ...]]) -> str:
+def check_traces(
+    instance: Instance, answer: Written, flow: Flow, single: dict[tuple[int, int], tuple[int, ...]]
+) -> str:
     """Write Chakra traces, read and run them, and compare their bytes with the schedule's."""
     trace = trace_of(flow)
     with TemporaryDirectory() as folder:
@@ -213,13 +217,13 @@ def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[i
     loads = loads_of(SimpleNamespace(ngpus=trace.ngpus, transfers=grains), instance.network).chunks
     one_way = all(pair in single for pair in pairs)
     some = "links" if one_way and {link: n * flow.grain_bytes for link, n in loads.items()} == links else "pairs"
-    back = brought_back(instance, flow, again)
+    back = bytes_of_trace(instance, flow, again)
     if back is not None and back != pairs:
         return "wrong!chakra: comes back with other bytes between ranks"
     return f"right (traces, {some} compared{', not read back' if back is None else ''})"
 
 
-def brought_back(instance: Instance, flow: Flow, trace: Trace) -> dict[tuple[int, int], Fraction] | None:
+def bytes_of_trace(instance: Instance, flow: Flow, trace: Trace) -> dict[tuple[int, int], Fraction] | None:
     """Bytes between ranks of the verified schedule that a trace becomes; None if it cannot be read."""
     demand, kind = instance.demands[0], flow.kind or Collective.POINT_TO_POINT
     size_bytes = None if flow.kind is None else demand.size_bytes
@@ -230,7 +234,7 @@ def brought_back(instance: Instance, flow: Flow, trace: Trace) -> dict[tuple[int
         return None
 
 
-def planned(
+def check_plan(
     instance: Instance,
     answer: Written,
     flow: Flow,
@@ -250,10 +254,10 @@ def planned(
     pairs, links = bytes_of(instance, answer)
     if {pair: count * flow.grain_bytes for pair, count in found.transfers.items()} != pairs:
         return f"wrong!{name}: other bytes between GPUs"
-    return f"right ({name}, {compared(found, instance, flow, pairs, links, single)})"
+    return f"right ({name}, {compare_links(found, instance, flow, pairs, links, single)})"
 
 
-def compared(
+def compare_links(
     found: Plan,
     instance: Instance,
     flow: Flow,
@@ -284,16 +288,16 @@ def examples() -> int:
             topology = instance.topology
             single = single_ways(topology)
             try:
-                outcome = traced(instance, answer, flow_of(instance, answer), single)
+                outcome = check_traces(instance, answer, flow_of(instance, answer), single)
             except InputError as error:
                 outcome = f"refused ({error.problem})"
         counts[outcome] += 1
         print(f"{name}: {outcome}", flush=True)
-    print(f"all: {told(counts)}")
+    print(f"all: {counts_text(counts)}")
     return int(any("!" in outcome for outcome in counts))
 
 
-def refused(error: InputError) -> str:
+def limit_name(error: InputError) -> str:
     """The limit that an error names."""
     if " has no " in error.problem:
         return "refused (no such collective)"
@@ -303,7 +307,7 @@ def refused(error: InputError) -> str:
     return f"refused!{error}"
 
 
-def verified(
+def check_program(
     instance: Instance,
     answer: Written,
     flow: Flow,

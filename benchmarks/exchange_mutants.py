@@ -28,7 +28,7 @@ def mutants(count: int) -> int:
         flow = flow_of(*FAMILIES[name]())
         programs += [lower(flow, Target(one)) for one in (runtime, DIALECTS["rccl"])]
     right = (lambda one: bool(check_algorithm(one, [runtime]).problems)), (lambda one: is_right(one, 24))
-    return max(verified_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
+    return max(verify_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
 
 
 def plan_mutants(count: int) -> int:
@@ -44,10 +44,10 @@ def plan_mutants(count: int) -> int:
         targets = planning.Target(), planning.Target(protocol="LL", inplace=True), planning.Target(box=2)
         made += [planning.lower(flow, one) for one in targets]
     right = (lambda one: bool(plans.check_plan(one).problems)), is_right
-    return verified_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
+    return verify_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
 
 
-def verified_mutants(
+def verify_mutants(
     count: int,
     what: str,
     programs: Sequence[Any],

@@ -40,8 +40,8 @@ def sizes(ranks: list[int], formats: list[str]) -> int:
 def size(ranks: int, form: str) -> int:
     """An all-gather around a ring, as many steps as ranks squared; as a plan, an all-reduce over two binary trees too."""
     if form == "plan of trees":
-        return sized(f"complete({ranks})", "dbt", Collective.ALL_REDUCE, plan_size)
-    return sized(
+        return measure_export(f"complete({ranks})", "dbt", Collective.ALL_REDUCE, plan_size)
+    return measure_export(
         f"ring({ranks}, bidirectional=False)",
         "ring",
         Collective.ALL_GATHER,
@@ -69,7 +69,7 @@ def plan_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[st
     return found.steps, path, lambda: plans.check_file(path).problems
 
 
-def sized(
+def measure_export(
     spec: str,
     method: str,
     kind: Collective,

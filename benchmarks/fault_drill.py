@@ -143,7 +143,7 @@ class Drill:
             f"{len(lines)} records, {lost} lost, {doubled} {'doubled' if once else 'made again'}, {different} different"
         )
 
-    def marked(self) -> list[int]:
+    def running_processes(self) -> list[int]:
         """Processes of the drill that run, beside this one."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
@@ -157,7 +157,7 @@ class Drill:
     def workers(self) -> list[int]:
         """Processes of runs."""
         found = []
-        for pid in self.marked():
+        for pid in self.running_processes():
             with contextlib.suppress(OSError):
                 process = Path(f"/proc/{pid}")
                 started = b"cwb.harness.worker" in process.joinpath("cmdline").read_bytes()
@@ -168,10 +168,10 @@ class Drill:
     def orphans(self) -> int:
         """Count the processes that are still there five seconds after all comparisons have ended."""
         for _ in range(50):
-            if not self.marked():
+            if not self.running_processes():
                 return 0
             time.sleep(0.1)
-        return len(self.marked())
+        return len(self.running_processes())
 
 
 def read(output: Path) -> list[Record]:
@@ -325,7 +325,7 @@ def bad_methods(drill: Drill) -> str:
     return f"{len(found)} records: {seconds}; of 500 MiB {peak:.0f} were held; {drill.orphans()} orphans"
 
 
-def corrupted(drill: Drill) -> str:
+def corrupted_lines(drill: Drill) -> str:
     """Cut the last line, and write nonsense into the middle."""
     output = drill.folder / "corrupted"
     drill.run(output)
@@ -419,7 +419,7 @@ DRILLS: dict[str, Callable[[Drill], str]] = {
     "workers": kill_workers,
     "disk": full_disk,
     "bad": bad_methods,
-    "corrupted": corrupted,
+    "corrupted": corrupted_lines,
     "two": two_at_once,
     "writers": one_output,
     "dask": dask,

@@ -86,7 +86,7 @@ class ProcessorClock:
         return None if self.limit_s is None else max(0.0, self.begin + self.limit_s - process_time())
 
 
-def mixed_up(network: Topology, seed: int) -> Topology:
+def shuffle_topology(network: Topology, seed: int) -> Topology:
     """All nodes new names, and nodes and links a random order."""
     random = Random(seed)  # noqa: S311 (nobody's secret)
     numbers = random.sample(range(len(network.nodes)), len(network.nodes))
@@ -102,7 +102,7 @@ def measure(network: str, seed: int | None, limit_s: float | None, limit_bytes: 
         resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
     instance = cwb.load(network)
     if seed is not None:
-        instance = instance.with_changes(network=mixed_up(instance.network, seed))
+        instance = instance.with_changes(network=shuffle_topology(instance.network, seed))
     cwb.solve(cwb.load("star(3)").with_changes(demand=GATHER), "forestcoll")
     begin = (network, "given" if seed is None else f"seed {seed}", f"{instance.npus:,}")
     method, asked = registry.get("forestcoll"), instance.with_changes(demand=GATHER)

@@ -50,7 +50,7 @@ def oracle_forest(instance: Instance, k: int | None = None) -> tuple[TreePacking
         scale = oracle.fixed_k(network, k)
     times.append(process_time())
     demand = oracle.uniform(network, k)
-    logical = oracle_splitting.remove_switches(oracle.floored(network, scale), demand)
+    logical = oracle_splitting.remove_switches(oracle.floor_capacities(network, scale), demand)
     times.append(process_time())
     trees = oracle_forest.pack(logical.capacity, demand)
     times.append(process_time())
@@ -88,7 +88,7 @@ def packing_of(instance: Instance, trees: Any, k: int) -> TreePacking:
     )
 
 
-def timed(instance: Instance, model: str, **options: Any) -> tuple[Any, float]:
+def time_solve(instance: Instance, model: str, **options: Any) -> tuple[Any, float]:
     """Solve by a method of the registry; give the record and the seconds."""
     begin = process_time()
     record = cwb.solve(instance, model, **options)
@@ -112,9 +112,9 @@ def row(name: str) -> tuple[str, ...]:
     instance = cwb.load(name).with_changes(demand=GATHER)
     packing, plain = oracle_forest(instance)
     verdict = cwb.verify(instance, packing)
-    lp, lp_s = timed(instance, "forestcoll-lp")
-    fast, fast_s = timed(instance, "forestcoll", symmetry="none")
-    _, bare_s = timed(instance, "forestcoll", symmetry="none", repack=0)
+    lp, lp_s = time_solve(instance, "forestcoll-lp")
+    fast, fast_s = time_solve(instance, "forestcoll", symmetry="none")
+    _, bare_s = time_solve(instance, "forestcoll", symmetry="none", repack=0)
     if not (verdict.ok and verdict.objective == fast.objective and lp.metrics["inv_x"] == fast.metrics["inv_x"]):
         raise RuntimeError(f"{name}: the three do not agree")
     alone_s = optimum_s(instance)

@@ -82,7 +82,7 @@ class Reader:
     commands: Callable[[str, Path], list[list[str]]]
 
 
-def changed(raw: bytes, chance: random.Random) -> bytes:
+def change_bytes(raw: bytes, chance: random.Random) -> bytes:
     """A file after one to four random changes: of data, where it is JSON, or of its characters."""
     for _ in range(chance.randint(1, 4)):
         if chance.random() < 0.6:
@@ -350,20 +350,20 @@ def files_of(reader: Reader, name: str, chance: random.Random, folder: Path) -> 
     while True:
         raw = chance.choice(reader.seeds)
         if reader.suffix.endswith(".gz") and chance.random() < 0.8:
-            raw = gzip.compress(changed(gzip.decompress(raw), chance), compresslevel=1)
+            raw = gzip.compress(change_bytes(gzip.decompress(raw), chance), compresslevel=1)
         elif reader.suffix == ".npz" and chance.random() < 0.8:
-            raw = repacked(raw, chance)
+            raw = change_member(raw, chance)
         else:
-            raw = changed(raw, chance)
-        yield tried(reader, name, raw, folder)
+            raw = change_bytes(raw, chance)
+        yield try_file(reader, name, raw, folder)
 
 
-def repacked(raw: bytes, chance: random.Random) -> bytes:
+def change_member(raw: bytes, chance: random.Random) -> bytes:
     """Change one member of an archive, and pack it again."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = chance.choice([*members])
-    members[name] = changed(members[name], chance)
+    members[name] = change_bytes(members[name], chance)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for each, data in members.items():
@@ -371,7 +371,7 @@ def repacked(raw: bytes, chance: random.Random) -> bytes:
     return packed.getvalue()
 
 
-def tried(reader: Reader, name: str, raw: bytes, folder: Path) -> str | None:
+def try_file(reader: Reader, name: str, raw: bytes, folder: Path) -> str | None:
     """Return a file to the commands; what was wrong, which is kept with the file."""
     file = folder / f"case{reader.suffix}"
     file.write_bytes(raw)
@@ -409,7 +409,7 @@ def main() -> int:
         chosen = {name: known[name] for name in asked.reader or known}
         if asked.case is not None:
             ((kind, reader),) = chosen.items()
-            fault = tried(reader, kind, asked.case.read_bytes(), folder)
+            fault = try_file(reader, kind, asked.case.read_bytes(), folder)
             print(fault or "nothing is wrong")
             return int(fault is not None)
         return fuzz(chosen, seconds, asked.seed, folder)

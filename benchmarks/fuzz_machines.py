@@ -163,7 +163,7 @@ def fuzz(name: str, seconds: float, chance: random.Random, folder: Path) -> int:
     told: set[str] = set()
     path = folder / "in.json"  # JSON is YAML too; texts and XML do not care
     while perf_counter() - began < seconds:
-        content = changed(chance.choice(right), chance, right)
+        content = change_text(chance.choice(right), chance, right)
         path = folder / ("in.json" if content[:1] in (b"{", b"[") else "in.txt")
         path.write_bytes(content)
         start, number = process_time(), chance.randrange(12)
@@ -192,7 +192,7 @@ def fuzz(name: str, seconds: float, chance: random.Random, folder: Path) -> int:
     return outcomes["fault"]
 
 
-def changed(text: str, chance: random.Random, others: list[str]) -> bytes:
+def change_text(text: str, chance: random.Random, others: list[str]) -> bytes:
     """A text with a few changes."""
     for _ in range(chance.choice((1, 1, 1, 1, 1, 2, 3, 8))):
         spans = [m.span() for m in re.finditer(r"[0-9.]+|[A-Za-z_]+|[^\sA-Za-z0-9]", text)] or [(0, 0)]

@@ -55,7 +55,7 @@ def licence_of(found: metadata.PackageMetadata) -> str:
     return ", ".join(named) or (said[0][:60] if said else "unknown")
 
 
-def needed(extras: set[str]) -> list[Package]:
+def required_packages(extras: set[str]) -> list[Package]:
     """Packages that cwb needs with these extras, in the order of their names, without cwb itself."""
     found: dict[str, Package] = {}
     waiting = [("cwb", frozenset(extras))]
@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--requirements", action="store_true", help="NAME==VERSION, a line for each")
     parser.add_argument("--audit", action="store_true", help="known vulnerabilities, by pip-audit")
     asked = parser.parse_args()
-    packages = needed({"", *asked.extra})
+    packages = required_packages({"", *asked.extra})
     requirements = "".join(f"{p.name}=={p.version}\n" for p in packages if p.version != "missing")
     if asked.audit:
         return audit(requirements)
@@ -107,7 +107,7 @@ def main() -> int:
         print(requirements, end="")
         return 0
     width = max(len(p.name) for p in packages)
-    core = {package.name for package in needed(set())}
+    core = {package.name for package in required_packages(set())}
     for package in packages:
         mark = "" if package.permissive else "  not permissive" if package.name in core else "  (extra)"
         print(f"{package.name:<{width}}  {package.version:<16}  {package.licence}{mark}")

@@ -170,7 +170,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """How a cell ended; ``over_s`` is negative where it was done before."""
 
     cell: Cell
@@ -190,7 +190,7 @@ class Measured:
         return max(0.0, self.over_cpu_s if by_cpu or self.cell.busy else self.over_s)
 
 
-def measure(cell: Cell) -> Measured:
+def measure(cell: Cell) -> Measurement:
     """Run a cell; it is killed where it does not end."""
     with tempfile.TemporaryDirectory(prefix="cwb-limits-") as name:
         folder = Path(name)
@@ -213,7 +213,7 @@ def measure(cell: Cell) -> Measured:
         record = last_record(folder / "records.jsonl")
         seconds: dict[str, float] = record.get("seconds", {})
         lines = (folder / "err").read_text(errors="replace").strip().splitlines()
-        return Measured(
+        return Measurement(
             cell,
             wall_s,
             wall_s - due_s,
@@ -294,7 +294,7 @@ def on_page(name: str) -> list[Cell]:
     return [*(Cell(name, limit, 0) for limit in PAGE_LIMITS), Cell(name, PAGE_LIMITS[-1], PAGE_BUSY), *moments]
 
 
-def written_page(page: Path, measured: Sequence[Measured], *, by_cpu: bool) -> None:
+def write_page(page: Path, measured: Sequence[Measurement], *, by_cpu: bool) -> None:
     """Put the table between the marks of the page; a cell that was not measured stays as it is there."""
     known = {m.cell: m for m in measured}
     old = {row[1].strip(" `"): row[2:-1] for line in page.read_text().splitlines() if (row := line.split("|"))[1:]}
@@ -318,21 +318,21 @@ def written_page(page: Path, measured: Sequence[Measured], *, by_cpu: bool) -> N
     page.write_text("\n".join([f"{before}{begin}\n", *rows, f"\n{end}{after}"]))
 
 
-def over(m: Measured, *, by_cpu: bool) -> str:
+def over(m: Measurement, *, by_cpu: bool) -> str:
     """By how much a cell was late, as the page says it."""
     late_s = m.late_s(by_cpu=by_cpu)
     return ("-" if late_s < 0.05 else f"{late_s:.1f}") + ("" if m.record else ", no record")
 
 
-def earlier(path: Path | None) -> list[Measured]:
+def earlier(path: Path | None) -> list[Measurement]:
     """What a file has of an earlier run."""
     if path is None or not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-    return [Measured(**{**row, "cell": Cell(**row["cell"])}) for row in rows]
+    return [Measurement(**{**row, "cell": Cell(**row["cell"])}) for row in rows]
 
 
-def table(measured: Sequence[Measured]) -> Iterator[str]:
+def table(measured: Sequence[Measurement]) -> Iterator[str]:
     """Lines of a Markdown table."""
     yield "| method | ends at | beside | wall s | over s | over, own CPU s | verify s | write s | status | record | file |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
@@ -383,7 +383,7 @@ def main() -> int:
             with arguments.output.open("a") as stream:
                 stream.write(json.dumps({**m.__dict__, "cell": m.cell.__dict__}) + "\n")
     if arguments.page:
-        written_page(arguments.page, done, by_cpu=arguments.by_cpu)
+        write_page(arguments.page, done, by_cpu=arguments.by_cpu)
     late = [m for m in done if not m.record or m.late_s(by_cpu=arguments.by_cpu) > ALLOWED_S]
     print(f"{len(done)} cells; {len(late)} were over by more than {ALLOWED_S:g} s or left no record")
     for m in late:

@@ -96,18 +96,18 @@ def main() -> int:
     which.add_argument("--smoke", action="store_true", help="the right files of fuzz_machines.py")
     options = parser.parse_args()
     if not options.smoke:
-        return verified(options.samples)
+        return import_folder(options.samples)
     with tempfile.TemporaryDirectory() as made:
         for name, (texts, _) in READERS.items():
             for i, text in enumerate(texts):
                 (Path(made) / f"{name}-{i}.{'json' if text[0] == '{' else 'txt'}").write_text(text)
-        return verified(Path(made))
+        return import_folder(Path(made))
 
 
-def verified(folder: Path) -> int:
+def import_folder(folder: Path) -> int:
     """Import what is in a folder, and say what it was."""
     outcomes: Counter[str] = Counter()
-    for path, kind in _found(folder):
+    for path, kind in _known_files(folder):
         outcome = "fault"
         for how, read in KINDS[kind][1]:
             try:
@@ -123,7 +123,7 @@ def verified(folder: Path) -> int:
     return int(outcomes["fault"] > 0 or not outcomes)
 
 
-def _found(folder: Path) -> Iterator[tuple[Path, str]]:
+def _known_files(folder: Path) -> Iterator[tuple[Path, str]]:
     """Files of known formats."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.stat().st_size < 2**22:

@@ -86,7 +86,7 @@ class Store:
     def get(self, cell: Measurement) -> Row:
         """The row of a cell; measure it if it is not there."""
         if cell not in self.rows:
-            row = dict.fromkeys(COLUMNS) | cell._asdict() | (self.implied(cell) or measured(cell))
+            row = dict.fromkeys(COLUMNS) | cell._asdict() | (self.implied_optimum(cell) or measure_cell(cell))
             self.rows[cell] = row
             if self.path is not None:
                 fresh = not self.path.exists()
@@ -97,7 +97,7 @@ class Store:
                     writer.writerow({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in row.items()})
         return self.rows[cell]
 
-    def implied(self, cell: Measurement) -> Row | None:
+    def implied_optimum(self, cell: Measurement) -> Row | None:
         """The optimum of less height or fewer trees where it cannot be better: it is the strength, or that of any number of trees."""
         if cell.method != "mtree":
             return None
@@ -137,7 +137,7 @@ class Mean(NamedTuple):
     number: int
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """Write it."""
         if not self.number:
             return "-"
@@ -162,16 +162,16 @@ def load(network: str, skewness: float, seed: int) -> Instance:
 
 
 @cache
-def posed(network: str, skewness: float, seed: int, height: int) -> TreeProblem | Outcome:
+def pose_cell(network: str, skewness: float, seed: int, height: int) -> TreeProblem | Outcome:
     """Read an instance for trees of a height, with the paper's grid as the smallest rate; the strength takes longest."""
     options = GostOptions.model_validate({})
     return tree_problem(load(network, skewness, seed), height, options.min_rate, Budget())
 
 
-def measured(cell: Measurement) -> Row:
+def measure_cell(cell: Measurement) -> Row:
     """Run a method; CPU seconds are of the whole cell."""
     started = process_time()
-    row = greedy(cell) if cell.method.startswith("gost") else solved(cell)
+    row = greedy(cell) if cell.method.startswith("gost") else solve_cell(cell)
     return row | {"cpu_s": process_time() - started}
 
 
@@ -181,7 +181,7 @@ def greedy(cell: Measurement) -> Row:
     options = GostOptions.model_validate(
         {"rate": reading, "height": cell.height or TALLEST, "improve": cell.height is None}
     )
-    asked = posed(*cell[:3], cell.height or TALLEST)
+    asked = pose_cell(*cell[:3], cell.height or TALLEST)
     if isinstance(asked, Outcome):
         return {"status": "infeasible", "throughput": 0.0, "count": 0, "pool": 0}
     wan, budget, solver = asked.wan, Budget(seed=cell.seed), solvers.get()
@@ -201,13 +201,13 @@ def greedy(cell: Measurement) -> Row:
     root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
     roots = np.array([root_of[tuple(tree)] for tree in rated.trees.tolist()], dtype=np.int64)
     metrics = measures_of_rate(wan, rated.total, asked.strongest) | measures_of_trees(wan, rated, roots.tolist())
-    row |= {"status": report.termination.value, "count": len(rated.rates)} | told(metrics)
+    row |= {"status": report.termination.value, "count": len(rated.rates)} | metrics_row(metrics)
     if cell.height is None and cell.trees == MOST:
         row |= times(asked.instance, packing(asked.instance, wan, rated, roots))
     return row
 
 
-def solved(cell: Measurement) -> Row:
+def solve_cell(cell: Measurement) -> Row:
     """Run a registered method, which is verified."""
     model, options = METHODS[cell.method]
     if cell.method == "mtree":
@@ -220,13 +220,13 @@ def solved(cell: Measurement) -> Row:
         return {"status": done.record.status, "throughput": 0.0, "count": 0}
     if not done.record.verified:
         raise SystemExit(f"{cell}: {done.record.violations}")
-    row = {"status": done.record.status, "count": metrics.get("trees")} | told(metrics)
+    row = {"status": done.record.status, "count": metrics.get("trees")} | metrics_row(metrics)
     if cell.method != "mtree" or cell.trees == MOST:
         row |= times(done.instance, done.answer)
     return row
 
 
-def told(metrics: dict[str, Any]) -> Row:
+def metrics_row(metrics: dict[str, Any]) -> Row:
     """Keep some metrics; rates over the paper's normaliser."""
     normaliser = metrics["allreduce_rate_Bps"] / metrics["normalized_throughput"]
     return {

@@ -43,7 +43,7 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def measured(instance: Instance, options: dict[str, object], seed: int) -> dict[str, float]:
+def measure_chunks(instance: Instance, options: dict[str, object], seed: int) -> dict[str, float]:
     """Solve and measure one instance."""
     done = run(instance, Request("gost", options=options, seed=seed))
     if not isinstance(done.answer, TreePacking) or done.answer.reduction is None:
@@ -51,10 +51,12 @@ def measured(instance: Instance, options: dict[str, object], seed: int) -> dict[
     found = {name: float(done.record.metrics[name]) for name in METRICS}
     found["shared"] = simulate(instance, done.answer.reduction, SimulationMode.FAIR_SHARE).completion_s
     found["chunks"] = fmean(done.record.metrics["chunks_per_tree"])
-    return found | {"printed": printed(instance, done.answer.reduction, done.record.metrics["allreduce_rate_Bps"])}
+    return found | {
+        "printed": printed_chunks(instance, done.answer.reduction, done.record.metrics["allreduce_rate_Bps"])
+    }
 
 
-def printed(instance: Instance, packing: TreePacking, rate_Bps: float) -> float:
+def printed_chunks(instance: Instance, packing: TreePacking, rate_Bps: float) -> float:
     """Largest number of chunks of a reduction by equation (8) as printed, with the longest path and the slowest link of each tree."""
     rates_Mbps = packing.units / packing.units.sum() * rate_Bps * 8e-6
     heights = pipeline(instance, packing).heights
@@ -105,7 +107,7 @@ def main() -> None:
         for plan, more in PLANS.items():
             seeds = range(1 if arguments.smoke else arguments.seeds)
             rows = [
-                measured(cwb.load(name.format(seed)).with_changes(demand=demand), {**options, **more}, seed)
+                measure_chunks(cwb.load(name.format(seed)).with_changes(demand=demand), {**options, **more}, seed)
                 for seed in seeds
             ]
             means = [fmean(row[key] for row in rows) for key in (*METRICS, "shared", "chunks")]

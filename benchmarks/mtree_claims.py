@@ -70,7 +70,7 @@ def pairs(store: Store, network: str, method: str, column: str, own: str, base: 
     return found
 
 
-def listed(values: Sequence[float], digits: int = 2) -> str:
+def list_values(values: Sequence[float], digits: int = 2) -> str:
     """Write one number for each network."""
     return " / ".join("-" if isnan(value) else f"{value:.{digits}f}" for value in values)
 
@@ -97,12 +97,12 @@ def above(store: Store, networks: list[str]) -> Claim:
     exact = [max(by_skewness(store, n, "gost-bottleneck", "strength"), default=nan) for n in networks]
     text = "highest normalized throughput above 0.8, all networks (mean at the best skewness, K = 10; exact: strength)"
     checks = tuple(any(value > 0.8 for value in values) for values in zip(*read.values(), strict=True))
-    return Claim(text, of_both(read), listed(exact), checks)
+    return Claim(text, of_both(read), list_values(exact), checks)
 
 
 def of_both(read: dict[str, list[float]], digits: int = 2) -> str:
     """Write the numbers of both readings of r*."""
-    return f"{listed(read[READINGS[0]], digits)}; r* the tree's {listed(read[READINGS[1]], digits)}"
+    return f"{list_values(read[READINGS[0]], digits)}; r* the tree's {list_values(read[READINGS[1]], digits)}"
 
 
 def change(values: Sequence[float]) -> float:
@@ -116,7 +116,7 @@ def steady(store: Store, networks: list[str]) -> Claim:
     exact = [change(by_skewness(store, n, "gost-bottleneck", "strength")) for n in networks]
     text = "it does not fall much with skewness (change from 0.1 to 0.9; check: at most -5 %)"
     return Claim(
-        text, of_both(read), listed(exact), tuple(value > -0.05 for values in read.values() for value in values)
+        text, of_both(read), list_values(exact), tuple(value > -0.05 for values in read.values() for value in values)
     )
 
 
@@ -127,7 +127,7 @@ def annealing_falls(store: Store, networks: list[str]) -> Claim:
     text = (
         "TopoAdopt's falls significantly with skewness (its change; check: -10 % or less; exact: that of the strength)"
     )
-    return Claim(text, listed(theirs), listed(exact), tuple(value < -0.1 for value in theirs))
+    return Claim(text, list_values(theirs), list_values(exact), tuple(value < -0.1 for value in theirs))
 
 
 def annealing_small(store: Store, networks: list[str]) -> Claim:
@@ -137,18 +137,18 @@ def annealing_small(store: Store, networks: list[str]) -> Claim:
     exact = [average(rows(store, name, "gost-bottleneck"), "strength") for name in networks]
     text = "TopoAdopt on GScale has 2 to 3 times the throughput of the others (exact: the same of the strength)"
     checks = tuple(1.9 <= ratio <= 3.1 for ratio in ratios)
-    return Claim(text, listed(ratios), listed([exact[0] / value for value in exact[1:]]), checks)
+    return Claim(text, list_values(ratios), list_values([exact[0] / value for value in exact[1:]]), checks)
 
 
 def blink_below(store: Store, networks: list[str]) -> Claim:
     """IV-B, Figure 6."""
     shares = [[average_of(pairs(store, n, m, "throughput", "throughput")) for n in networks] for m in FOREST]
     packing = [average_of(pairs(store, n, "blink-trees", "packing", "throughput")) for n in networks]
-    told = ", ".join(f"{method} {listed(share)}" for method, share in zip(FOREST, shares, strict=True))
+    told = ", ".join(f"{method} {list_values(share)}" for method, share in zip(FOREST, shares, strict=True))
     text = (
         "Blink and TopoAdopt carry less than MTree (theirs over `gost`'s, K = 10; exact column: Blink's uncut packing)"
     )
-    return Claim(text, told, listed(packing), tuple(value < 0.99 for share in shares for value in share))
+    return Claim(text, told, list_values(packing), tuple(value < 0.99 for share in shares for value in share))
 
 
 def low_trees(store: Store, networks: list[str]) -> Claim:
@@ -159,8 +159,10 @@ def low_trees(store: Store, networks: list[str]) -> Claim:
     checks = tuple(a < b for a, b in zip(ours, theirs["topoadopt"], strict=True)) + tuple(
         a < 1.1 * b for a, b in zip(ours, theirs["blink-trees"], strict=True)
     )
-    told = f"{listed(ours)}; " + ", ".join(f"{m} {listed(v)}" for m, v in theirs.items())
-    return Claim("mean height below TopoAdopt's, at most Blink's (hops; exact: `mtree`)", told, listed(exact), checks)
+    told = f"{list_values(ours)}; " + ", ".join(f"{m} {list_values(v)}" for m, v in theirs.items())
+    return Claim(
+        "mean height below TopoAdopt's, at most Blink's (hops; exact: `mtree`)", told, list_values(exact), checks
+    )
 
 
 def fanouts(store: Store, networks: list[str]) -> Claim:
@@ -170,9 +172,9 @@ def fanouts(store: Store, networks: list[str]) -> Claim:
     exact = [average(rows(store, name, "mtree"), "max_fanout") for name in networks]
     near = all(abs(ours[0] - values[0]) <= 1 for values in theirs.values())
     checks = (near, *(ours[i] < min(v[i] for v in theirs.values()) for i in range(1, len(networks))))
-    told = f"{listed(ours)}; " + ", ".join(f"{m} {listed(v)}" for m, v in theirs.items())
+    told = f"{list_values(ours)}; " + ", ".join(f"{m} {list_values(v)}" for m, v in theirs.items())
     text = "largest fanout: within one of the others on GScale, the smallest on the larger networks (exact: `mtree`)"
-    return Claim(text, told, listed(exact), checks)
+    return Claim(text, told, list_values(exact), checks)
 
 
 def chunks_fastest(store: Store, networks: list[str]) -> Claim:
@@ -226,7 +228,7 @@ def few_trees(store: Store, networks: list[str]) -> Claim:
     text = "without K it finds 5 to 6 trees on GScale, at most 10 elsewhere (mean at H = 8; exact: fewest with the optimum, where ten have it)"
     checks = (4.5 <= read["gost"][0] <= 6.5, *(value <= 10 for value in read["gost"][1:]))
     told = of_both(read, 1)
-    return Claim(text, told, listed(fewest, 1), checks)
+    return Claim(text, told, list_values(fewest, 1), checks)
 
 
 def least_trees(store: Store, network: str) -> list[float]:
@@ -257,7 +259,7 @@ def knees(store: Store, networks: list[str]) -> Claim:
     )
     told = of_both(read, 0)
     checks = tuple(value == paper for value, paper in zip(read["gost"], (4, 5, 6), strict=False))
-    return Claim(text, told, listed(exact, 0), checks)
+    return Claim(text, told, list_values(exact, 0), checks)
 
 
 def ith_height(store: Store, networks: list[str]) -> Claim:
@@ -276,7 +278,9 @@ def ith_height(store: Store, networks: list[str]) -> Claim:
             least.append(knee(values) if len(values) == len(HEIGHTS) else None)
         exact.append(average_of([v for v in least if v is not None]))
     text = "ITH finds a small best H (mean of its H; exact: mean of the least H with 95 % of the optimum at 8)"
-    return Claim(text, listed(chosen), listed(exact), tuple(a <= b + 0.5 for a, b in zip(chosen, exact, strict=True)))
+    return Claim(
+        text, list_values(chosen), list_values(exact), tuple(a <= b + 0.5 for a, b in zip(chosen, exact, strict=True))
+    )
 
 
 def ten_trees(store: Store, networks: list[str]) -> Claim:

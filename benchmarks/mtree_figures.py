@@ -127,12 +127,12 @@ PLOTS = (
 
 def points(store: Store, plot: Plot, series: Series, network: str) -> dict[float, Mean]:
     """The means of a series; those without any rows are left out."""
-    rows = [row for row in found(store, series, network) if row["skewness"] in among(plot.part, network)]
+    rows = [row for row in series_rows(store, series, network) if row["skewness"] in among(plot.part, network)]
     values = {x: mean(row[series.column] for row in rows if row[plot.over] == x) for x in plot.values}
     return {x: value for x, value in values.items() if value.number}
 
 
-def found(store: Store, series: Series, network: str) -> Iterator[dict[str, Any]]:
+def series_rows(store: Store, series: Series, network: str) -> Iterator[dict[str, Any]]:
     """The rows of a series; the height "ith" is that which ITH has chosen on the same network."""
     if series.height == LOWEST and network != GSCALE:
         return
@@ -156,11 +156,11 @@ def table(store: Store, plot: Plot) -> Iterator[str]:
         for x in plot.values:
             cells = [column.get(x) for column in columns]
             if any(cells):
-                shown = (f"{cell.shown} ({cell.number})" if cell else "" for cell in cells)
+                shown = (f"{cell.text} ({cell.number})" if cell else "" for cell in cells)
                 yield f"| {NAMES[network]} | {x:g} | " + " | ".join(shown) + " |"
 
 
-def proved(store: Store) -> Iterator[str]:
+def proof_table(store: Store) -> Iterator[str]:
     """A table of how many cells of `mtree` are proved, of those that have a tree; with K at the H of ITH, on GScale also at the lowest."""
     yield "\n| proved by mtree | any K | " + " | ".join(f"K = {count}" for count in COUNTS) + " |"
     yield "|---" * (len(COUNTS) + 2) + "|"
@@ -172,7 +172,7 @@ def proved(store: Store) -> Iterator[str]:
             rows = {
                 (row["skewness"], row["seed"], row["height"]): row["status"]
                 for one in series
-                for row in found(store, one, network)
+                for row in series_rows(store, one, network)
                 if row["trees"] == count and row["throughput"]
             }
             shown.append(f"{sum(status == 'optimal' for status in rows.values()):,} of {len(rows):,}")
@@ -263,7 +263,7 @@ def main() -> None:
         if arguments.o:
             draw(store, plots, arguments.o / f"mtree-{part}")
     if "claims" in asked:
-        print("\n".join(proved(store)))
+        print("\n".join(proof_table(store)))
         print("\n| claim | `gost` | exact | verdict |\n|---|---|---|---|")
         for claim in claims(store):
             print(f"| {claim.text} | {claim.heuristic} | {claim.exact} | {claim.verdict} |")

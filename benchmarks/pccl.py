@@ -43,7 +43,7 @@ def mesh(sides: Sequence[int], groups: Sequence[tuple[int, ...]], chunks: int = 
     return network.with_changes(demand=demands[0], also=tuple(demands[1:]))
 
 
-def answered(instance: Instance, model: str, **options: object) -> FinishedRun:
+def solve_verified(instance: Instance, model: str, **options: object) -> FinishedRun:
     """Run a method; its answer must be right."""
     found = run(instance, Request(model, options=options))
     assert found.record.verified, (found.record.violations, found.record.message)
@@ -60,7 +60,7 @@ def direct_seconds(instance: Instance) -> tuple[float, float]:
     """Time and mean utilization of ``direct`` over shortest ways, all groups at once."""
     from cwb.algorithms.schedules.compose import merge
 
-    parts = [answered(instance.with_single_demand(demand), "direct").answer for demand in instance.demands]
+    parts = [solve_verified(instance.with_single_demand(demand), "direct").answer for demand in instance.demands]
     whole = merge(instance.sha256, parts)
     trace = simulate(instance, whole)
     return trace.completion_s, float(utilization(instance, whole, trace, 1)[1].mean())
@@ -75,10 +75,10 @@ def meshes(*, smoke: bool) -> None:
     for sides in sizes[:1] if smoke else sizes:
         instance = mesh(sides, [tuple(range(_count(sides)))])
         begin = process_time()
-        found = answered(instance, "pccl")
+        found = solve_verified(instance, "pccl")
         seconds = process_time() - begin
         record = found.record
-        exact = answered(instance, "teccl-lp").record.objective if _count(sides) <= 16 and not smoke else None
+        exact = solve_verified(instance, "teccl-lp").record.objective if _count(sides) <= 16 and not smoke else None
         row = [f"{record.bound:g}", f"{record.objective:g}", record.status, f"{direct_seconds(instance)[0]:g}"]
         table.add_row("x".join(map(str, sides)), *row, "" if exact is None else f"{exact:.4g}", f"{seconds:.2f}")
     Console(width=140).print(table)
@@ -103,7 +103,7 @@ def groups(*, smoke: bool) -> None:
         rows += [("all rows", 8, row, 8), ("top half", 8, [tuple(range(32))], 2), ("whole", 8, [tuple(range(64))], 1)]
     for name, k, members, chunks in rows:
         instance = mesh((k, k), members, chunks)
-        found = answered(instance, "pccl", bound="flow")
+        found = solve_verified(instance, "pccl", bound="flow")
         seconds, share = direct_seconds(instance)
         record = found.record
         numbers = [f"{record.bound:.4g}", f"{record.objective:g}", f"{seconds:g}", f"{seconds / record.objective:.2f}"]
@@ -117,7 +117,7 @@ def example(*, smoke: bool) -> None:
     base = mesh((3, 3), [(0, 1, 2)])
     twice = [Demand(Collective.POINT_TO_POINT, Fraction(CHUNK), ranks=(0, other)) for other in (1, 2)]
     gather = Demand(Collective.ALL_GATHER, Fraction(6 * CHUNK), 2, (6, 7, 8))
-    found = answered(base.with_changes(also=(*twice, gather)), "pccl", bound="flow")
+    found = solve_verified(base.with_changes(also=(*twice, gather)), "pccl", bound="flow")
     record, answer = found.record, found.answer
     outside = sum(1 for node in answer.sends.source.tolist() if node in (3, 4, 5))
     Console().print(

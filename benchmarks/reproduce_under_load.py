@@ -48,7 +48,7 @@ def load(processes: int) -> Iterator[None]:
             process.join()
 
 
-def reproduced(asked: list[str], folder: Path) -> tuple[list[dict[str, Any]], int, float]:
+def run_reproduction(asked: list[str], folder: Path) -> tuple[list[dict[str, Any]], int, float]:
     """Reproduce a paper or one of its tables in a process of its own: rows, exit status, seconds."""
     file = folder / "rows.json"
     file.unlink(missing_ok=True)
@@ -60,22 +60,22 @@ def reproduced(asked: list[str], folder: Path) -> tuple[list[dict[str, Any]], in
     return json.loads(file.read_text()), status.returncode, time.perf_counter() - started
 
 
-def told(row: dict[str, Any]) -> tuple[object, ...]:
+def stable_cells(row: dict[str, Any]) -> tuple[object, ...]:
     """What must not change: all of a row but seconds of computing."""
     return row["verdict"], row["reason"], None if row["verdict"] == "wall time" else row["ours"]
 
 
 def compare(asked: list[str], processes: int, folder: Path) -> int:
     """Reproduce alone and under load; print counts and what changed, and give how much did."""
-    alone, status, quiet_s = reproduced(asked, folder)
+    alone, status, quiet_s = run_reproduction(asked, folder)
     with load(processes):
-        beside, loaded, busy_s = reproduced(asked, folder)
-    changed = [pair for pair in zip(alone, beside, strict=True) if told(pair[0]) != told(pair[1])]
+        beside, loaded, busy_s = run_reproduction(asked, folder)
+    changed = [pair for pair in zip(alone, beside, strict=True) if stable_cells(pair[0]) != stable_cells(pair[1])]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(row["verdict"] for row in alone).items())
     print(f"{' '.join(asked)}: {counts}; exit status {status}, under load {loaded}; {quiet_s:.0f} s, {busy_s:.0f} s")
     for before, after in changed:
         print(
-            f"  {before['table']}, {before['row']}, {before['column']}: {told(before)} alone, {told(after)} under load"
+            f"  {before['table']}, {before['row']}, {before['column']}: {stable_cells(before)} alone, {stable_cells(after)} under load"
         )
     return len(changed) + (status != loaded)
 

@@ -172,7 +172,7 @@ def _once(series: Series, size: int) -> Point:
 def point_of(series: Series, size: int) -> Point:
     """Measure a size in a process of its own, which is ended by its limit of processor time."""
     receiver, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=_limited, args=(series, size, sender))
+    process = multiprocessing.get_context("spawn").Process(target=_measure_within_limit, args=(series, size, sender))
     process.start()
     sender.close()
     try:
@@ -183,7 +183,7 @@ def point_of(series: Series, size: int) -> Point:
     return found
 
 
-def _limited(series: Series, size: int, sender: Connection) -> None:
+def _measure_within_limit(series: Series, size: int, sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S + 15, LIMIT_S + 15))
     measure(series, size, sender)
 

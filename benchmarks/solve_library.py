@@ -90,7 +90,7 @@ def outcome(solver: str, path: Path, limit_s: float) -> dict:
         return {"status": "died", "objective": None, "cpu_s": limit_s, "peak_MiB": 0.0}
 
 
-def ended(found: dict) -> bool:
+def is_answered(found: dict) -> bool:
     """Whether the solver answered the question: an optimum, or that there is none."""
     return found["status"] in ("optimal", "infeasible")
 
@@ -122,7 +122,7 @@ def main() -> None:
             path.write_bytes(gzip.decompress((arguments.library / f"{path.name}.gz").read_bytes()))
             found = {solver: outcome(solver, path, arguments.limit) for solver in SOLVERS}
             rows[model["family"]].append(found)
-            cells = [f"{f['cpu_s']:.2f}" if ended(f) else f["status"].split(":")[0] for f in found.values()]
+            cells = [f"{f['cpu_s']:.2f}" if is_answered(f) else f["status"].split(":")[0] for f in found.values()]
             best = "" if model["objective"] is None else f"{model['objective']:.6g}"
             size = f"{model['constraints']:,} | {model['variables']:,}"
             print(f"| {model['name']} | {size} | {best} | " + " | ".join(cells) + " |", flush=True)
@@ -141,8 +141,8 @@ def main() -> None:
                 note = f" ({len(taken)} within the licence)"
             else:
                 taken, note = runs, ""
-            seconds = [f["cpu_s"] if ended(f) else arguments.limit for f in taken]
-            mean = f"{shifted_mean(seconds):.2f}, {sum(map(ended, taken))} of {len(taken)}" if taken else "n/a"
+            seconds = [f["cpu_s"] if is_answered(f) else arguments.limit for f in taken]
+            mean = f"{shifted_mean(seconds):.2f}, {sum(map(is_answered, taken))} of {len(taken)}" if taken else "n/a"
             cells.append(mean + note)
         print(f"| {family} | {len(found)} | " + " | ".join(cells) + " |")
 

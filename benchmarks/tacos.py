@@ -142,7 +142,7 @@ def slope(small: dict[str, Any], large: dict[str, Any]) -> float:
     return log(max(large["seconds"], 1e-6) / max(small["seconds"], 1e-6)) / log(large["npus"] / small["npus"])
 
 
-def moved(networks: tuple[str, ...]) -> Table:
+def translated_trees(networks: tuple[str, ...]) -> Table:
     """One tree for all ranks."""
     table = _table("one tree, moved to all ranks", ("network", "ranks", "status", "time / bound", "s", "MiB"))
     for network in networks:
@@ -168,9 +168,9 @@ def main() -> None:
     console = Console(width=150)
     if parser.parse_args().smoke:
         console.print(against_reference(reference()[:1]))
-        console.print(growth({"mesh": GROWTH["mesh"][:1]}), moved(MOVED[:1]))
+        console.print(growth({"mesh": GROWTH["mesh"][:1]}), translated_trees(MOVED[:1]))
         return
-    console.print(moved(MOVED))
+    console.print(translated_trees(MOVED))
     console.print(against_reference(reference()))
     for family, networks in GROWTH.items():
         console.print(growth({family: networks}))

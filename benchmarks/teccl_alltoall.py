@@ -41,7 +41,7 @@ SCALE = [
 ]
 
 
-def solved(
+def solve_all_to_all(
     network: str | Topology, size: Fraction, options: dict[str, object], limit_s: float | None = None
 ) -> tuple[Outcome, float, str]:
     """Run the method on an all_to_all and verify its schedule; give the outcome, its CPU seconds and the verifier's word."""
@@ -74,7 +74,7 @@ def reference() -> None:
         ranks = len(load(network).network.ranks)
         options: dict[str, object] = {"epoch_duration": f"{float(row['epoch_duration_s']) * 1e9:.12g} ns"}
         part = Fraction(row["output_bytes"]) / (16 if row["topology"] == "NDv2" else 32)
-        outcome, seconds, word = solved(network, part * ranks, options)
+        outcome, seconds, word = solve_all_to_all(network, part * ranks, options)
         told = outcome.metrics
         print(
             f"| {row['topology']} | {row['epoch']} | {row['size']} | {row['epochs']} | {float(row['solver_s']):.0f} "
@@ -92,7 +92,7 @@ def scale() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for network, size in SCALE:
-        outcome, seconds, word = solved(network, parse(size, UnitKind.SIZE), {"schedule": "never"}, 900)
+        outcome, seconds, word = solve_all_to_all(network, parse(size, UnitKind.SIZE), {"schedule": "never"}, 900)
         told = outcome.metrics
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
@@ -116,7 +116,7 @@ def both_sides(seeds: int = 40) -> None:
             coarse(exchange, epochs, epochs, "restrict"),
             coarse(exchange, epochs, 6, "restrict"),
         )
-        parts = [delivered(exchange, grid) for grid in grids]
+        parts = [delivered_part(exchange, grid) for grid in grids]
         assert parts[0] >= parts[1] - 1e-7 >= parts[2] - 2e-7, seed
         print(
             f"| {seed} | {len(exchange.stores)} | {len(exchange.tails)} | {epochs} | "
@@ -126,7 +126,7 @@ def both_sides(seeds: int = 40) -> None:
     print()
 
 
-def delivered(exchange: Exchange, grid: BlockGrid) -> float:
+def delivered_part(exchange: Exchange, grid: BlockGrid) -> float:
     """Part of everything that is delivered on a grid."""
     model = build(BlockProgram(exchange, grid, reduce(points_for(exchange, grid.side))))
     model.part.setub(None)

@@ -42,7 +42,7 @@ SIZES = ("8 KB", "200 KB", "8 MB")
 LIMIT_S = 60.0
 
 
-def asked(network: str, size: str, *, at_once: bool) -> Instance:
+def make_instance(network: str, size: str, *, at_once: bool) -> Instance:
     """An all-gather on a network, whose links have no latency if they carry data at once."""
     instance = load(network).with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(parse(size, Unit.SIZE))))
     topology = instance.topology
@@ -52,12 +52,16 @@ def asked(network: str, size: str, *, at_once: bool) -> Instance:
     return instance.with_changes(network=replace(topology, links=links))
 
 
-def solved(model: str, network: str, size: str, *, at_once: bool = False, **options: object) -> tuple[str, str, str]:
+def solve_cell(
+    model: str, network: str, size: str, *, at_once: bool = False, **options: object
+) -> tuple[str, str, str]:
     """Time of the schedule with the bound if it is not proved, epochs, and seconds of the run."""
     begin = perf_counter()
     if model == "taccl":
         options = {name: value for name, value in options.items() if name not in ("epoch", "chunks")}
-    record = run_one(asked(network, size, at_once=at_once), Request(model, options=options, time_limit_s=LIMIT_S))
+    record = run_one(
+        make_instance(network, size, at_once=at_once), Request(model, options=options, time_limit_s=LIMIT_S)
+    )
     seconds = f"{perf_counter() - begin:.1f}"
     if record.objective is None:
         return record.status, "", seconds
@@ -82,7 +86,7 @@ def compare(part: Part, networks: Sequence[str]) -> None:
     for network in networks:
         for size in SIZES:
             for count in chunks:
-                cells = [c for _, model, o in ways for c in solved(model, network, size, chunks=count, **o)]
+                cells = [c for _, model, o in ways for c in solve_cell(model, network, size, chunks=count, **o)]
                 table.add_row(network, size, str(count), *cells)
     Console(width=160).print(table)
 

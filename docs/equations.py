@@ -45,12 +45,12 @@ _SHOWN = 6
 _NAME = re.compile(r"[a-z]{3,}(?:[-_][a-z]+)+")
 
 
-def declared(name: str) -> Iterator[tuple[str, str, str]]:
+def declarations(name: str) -> Iterator[tuple[str, str, str]]:
     """Functions that declare a formulation, in order, what each declares, and golden rows of it, in Markdown."""
     seen: set[FunctionType] = set()
     module, _, place = registry.formulation(name).places["build"].partition(":")
     build = getattr(import_module(module), place)
-    golden, functions = _golden_rows(name.partition("/")[0]), [build, *_called(build, seen)]
+    golden, functions = _golden_rows(name.partition("/")[0]), [build, *_called_functions(build, seen)]
     own = "".join(inspect.getsource(function) for function in functions if function.__name__.startswith("build"))
     for function in functions:
         if _declares(function) and not function.__name__.startswith("build"):
@@ -84,11 +84,11 @@ def _golden_rows(family: str) -> dict[str, list[tuple[str, str]]]:
         text = path.read_text(encoding="utf-8")
         model = text.partition("name=")[2].split()[0]
         for constraint, index, terms, side in _ROW.findall(text):
-            found[constraint].append((model, _shown(f"{constraint}{index}", terms.splitlines(), side)))
+            found[constraint].append((model, _row_text(f"{constraint}{index}", terms.splitlines(), side)))
     return found
 
 
-def _shown(name: str, terms: list[str], side: str) -> str:
+def _row_text(name: str, terms: list[str], side: str) -> str:
     """A row on one line, long ones in part."""
     text = " ".join([*terms[:_SHOWN], *(["..."] if len(terms) > _SHOWN else [])])
     text = re.sub(r"([+-])(?:1(?:\.0)?(?= ))?\s*", r"\1 ", text).removeprefix("+ ")
@@ -104,15 +104,15 @@ def _clearest(rows: list[tuple[str, str]], sources: tuple[str, ...]) -> str:
     raise LookupError("a constraint without a row in a golden file")
 
 
-def _called(function: FunctionType, seen: set[FunctionType]) -> Iterator[FunctionType]:
+def _called_functions(function: FunctionType, seen: set[FunctionType]) -> Iterator[FunctionType]:
     """Functions of methods that a function calls, each before those that it calls."""
     module = inspect.getmodule(function)
     for node in _calls(ast.parse(textwrap.dedent(inspect.getsource(function)))):
-        found = _resolved(node.func, module)
+        found = _resolve_name(node.func, module)
         if isinstance(found, FunctionType) and found not in seen and ".core." not in found.__module__:
             seen.add(found)
             yield found
-            yield from _called(found, seen)
+            yield from _called_functions(found, seen)
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -121,7 +121,7 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     yield from sorted(calls, key=lambda call: (call.lineno, call.col_offset))
 
 
-def _resolved(called: ast.expr, module: ModuleType | None) -> Any:
+def _resolve_name(called: ast.expr, module: ModuleType | None) -> Any:
     """Object of a name, or a function of a module of methods."""
     if isinstance(called, ast.Name):
         return getattr(module, called.id, None)
@@ -159,7 +159,7 @@ def _latex(code: str) -> str:
             made += f"{part}{_latex(code[at:end])}}}"
             at = end + 1
         else:
-            made += _translated(part)
+            made += _to_latex(part)
     return made.strip()
 
 
@@ -173,7 +173,7 @@ def _closing(code: str, at: int) -> int:
         at += 1
 
 
-def _translated(part: str) -> str:
+def _to_latex(part: str) -> str:
     """A part in LaTeX."""
     if part in _SIGNS:
         return _SIGNS[part]
@@ -189,5 +189,5 @@ def _translated(part: str) -> str:
 if __name__ == "__main__":
     for name in registry.formulation_names():
         print("##", name)
-        for function, text, row in declared(name):
+        for function, text, row in declarations(name):
             print(f"| `{function}` | {text} | {row} |")

@@ -18,7 +18,7 @@ from cwb.schedules.metrics import GROUPS
 DOCS = Path(__file__).parent
 sys.path.append(str(DOCS))
 
-from equations import declared  # noqa: E402 (beside this file)
+from equations import declarations  # noqa: E402 (beside this file)
 
 #: What stands below the metrics of methods, on their pages.
 BESIDE = "Records also have the [metrics of the verifier](../metrics.md).\n"
@@ -45,8 +45,8 @@ def metrics(names: list[str]) -> str:
     return f"{table(('metric', 'unit', 'meaning'), rows, names)}\n{BESIDE}"
 
 
-def verified(_: list[str]) -> str:
-    """The metrics of the verifier, by what they are of."""
+def verifier_metrics(_: list[str]) -> str:
+    """Return the metrics of the verifier, grouped by the kind of answer."""
     parts = []
     for heading, group in GROUPS.items():
         rows = {cells: [""] for cells in described(group.items())}
@@ -57,7 +57,7 @@ def verified(_: list[str]) -> str:
 def equations(names: list[str]) -> str:
     """The functions that declare a formulation, each with a row of its golden LP file."""
     (name,) = names
-    rows = "".join(f"| `{function}` | {text} | {row} |\n" for function, text, row in declared(name))
+    rows = "".join(f"| `{function}` | {text} | {row} |\n" for function, text, row in declarations(name))
     return f"| function of `{name}` | what it declares | a row in its golden file |\n| --- | --- | --- |\n{rows}"
 
 
@@ -77,11 +77,11 @@ def table(headings: tuple[str, ...], rows: dict[tuple[str, ...], list[str]], nam
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-KINDS = {"options": options, "metrics": metrics, "verified": verified, "equations": equations}
+KINDS = {"options": options, "metrics": metrics, "verified": verifier_metrics, "equations": equations}
 
 
-def written(page: str) -> str:
-    """The page with its blocks as they are now."""
+def fill_page(page: str) -> str:
+    """Return the page with its blocks as they are now."""
 
     def block(found: re.Match[str]) -> str:
         kind, names = found[1], found[2]
@@ -105,6 +105,6 @@ def pages() -> Iterator[Path]:
 if __name__ == "__main__":
     for path in pages():
         before = path.read_text(encoding="utf-8")
-        if (after := written(before)) != before:
+        if (after := fill_page(before)) != before:
             path.write_text(after, encoding="utf-8")
             print(path.relative_to(DOCS.parent))

@@ -14,7 +14,7 @@ from cwb.core.method import Kind, Method
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.studies.support_matrix import Probes
-from prose import laid_out
+from prose import lay_out_page
 
 PAGE = Path(__file__).parent / "methods" / "index.md"
 
@@ -184,7 +184,7 @@ def tables() -> str:
     probes = Probes()
     lines: list[str] = []
     for (heading, sentence), methods in GROUPS.items():
-        lines += [f"### {heading}", "", laid_out(sentence), ""]
+        lines += [f"### {heading}", "", lay_out_page(sentence), ""]
         lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
         lines += [f"| {' | '.join(cells(registry.get(name), about, probes))} |" for name, about in methods.items()]
         lines.append("")
@@ -200,20 +200,20 @@ def cells(method: Method, about: About, probes: Probes) -> Iterator[str]:
     proves = about.proves or PROVES[method.kind]
     kind = f"{method.kind.value}: {proves}" if proves else method.kind.value
     yield f"{kind}; {'solver; ' if method.needs_solver else ''}{about.origin}"
-    yield reached(about)
+    yield size_reached(about)
 
 
-def reached(about: About) -> str:
-    """Size of the instance, its name, and the time."""
+def size_reached(about: About) -> str:
+    """Return the size of the example instance, its name, and the time."""
     time = "" if about.seconds is None else f", {about.seconds:g} s"
     return f"{load(about.instance).npus:,}: `{about.instance}`{time}"
 
 
-def written(page: str) -> str:
-    """The page with the tables as they are now."""
+def fill_page(page: str) -> str:
+    """Return the page with the tables as they are now."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

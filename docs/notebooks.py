@@ -23,7 +23,7 @@ SECONDS = 120
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def execute_notebook(path: Path) -> nbformat.NotebookNode:
     """Run a notebook in a folder of its own; a cell that raises ends the program."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
@@ -32,14 +32,14 @@ def executed(path: Path) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = merged(cell.outputs)
+            cell.outputs = merge_streams(cell.outputs)
             for output in cell.outputs:
                 if output.output_type == "stream":
                     output.text = _STYLE.sub("", output.text)
     return notebook
 
 
-def merged(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+def merge_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
     """Join the pieces in which a stream arrives."""
     kept: list[nbformat.NotebookNode] = []
     for output in outputs:
@@ -51,8 +51,8 @@ def merged(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
     return kept
 
 
-def printed(notebook: nbformat.NotebookNode) -> list[str]:
-    """All lines of text that the cells print or show."""
+def printed_lines(notebook: nbformat.NotebookNode) -> list[str]:
+    """Return all lines of text that the cells print or show."""
     texts = [
         output.text if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
         for cell in notebook.cells
@@ -78,11 +78,11 @@ def main(arguments: list[str]) -> int:
     for path in sorted(FOLDER.glob("*.ipynb")):
         if names and path.stem not in names:
             continue
-        notebook = executed(path)
+        notebook = execute_notebook(path)
         if not check:
             nbformat.write(notebook, path)
             continue
-        for line in differences(printed(nbformat.read(path, as_version=4)), printed(notebook)):
+        for line in differences(printed_lines(nbformat.read(path, as_version=4)), printed_lines(notebook)):
             print(f"{path.name}: {line}", file=sys.stderr)
             status = 1
     return status

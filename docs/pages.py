@@ -30,7 +30,7 @@ def _text(path: Path) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells)
 
 
-def fenced(text: str, *languages: str) -> list[str]:
+def fenced_blocks(text: str, *languages: str) -> list[str]:
     """Return the fenced blocks of a page in some languages."""
     return [match["body"] for match in _FENCE.finditer(text) if match["language"].strip() in languages]
 

@@ -70,15 +70,15 @@ def words(sentence: str) -> int:
     return max(len(part.split()) for part in re.split(r":\s+(?=[A-Zx*\[])", plain))
 
 
-def laid_out(text: str) -> str:
+def lay_out_page(text: str) -> str:
     """Return a page with one sentence on a line."""
     lines: list[str] = []
     for prose, block in blocks(text):
-        lines += _laid_out(block) if prose else block
+        lines += _lay_out_paragraph(block) if prose else block
     return "\n".join(lines)
 
 
-def _laid_out(paragraph: list[str]) -> list[str]:
+def _lay_out_paragraph(paragraph: list[str]) -> list[str]:
     item = _ITEM.match(paragraph[0])
     first = item[0] if item else _indent(paragraph[0])
     rest = _indent(paragraph[1]) if len(paragraph) > 1 else " " * len(re.sub(r"\[[ x]\]\s+$", "", first))
@@ -108,4 +108,4 @@ def _unbroken(match: re.Match[str]) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         page = Path(name)
-        page.write_text(laid_out(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(lay_out_page(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -55,10 +55,10 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def written(page: str) -> str:
-    """The page with the table as it is now."""
+def fill_page(page: str) -> str:
+    """Return the page with the table as it is now."""
     return re.sub(r"^\| capability \|.*\n(\|.*\n)+", lambda _: table(), page, flags=re.MULTILINE)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

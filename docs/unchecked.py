@@ -33,11 +33,11 @@ def lines() -> Iterator[str]:
         yield "\n"
 
 
-def written(page: str) -> str:
-    """The page with the list of today."""
+def fill_page(page: str) -> str:
+    """Return the page with today's list."""
     before, rest = page.split(BEGIN)
     return before + BEGIN + "\n" + "".join(lines()) + END + rest.split(END)[1]
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text()))
+    PAGE.write_text(fill_page(PAGE.read_text()))

@@ -27,7 +27,7 @@ def imports(module: Path, known: set[Path]) -> set[Path]:
     return found - {module}
 
 
-def explained() -> list[set[str]]:
+def explained_circles() -> list[set[str]]:
     """Return the circles that the page on architecture gives a reason for, as sets of dotted names."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## Circles\n")[2].partition("\n## ")[0]
@@ -38,7 +38,7 @@ def test_no_modules_import_one_another() -> None:
     """Beside the circles of the page on architecture there is none, and that page names modules that there are."""
     modules = {path for folder in FOLDERS if folder != "tests" for path in (ROOT / folder).rglob("*.py")}
     name = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules}
-    circles = explained()
+    circles = explained_circles()
     assert set().union(*circles) <= set(name.values())
     graph = {
         name[path]: {

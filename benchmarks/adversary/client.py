@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import cwb
-from cwb.benchmarks.adversary.fault import Fault, compared
+from cwb.benchmarks.adversary.fault import Fault, count_comparisons
 from cwb.core.errors import CwbError
 from cwb.harness import Request, run
 from cwb.schedules import verdict_of
@@ -57,7 +57,7 @@ def load(data: Mapping[str, Any]) -> Any:
 
 
 @dataclass
-class Answered:
+class Reply:
     """What came of a question.
 
     Parameters
@@ -82,7 +82,7 @@ class Answered:
     warned: list[str] = field(default_factory=list)
 
     @property
-    def found(self) -> bool:
+    def has_answer(self) -> bool:
         """Whether there is an answer that the verifier has let pass."""
         return self.record is not None and self.record.objective is not None and self.record.verified is not False
 
@@ -96,10 +96,10 @@ class Answered:
         return f"{record.status} {record.objective!r}, bound {record.bound!r}, exit status {record.exit_status}{wrong}"
 
 
-def solve(data: Mapping[str, Any], model: str, *, time_limit_s: float | None = None, **options: Any) -> Answered:
+def solve(data: Mapping[str, Any], model: str, *, time_limit_s: float | None = None, **options: Any) -> Reply:
     """Solve the data of an instance file with a method."""
-    solved = Answered(asked(data, model, options))
-    with watched(solved):
+    solved = Reply(solve_command(data, model, options))
+    with watch_errors(solved):
         instance = load(data)
         done = run(instance, Request(model, options=options, time_limit_s=time_limit_s))
         solved.instance, solved.record = done.instance, done.record
@@ -108,7 +108,7 @@ def solve(data: Mapping[str, Any], model: str, *, time_limit_s: float | None = N
 
 
 @contextlib.contextmanager
-def watched(solved: Answered) -> Iterator[None]:
+def watch_errors(solved: Reply) -> Iterator[None]:
     """Report errors and warnings of what is done inside."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
@@ -121,7 +121,7 @@ def watched(solved: Answered) -> Iterator[None]:
     solved.warned += [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
 
 
-def asked(data: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> str:
+def solve_command(data: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> str:
     """Command line that asks a question, the instance on its standard input written out."""
     words = [
         f"-O {shlex.quote(f'{k}={v if isinstance(v, str) else json.dumps(v, default=str)}')}"
@@ -130,7 +130,7 @@ def asked(data: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> st
     return " ".join(["cwb solve --model", model, shlex.quote(json.dumps(data, separators=(",", ":"))), *words])
 
 
-def conduct(solved: Answered, defect: int | None = None) -> list[Fault]:
+def conduct(solved: Reply, defect: int | None = None) -> list[Fault]:
     """Faults that can be seen without an oracle: a crash, a warning, an exit status of 1 or 5, a bound above the objective."""
     found: list[Fault] = []
 
@@ -144,24 +144,24 @@ def conduct(solved: Answered, defect: int | None = None) -> list[Fault]:
     record = solved.record
     if record is not None and record.exit_status in WRONG_STATUS:
         add(WRONG_STATUS[record.exit_status], "exit status 0, 3, 4, 6 or 7")
-    if solved.found and record.bound is not None and not record.bound <= record.objective * (1 + ROUNDING):
+    if solved.has_answer and record.bound is not None and not record.bound <= record.objective * (1 + ROUNDING):
         add("bound above the objective", "a bound is at most the objective")
-    if solved.found and record.status == "optimal" and record.bound is None:
+    if solved.has_answer and record.status == "optimal" and record.bound is None:
         add("optimal without a bound", "a bound")
     return found
 
 
-def claims(solved: Answered, best: Fraction | float | None, what: str, defect: int | None = None) -> list[Fault]:
+def claims(solved: Reply, best: Fraction | float | None, what: str, defect: int | None = None) -> list[Fault]:
     """Hold status and bound against an answer that is known; None is one that is known not to exist."""
     record = solved.record
     if record is None or record.status in ("unsupported", "error"):
         return []
-    compared()
+    count_comparisons()
     known = f"{what}: {best if best is None else float(best)!r}"
     if best is None:
         return (
             [Fault("answer to what has none", solved.question, solved.outcome_text, known, defect)]
-            if solved.found
+            if solved.has_answer
             else []
         )
     if record.status == "infeasible":
@@ -175,10 +175,10 @@ def claims(solved: Answered, best: Fraction | float | None, what: str, defect: i
     return found
 
 
-def impossible(solved: Answered, least: Fraction | float, what: str, defect: int | None = None) -> list[Fault]:
+def impossible(solved: Reply, least: Fraction | float, what: str, defect: int | None = None) -> list[Fault]:
     """Hold an objective against a lower bound that is known."""
-    compared(solved.found)
-    if solved.found and solved.record.objective < float(least) * (1 - ROUNDING):
+    count_comparisons(solved.has_answer)
+    if solved.has_answer and solved.record.objective < float(least) * (1 - ROUNDING):
         return [Fault("below a bound", solved.question, solved.outcome_text, f"{what}: {float(least)!r}", defect)]
     return []
 
@@ -214,6 +214,6 @@ def command(*words: str) -> tuple[int, str, str]:
     return status, texts[0], texts[1]
 
 
-def written(words: tuple[str, ...]) -> str:
+def command_text(words: tuple[str, ...]) -> str:
     """A command line as it is typed."""
     return "cwb " + " ".join(map(shlex.quote, words))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 _NUMBERS: Counter[str] = Counter()
 
 
-def compared(number: int = 1) -> None:
+def count_comparisons(number: int = 1) -> None:
     """Count comparisons of an answer with an oracle."""
     _NUMBERS["comparisons"] += number
 
 
-def counted() -> int:
+def take_comparisons() -> int:
     """Give the comparisons since the last call."""
     return _NUMBERS.pop("comparisons", 0)
 

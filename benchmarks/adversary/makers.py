@@ -246,7 +246,7 @@ def in_switch(random: Random) -> MadeSchedule:
     return MadeSchedule(instance, chunks, sends, Fraction(1))
 
 
-def limited(random: Random, made: MadeSchedule) -> MadeSchedule:
+def limit_switches(random: Random, made: MadeSchedule) -> MadeSchedule:
     """Its switches room for one to three chunks, of which each takes 1 B."""
     topology = made.instance.network
     nodes = tuple(
@@ -256,7 +256,7 @@ def limited(random: Random, made: MadeSchedule) -> MadeSchedule:
     return replace(made, instance=made.instance.with_changes(network=replace(topology, nodes=nodes)))
 
 
-def mutated(random: Random, made: MadeSchedule) -> MadeSchedule:
+def mutate_send(random: Random, made: MadeSchedule) -> MadeSchedule:
     """Change one send: dropped, doubled, moved in time or to another chunk, made to add or to copy."""
     sends = made.sends[:]
     index = random.randrange(len(sends))

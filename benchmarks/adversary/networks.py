@@ -60,7 +60,9 @@ def wan(random: Random, count: int, *, asymmetric: bool, unit: str = "MB/s") -> 
     return instance([str(i) for i in range(count)], arcs, "all_reduce", "1 GB"), rates
 
 
-def directed(random: Random, count: int, *, kind: str, high: int = 6) -> tuple[Data, dict[tuple[int, int], int]]:
+def directed_network(
+    random: Random, count: int, *, kind: str, high: int = 6
+) -> tuple[Data, dict[tuple[int, int], int]]:
     """A strongly connected network of directed links, some of them one-way, with rates in B/s."""
     order = list(range(count))
     random.shuffle(order)

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from cwb.benchmarks.adversary.fault import Campaign, Fault, counted
+from cwb.benchmarks.adversary.fault import Campaign, Fault, take_comparisons
 
 #: Seconds on the wall after which a case that uses no processor is given up.
 PATIENCE_S = 900
@@ -22,7 +22,7 @@ PATIENCE_S = 900
 MEMORY_BYTES = 16 * 2**30
 
 
-class Done(NamedTuple):
+class CaseResult(NamedTuple):
     """A case that has been run, its processor seconds, and how often it compared."""
 
     campaign: str
@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
 def run(
     campaigns: dict[str, Campaign], tasks: Iterable[tuple[str, list[int]]], processes: int, deadline: float
-) -> Iterator[Done]:
+) -> Iterator[CaseResult]:
     """Run batches of seeds, campaign by campaign; no new batch is begun after the deadline, a time of ``time.monotonic``."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # threads that wait by spinning would use up the limits of cases
@@ -53,7 +53,7 @@ def run(
                 if worker.pipe in ready:
                     yield from worker.heard(campaigns)
                 elif time.monotonic() - worker.since > PATIENCE_S:
-                    yield from worker.lost(campaigns, f"no answer in {PATIENCE_S} s")
+                    yield from worker.give_up_case(campaigns, f"no answer in {PATIENCE_S} s")
     finally:
         for worker in workers:
             worker.stop()
@@ -79,12 +79,12 @@ class _Worker:
         self.task, self.since = (campaign, list(seeds)), time.monotonic()
         self.pipe.send(self.task)
 
-    def heard(self, campaigns: dict[str, Campaign]) -> Iterator[Done]:
+    def heard(self, campaigns: dict[str, Campaign]) -> Iterator[CaseResult]:
         """Take what the process tells: a case done."""
         try:
-            done: Done = self.pipe.recv()
+            done: CaseResult = self.pipe.recv()
         except (EOFError, ConnectionResetError):
-            yield from self.lost(campaigns, "its process died")
+            yield from self.give_up_case(campaigns, "its process died")
             return
         self.since = time.monotonic()
         assert self.task is not None
@@ -93,7 +93,7 @@ class _Worker:
             self.task = None
         yield done
 
-    def lost(self, campaigns: dict[str, Campaign], why: str) -> Iterator[Done]:
+    def give_up_case(self, campaigns: dict[str, Campaign], why: str) -> Iterator[CaseResult]:
         """Up the case that the process was at, and go on with the next one in a new process."""
         assert self.task is not None
         name, seeds = self.task
@@ -108,7 +108,7 @@ class _Worker:
             "an end",
             campaign.endless and campaign.endless(seeds[0]),
         )
-        yield Done(name, seeds[0], [fault], float(campaign.cpu_s))
+        yield CaseResult(name, seeds[0], [fault], float(campaign.cpu_s))
         self._start()
         self.task = None
         if seeds[1:]:
@@ -139,10 +139,10 @@ def _serve(pipe: Connection) -> None:
         for seed in seeds:
             began = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, campaign.cpu_s)
-            counted()  # what a case before it left
+            take_comparisons()  # what a case before it left
             faults = _case(campaign, seed)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.send(Done(name, seed, faults, time.process_time() - began, counted()))
+            pipe.send(CaseResult(name, seed, faults, time.process_time() - began, take_comparisons()))
 
 
 def _case(campaign: Campaign, seed: int) -> list[Fault]:

@@ -119,7 +119,7 @@ ROWS = (
 )
 
 
-def asked_of(row: Row, instance: Instance) -> Any:
+def program_instance(row: Row, instance: Instance) -> Any:
     """The same instance for the program."""
     if (experts := instance.experts) is not None:
         loads = [[float(load) for load in layer] for layer in experts.loads]
@@ -171,15 +171,15 @@ def answer_of(instance: Instance, found: Mapping[str, Any]) -> Answer | None:
 def run_program(row: Row, path: Path, python: str) -> dict[str, Any]:
     """Run a program in a process of its own; what it takes, and what cwb's verifier says that it reaches."""
     instance = row.load(row.instance)
-    asked = {"program": row.program, "path": str(path), "small": asked_of(row, row.load(row.small))}
-    asked["asked"] = asked_of(row, instance)
+    asked = {"program": row.program, "path": str(path), "small": program_instance(row, row.load(row.small))}
+    asked["asked"] = program_instance(row, instance)
     here = Path(__file__).parent / "program.py"
     text = json.dumps(asked) + "\n"
     ended = subprocess.run([python, str(here)], check=False, input=text, capture_output=True, text=True)
     if ended.returncode:
         raise SystemExit(f"{row.program} on {row.instance}: {ended.stderr.strip().splitlines()[-1]}")
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    return {**found, "reaches": reached(instance, answer_of(instance, found), found.get("time"))}
+    return {**found, "reaches": reached_objective(instance, answer_of(instance, found), found.get("time"))}
 
 
 def run_cwb(row: Row) -> dict[str, Any]:
@@ -194,12 +194,12 @@ def run_cwb(row: Row) -> dict[str, Any]:
         outcome = method.run(posed, solver, Budget(clock=WallClock()), options)
         seconds = process_time() - begin
         assert outcome.answer is not None
-        reaches = reached(posed, outcome.answer, None)
+        reaches = reached_objective(posed, outcome.answer, None)
         found = {"seconds": seconds, "verified": process_time() - begin, "reaches": reaches}
     return {**found, "mib": peak_mib()}
 
 
-def reached(instance: Instance, answer: Answer | None, seconds: float | None) -> str:
+def reached_objective(instance: Instance, answer: Answer | None, seconds: float | None) -> str:
     """The objective that the verifier computes, of trees with their heights; or a time that is only reported."""
     if answer is None:
         return f"{seconds * 1e6:.2f} µs" if seconds is not None else ""
@@ -212,7 +212,7 @@ def reached(instance: Instance, answer: Answer | None, seconds: float | None) ->
     return f"{verdict.objective * 1e6:.2f} µs{tall}"
 
 
-def compared(row: Row, path: Path | None, python: str, rounds: int) -> list[str]:
+def compare_row(row: Row, path: Path | None, python: str, rounds: int) -> list[str]:
     """Cells of a row: the program and cwb in turn."""
     theirs: list[dict[str, Any]] = []
     ours: list[dict[str, Any]] = []
@@ -261,7 +261,7 @@ def main() -> None:
     print("\n".join(lines), flush=True)
     for row in rows:
         path = paths[row.program]
-        cells = compared(row, path and path.resolve(), asked.python, 1 if asked.smoke else asked.rounds)
+        cells = compare_row(row, path and path.resolve(), asked.python, 1 if asked.smoke else asked.rounds)
         lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     if asked.page is not None:

@@ -37,7 +37,7 @@ _ROW, _INDENT, _WIDTH = 22, 16, 900
 Call = tuple[str, str]
 
 
-def traced_calls() -> tuple[list[tuple[tuple[Call, ...], str]], int]:
+def trace_calls() -> tuple[list[tuple[tuple[Call, ...], str]], int]:
     """Run the command; return the chain of calls to every stop with its label, and the number of files with calls."""
     from cwb.cli.main import run
 
@@ -115,7 +115,7 @@ def svg(chains: list[tuple[tuple[Call, ...], str]]) -> str:
 
 
 if __name__ == "__main__":
-    found, files = traced_calls()
+    found, files = trace_calls()
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_suffix(".svg")
     target.write_text(svg(found), encoding="utf-8")
     for chain, label in found:

@@ -50,7 +50,7 @@ def node(x: float, y: float, name: str, fill: str = GREY) -> list[str]:
     return [f'<circle cx="{x:g}" cy="{y:g}" r="19" fill="{fill}" stroke="{PALE}"/>', text(x, y + 5, name, 15)]
 
 
-def labelled(left: float, top: float, width: float, fill: str, name: str, *more: str) -> list[str]:
+def labelled_box(left: float, top: float, width: float, fill: str, name: str, *more: str) -> list[str]:
     """A box with a bold first line."""
     rows = [text(left + width / 2, top + 25, name, 15, bold=True)]
     rows += [text(left + width / 2, top + 45 + 17 * i, words, 12) for i, words in enumerate(more)]
@@ -69,7 +69,7 @@ def pipeline() -> str:
     )
     lines: list[str] = []
     for i, (fill, name, *more) in enumerate(steps):
-        lines += labelled(8 + 160 * i, 12, 140, fill, name, *more)
+        lines += labelled_box(8 + 160 * i, 12, 140, fill, name, *more)
         if i:
             lines.append(line(160 * i - 10, 49, 160 * i + 5, 49, tip=True))
     lines.append(f'<path d="M78,86 V112 H558 V90" fill="none" stroke="{LINE}" marker-end="url(#tip)"/>')

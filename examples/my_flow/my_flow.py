@@ -27,12 +27,12 @@ def supports(instance):
         return "the network has no links; expected an explicit network such as torus(3,3)"
     if demand is None or demand.collective.name != "all_gather" or demand.ranks is not None or instance.also:
         return "expected one all_gather of all ranks"
-    if not {*instance.network.rank_nodes} <= linked(instance.network):
+    if not {*instance.network.rank_nodes} <= linked_nodes(instance.network):
         return "a rank has no links; expected a connected network"
     return None
 
 
-def linked(network):
+def linked_nodes(network):
     """Nodes with links."""
     return {node for ends in network.link_ends for node in ends}
 
@@ -42,7 +42,7 @@ def index(instance, options):
     network = instance.network
     shard = instance.demand.size_bytes / instance.npus
     rate = tuple(float(link.bandwidth_Bps / shard) for link in network.links)
-    return Data(tuple(sorted(linked(network))), tuple(network.rank_nodes), tuple(network.link_ends), rate)
+    return Data(tuple(sorted(linked_nodes(network))), tuple(network.rank_nodes), tuple(network.link_ends), rate)
 
 
 def build(data):

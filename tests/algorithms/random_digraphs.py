@@ -10,7 +10,7 @@ from cwb.algorithms.forests.packing import SpanningTrees
 from cwb.algorithms.graphs.maxflow import RootedFlow, near_order
 from cwb.algorithms.graphs.network import Network, exact_array
 from oracle import Network as OracleNetwork
-from oracle import floored, optimum, scale_and_count, uniform
+from oracle import floor_capacities, optimum, scale_and_count, uniform
 
 #: Largest capacities: small, as those of machines, and at both sides of what 64 bits hold.
 LARGEST = (1, 10, 10**6, 2**40, 2**58, 2**61, 2**62, 2**70)
@@ -54,7 +54,7 @@ def with_trees(rng: Random, network: OracleNetwork) -> tuple[OracleNetwork, dict
     if rng.random() < 0.4:
         weights = {v: rng.randint(0, 3) for v in network.compute} | {network.compute[0]: 1}
     scale, k = scale_and_count(network, optimum(network, weights))
-    return floored(network, scale), {v: k * w for v, w in weights.items()}
+    return floor_capacities(network, scale), {v: k * w for v, w in weights.items()}
 
 
 def random_packable(rng: Random, nodes: int, largest: int) -> tuple[Network, dict[int, int]]:
@@ -67,7 +67,7 @@ def random_packable(rng: Random, nodes: int, largest: int) -> tuple[Network, dic
         except ValueError:  # somebody cannot be reached
             continue
         scale, k = scale_and_count(network, best)
-        return digraph(floored(network, scale).capacity, nodes), dict.fromkeys(range(nodes), k)
+        return digraph(floor_capacities(network, scale).capacity, nodes), dict.fromkeys(range(nodes), k)
 
 
 def check_trees(forest: SpanningTrees, demand, capacity) -> None:

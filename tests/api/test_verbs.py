@@ -12,7 +12,7 @@ from cwb.core.errors import InputError
 
 
 @pytest.fixture
-def printed(capsys):
+def command_output(capsys):
     """Run a command; give what it prints."""
 
     def command(*words: object) -> str:
@@ -31,7 +31,7 @@ def schedule(tmp_path_factory) -> Path:
     return path
 
 
-def test_solve_writes_what_the_command_writes(printed, tmp_path):
+def test_solve_writes_what_the_command_writes(command_output, tmp_path):
     """The answer's file is the same, and the record has the same numbers."""
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     words = (
@@ -48,7 +48,7 @@ def test_solve_writes_what_the_command_writes(printed, tmp_path):
         one,
         "--json",
     )
-    record = json.loads(printed(*words))
+    record = json.loads(command_output(*words))
     found = cwb.solve(
         "ring(4)", "ring", collective="all_gather", size="1 MiB", output=other, append=tmp_path / "r.jsonl"
     )
@@ -57,10 +57,10 @@ def test_solve_writes_what_the_command_writes(printed, tmp_path):
     assert json.loads((tmp_path / "r.jsonl").read_text())["answer"]["path"] == str(other)
 
 
-def test_compare_runs_what_the_command_runs(printed, tmp_path):
+def test_compare_runs_what_the_command_runs(command_output, tmp_path):
     """Options in place of a suite make the same runs, which are not repeated."""
     words = ("--models", "ring,direct", "--instances", "ring(3)", "--sizes", "1MiB", "-o", tmp_path)
-    printed("compare", *words, "-q")
+    command_output("compare", *words, "-q")
     records = cwb.compare(models="ring,direct", instances="ring(3)", sizes="1MiB", output=tmp_path)
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     written = {json.loads(line)["key"]: json.loads(line) for line in lines}
@@ -89,28 +89,28 @@ def test_compare_runs_what_the_command_runs(printed, tmp_path):
         ),
     ],
 )
-def test_verbs_give_what_commands_print(printed, words, verb):
+def test_verbs_give_what_commands_print(command_output, words, verb):
     """The same JSON comes from a verb and from its command."""
     found = verb()
     data = found if isinstance(found, dict) else found.to_json()
-    assert json.loads(json.dumps(data)) == json.loads(printed(*words, "--json"))
+    assert json.loads(json.dumps(data)) == json.loads(command_output(*words, "--json"))
 
 
 @pytest.mark.slow
-def test_select_and_advise_give_what_commands_print(printed, tmp_path):
+def test_select_and_advise_give_what_commands_print(command_output, tmp_path):
     """The same choice and the same advice come from a verb and from its command; folders have the same programs."""
     few = ("--models", "ring", "--chunks", "1", "-q", "--json")
     asked = {"collective": "all_reduce", "models": "ring", "chunks": 1 * (1,)}
     words = ("select", "dgx_a100()", "--collective", "all_reduce", *few, "-o", tmp_path / "one")
     chosen = cwb.select("dgx_a100()", output=tmp_path / "other", **asked)
-    assert chosen.to_json() == json.loads(printed(*words))
+    assert chosen.to_json() == json.loads(command_output(*words))
     assert (tmp_path / "one" / "select.csv").read_bytes() == (tmp_path / "other" / "select.csv").read_bytes()
     words = ("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "1MiB..1MiB", "--links-limit", "0", *few)
     found = cwb.advise("dgx_a100()", sizes="1MiB..1MiB", links_limit_s=0, **asked)
-    assert json.loads(json.dumps(found.to_json())) == json.loads(printed(*words))
+    assert json.loads(json.dumps(found.to_json())) == json.loads(command_output(*words))
 
 
-def test_calibrate_gives_what_the_command_prints(printed, tmp_path):
+def test_calibrate_gives_what_the_command_prints(command_output, tmp_path):
     """The same fit comes from the verb and from its command, and the same machine is written."""
     results = tmp_path / "results.txt"
     lines = [
@@ -119,40 +119,40 @@ def test_calibrate_gives_what_the_command_prints(printed, tmp_path):
     ]
     results.write_text("# Collective test starting: all_reduce_perf\n" + "\n".join(lines) + "\n")
     words = ("calibrate", results, "--machine", "dgx_h100()", "-o", tmp_path / "one.json", "--json")
-    data = json.loads(printed(*words))
+    data = json.loads(command_output(*words))
     found = cwb.calibrate(results, "dgx_h100()", output=tmp_path / "other.json")
     assert json.loads(json.dumps(found.to_json())) == data
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
     assert cwb.load(found.data).npus == 8
 
 
-def test_verbs_of_files_of_schedules(printed, schedule, tmp_path):
+def test_verbs_of_files_of_schedules(command_output, schedule, tmp_path):
     """Check, simulate and repair give the JSON of their commands."""
-    assert cwb.check(schedule).to_json() == json.loads(printed("check", schedule, "--json"))
+    assert cwb.check(schedule).to_json() == json.loads(command_output("check", schedule, "--json"))
     found = cwb.simulate(schedule, mode="cut-through", barrier=True)
     words = ("simulate", schedule, "--mode", "cut-through", "--barrier", "--json")
-    assert found.to_json() == json.loads(printed(*words))
+    assert found.to_json() == json.loads(command_output(*words))
     assert found.completion_s == found.to_json()["completion_time_s"]
     mended = cwb.repair(schedule, without_link="0:1", output=tmp_path / "new.json")
-    assert mended.to_json() == json.loads(printed("repair", schedule, "--without-link", "0:1", "--json"))
+    assert mended.to_json() == json.loads(command_output("repair", schedule, "--without-link", "0:1", "--json"))
     assert cwb.check(tmp_path / "new.json").ok
 
 
-def test_polish_shortens_as_the_command_does(printed, tmp_path):
+def test_polish_shortens_as_the_command_does(command_output, tmp_path):
     """The same schedule is written by the verb and by its command."""
     source, one, other = (tmp_path / f"{name}.json" for name in ("s", "one", "other"))
     cwb.solve("ring(4)", "tacos", collective="all_gather", size="1 MiB", output=source, unwind=0)
     found = cwb.polish(source, output=one)
-    assert printed("polish", source, "-o", other).startswith(f"{other}: {found.after_s:.9g} s")
+    assert command_output("polish", source, "-o", other).startswith(f"{other}: {found.after_s:.9g} s")
     assert one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["msccl", "mscclpp", "goal"])
-def test_exports_are_those_of_commands(printed, schedule, tmp_path, name):
+def test_exports_are_those_of_commands(command_output, schedule, tmp_path, name):
     """A verb writes the file that its command writes; an algorithm comes back as a schedule."""
     one, other = tmp_path / "a.xml", tmp_path / "b" / "a.xml"
     other.parent.mkdir()
-    printed("export", name, schedule, "-o", one)
+    command_output("export", name, schedule, "-o", one)
     assert getattr(cwb, f"export_{name}")(schedule, output=other).about
     assert one.read_bytes() == other.read_bytes()
     if name == "msccl":
@@ -160,33 +160,33 @@ def test_exports_are_those_of_commands(printed, schedule, tmp_path, name):
         assert cwb.verify(back.instance, back.schedule).ok
 
 
-def test_imports_are_those_of_commands(printed, tmp_path):
+def test_imports_are_those_of_commands(command_output, tmp_path):
     """A verb gives the instance that its command writes."""
     file, one = tmp_path / "links.csv", tmp_path / "one.json"
     file.write_text("source,target,bandwidth\na,b,25 GB/s\nb,a,25 GB/s\n")
-    printed("import", "csv", file, "-o", one)
+    command_output("import", "csv", file, "-o", one)
     made = cwb.import_csv(file)
     assert made.data == json.loads(one.read_text())
     assert made.instance.npus == 2
 
 
-def test_tables_plots_and_reports_are_those_of_commands(printed, tmp_path):
+def test_tables_plots_and_reports_are_those_of_commands(command_output, tmp_path):
     """Verbs make the text and the files that their commands make."""
     for method in ("ring", "direct"):
         cwb.solve("ring(3)", method, collective="all_gather", size="1 MiB", append=tmp_path / "r.jsonl")
     records = tmp_path / "r.jsonl"
-    assert cwb.table("sizes", records, where="model=ring", format="md") == printed(
+    assert cwb.table("sizes", records, where="model=ring", format="md") == command_output(
         "table", "sizes", records, "--where", "model=ring", "-f", "md"
     )
     cwb.plot("ring(4)", output=tmp_path / "one.svg")
-    printed("plot", "ring(4)", "-o", tmp_path / "other.svg")
+    command_output("plot", "ring(4)", "-o", tmp_path / "other.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
     page = cwb.report(records, output=tmp_path / "one.html")
-    printed("report", records, "-o", tmp_path / "other.html")
+    command_output("report", records, "-o", tmp_path / "other.html")
     assert len(page.read_bytes()) == (tmp_path / "other.html").stat().st_size
 
 
-def test_reproduce_gives_what_the_command_prints(printed, monkeypatch):
+def test_reproduce_gives_what_the_command_prints(command_output, monkeypatch):
     """The same rows come from the verb and from its command."""
     from cwb.core.paper_results import PublishedFile
     from cwb.studies import reproduction
@@ -194,7 +194,7 @@ def test_reproduce_gives_what_the_command_prints(printed, monkeypatch):
     row = {"table": "Table 1", "row": "a", "section": "1", "printed": "1", "needs": "GPUs"}
     paper = PublishedFile.model_validate({"title": "t", "source": "s", "row": [row]})
     monkeypatch.setattr(reproduction, "load_paper", lambda name: paper)
-    assert cwb.reproduce("t").to_json() == json.loads(printed("reproduce", "t", "-q", "-f", "json"))
+    assert cwb.reproduce("t").to_json() == json.loads(command_output("reproduce", "t", "-q", "-f", "json"))
 
 
 @pytest.mark.parametrize(

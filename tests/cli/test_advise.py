@@ -6,7 +6,7 @@ import json
 
 import pytest
 from cwb.cli.main import run as program
-from nccl_tests_files import printed, reference
+from nccl_tests_files import reference, table_text
 
 GRAPHS = """<graphs version="1"><graph id="0" pattern="4" nchannels="2" speedintra="20" speedinter="12">
 <channel><gpu dev="0"/><gpu dev="3"/><gpu dev="1"/><gpu dev="2"/></channel>
@@ -33,7 +33,7 @@ def cwb(capsys):
 def results(tmp_path):
     """What somebody has printed on two boxes of eight H100."""
     path = tmp_path / "results.txt"
-    path.write_text(printed(reference("h100-2x8-all_reduce"), ranks=16))
+    path.write_text(table_text(reference("h100-2x8-all_reduce"), ranks=16))
     return path
 
 
@@ -126,12 +126,12 @@ def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
     """Stopped after all runs, the command says so with its exit status, and gives what it has."""
     from cwb.studies import advice
 
-    def widened(instance, request, progress, stop):
+    def stop_and_analyse(instance, request, progress, stop):
         stop.set()
         return made(instance, request, progress, stop)
 
     made = advice.sensitivity
-    monkeypatch.setattr(advice, "sensitivity", widened)
+    monkeypatch.setattr(advice, "sensitivity", stop_and_analyse)
     words = ("--sizes", "1KiB..4KiB", "--models", "ring", "--chunks", "1", "-q", "--json")
     status, out, _ = cwb("advise", "switch(2)", "--collective", "all_gather", *words)
     assert (status, json.loads(out)["why_ended"]) == (130, "stopped after all runs")

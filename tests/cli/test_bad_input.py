@@ -57,7 +57,7 @@ def cwb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command
 
 
-def refused(result: Result, reason: str, status: int = 2) -> None:
+def check_refusal(result: Result, reason: str, status: int = 2) -> None:
     """Check that a command was refused as documented: the reason in one line, and nothing else."""
     assert result.err, "nothing on stderr"
     assert result.err[0].startswith("cwb: ")
@@ -67,7 +67,7 @@ def refused(result: Result, reason: str, status: int = 2) -> None:
     assert result.status == status
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
+def change_value(path: str, value: Any) -> dict[str, Any]:
     """Right instance with the value at a dotted path replaced, or deleted if it is Ellipsis."""
     copy = json.loads(json.dumps(INSTANCE))
     *parents, last = [int(step) if step.isdigit() else step for step in path.split("/")]
@@ -169,8 +169,8 @@ def test_a_wrong_file_names_file_place_value_and_expectation(
 ) -> None:
     """Whatever is wrong in a file, the line begins with the file and the JSON path, and says the value and what was
     expected."""
-    result = solve(cwb, changed(path, value), *json_flag)
-    refused(result, reason)
+    result = solve(cwb, change_value(path, value), *json_flag)
+    check_refusal(result, reason)
     assert result.err[0].startswith(f"cwb: error: bad.json: {place}")
 
 
@@ -189,15 +189,15 @@ NUMBERS = [
 @pytest.mark.parametrize(("number", "reason"), NUMBERS, ids=[number[:9] for number, _ in NUMBERS])
 def test_numbers_that_are_none_are_refused(cwb: Run, number: str, reason: str) -> None:
     """NaN, infinities and numbers beyond a float are refused where a number may stand; ``refused`` asserts it."""
-    text = json.dumps(changed("workloads/0/weight", "@")).replace('"@"', number)
-    refused(solve(cwb, text), reason)
+    text = json.dumps(change_value("workloads/0/weight", "@")).replace('"@"', number)
+    check_refusal(solve(cwb, text), reason)
 
 
 @pytest.mark.parametrize("number", ["1e999", "1e400", "-5", "0", "true"])
 def test_bare_numbers_are_no_quantities(cwb: Run, number: str) -> None:
     """A number without a unit is refused, however large; ``refused`` asserts it."""
-    text = json.dumps(changed("design/total_bandwidth", "@")).replace('"@"', number)
-    refused(solve(cwb, text), "has no unit; expected a bandwidth with its unit, such as '50 GB/s'")
+    text = json.dumps(change_value("design/total_bandwidth", "@")).replace('"@"', number)
+    check_refusal(solve(cwb, text), "has no unit; expected a bandwidth with its unit, such as '50 GB/s'")
 
 
 BROKEN = [
@@ -217,7 +217,7 @@ def test_broken_files_are_refused(cwb: Run, content: bytes, reason: str) -> None
     """A file that is cut, undecodable, too deep, ambiguous or not an object at all is one line with the file's name."""
     Path("bad.json").write_bytes(content)
     result = cwb("solve", "-m", "libra", "bad.json")
-    refused(result, reason)
+    check_refusal(result, reason)
     assert result.err[0].startswith("cwb: error: bad.json: ")
 
 
@@ -225,15 +225,15 @@ def test_a_file_of_a_gigabyte_is_refused_before_it_is_read(cwb: Run) -> None:
     """A sparse file of 1 GB is refused by its size alone; ``refused`` asserts it."""
     with Path("huge.json").open("wb") as stream:
         stream.truncate(10**9)
-    refused(cwb("solve", "-m", "libra", "huge.json"), "huge.json: 1,000,000,000 bytes; expected at most")
+    check_refusal(cwb("solve", "-m", "libra", "huge.json"), "huge.json: 1,000,000,000 bytes; expected at most")
 
 
 def test_folders_and_missing_files_are_refused(cwb: Run, tmp_path: Path) -> None:
     """A folder is no instance, nor is a file that is not there; ``refused`` asserts it."""
     (tmp_path / "folder.json").mkdir()
-    refused(cwb("solve", "-m", "libra", "folder.json"), "folder.json: is a directory; expected a JSON file")
-    refused(cwb("solve", "-m", "libra", "missing.json"), "missing.json: no such file or directory")
-    refused(cwb("show", "missing.json"), "missing.json: no such file or directory")
+    check_refusal(cwb("solve", "-m", "libra", "folder.json"), "folder.json: is a directory; expected a JSON file")
+    check_refusal(cwb("solve", "-m", "libra", "missing.json"), "missing.json: no such file or directory")
+    check_refusal(cwb("show", "missing.json"), "missing.json: no such file or directory")
 
 
 def test_an_unreadable_file_is_refused(cwb: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,13 +247,13 @@ def test_an_unreadable_file_is_refused(cwb: Run, monkeypatch: pytest.MonkeyPatch
 
     Path("secret.json").write_text("{}")
     monkeypatch.setattr(Path, "open", refuse)
-    refused(cwb("solve", "-m", "libra", "secret.json"), "secret.json: permission denied")
+    check_refusal(cwb("solve", "-m", "libra", "secret.json"), "secret.json: permission denied")
 
 
 def test_a_path_through_a_file_is_refused(cwb: Run) -> None:
     """A path that treats a file as a folder is told as such; ``refused`` asserts it."""
     Path("x.json").write_text("{}")
-    refused(cwb("solve", "-m", "libra", "x.json/y.json"), "x.json/y.json")
+    check_refusal(cwb("solve", "-m", "libra", "x.json/y.json"), "x.json/y.json")
 
 
 OPTIONS = [
@@ -302,7 +302,7 @@ def test_wrong_words_on_the_command_line_are_refused(
 
     ``refused`` asserts it.
     """
-    refused(cwb("solve", *words, *json_flag), reason)
+    check_refusal(cwb("solve", *words, *json_flag), reason)
 
 
 @pytest.mark.parametrize("model", ["libra", "libra-equal"])
@@ -324,7 +324,7 @@ def test_perf_per_cost_needs_more_than_an_upper_limit(cwb: Run, model: str, limi
     if "max_total_bandwidth=500 GB/s" in limits:
         limits = ("max_total_bandwidth=500 GB/s",)  # which replaces the exact total
     words = [word for limit in limits for word in ("-O", limit)]
-    refused(cwb("solve", "-m", model, "4d", "-O", "objective=perf-per-cost", *words), ILL_POSED)
+    check_refusal(cwb("solve", "-m", model, "4d", "-O", "objective=perf-per-cost", *words), ILL_POSED)
 
 
 def test_perf_needs_a_limit(cwb: Run) -> None:
@@ -332,13 +332,17 @@ def test_perf_needs_a_limit(cwb: Run) -> None:
 
     ``refused`` asserts it.
     """
-    refused(cwb("solve", "-m", "libra", "4d", "-O", "total_bandwidth=none"), "give a total or a cost budget")
+    check_refusal(cwb("solve", "-m", "libra", "4d", "-O", "total_bandwidth=none"), "give a total or a cost budget")
 
 
 def test_perf_per_cost_needs_prices(cwb: Run) -> None:
     """Without prices there is no cost to divide by; ``refused`` asserts it."""
-    refused(solve(cwb, changed("cost_model", ...), "-O", "objective=perf-per-cost"), "perf-per-cost needs prices")
-    refused(solve(cwb, changed("cost_model", ...), "-O", "cost_budget=5 USD"), "a cost budget needs a cost model")
+    check_refusal(
+        solve(cwb, change_value("cost_model", ...), "-O", "objective=perf-per-cost"), "perf-per-cost needs prices"
+    )
+    check_refusal(
+        solve(cwb, change_value("cost_model", ...), "-O", "cost_budget=5 USD"), "a cost budget needs a cost model"
+    )
 
 
 CLASHES = [
@@ -362,7 +366,7 @@ def test_contradictory_constraints_are_named_exactly(
 ) -> None:
     """Infeasible is exit status 3, and the line names those constraints that clash and no other one."""
     if by == "file":
-        result = solve(cwb, changed("design/constraints", constraints), "--json")
+        result = solve(cwb, change_value("design/constraints", constraints), "--json")
     else:
         result = solve(cwb, INSTANCE, "-O", f"constraints={'; '.join(constraints)}", "--json")
     assert result.status == 3
@@ -375,7 +379,7 @@ def test_contradictory_constraints_are_named_exactly(
 
 def test_a_dimension_without_bandwidth_is_infeasible(cwb: Run) -> None:
     """A dimension with traffic that the constraints leave without bandwidth is named with them."""
-    result = solve(cwb, changed("design/constraints", ["B2 <= 0"]), "--json")
+    result = solve(cwb, change_value("design/constraints", ["B2 <= 0"]), "--json")
     assert (result.status, len(result.err), len(result.out)) == (3, 1, 1)
     assert "dimension 2 carries traffic" in result.err[0]
     assert "'B2 <= 0'" in result.err[0]
@@ -417,7 +421,7 @@ def test_what_is_unsupported_says_why(cwb: Run, model: str, instance: str, reaso
 def test_wrong_commands_are_refused(cwb: Run, words: tuple[str, ...]) -> None:
     """An unknown or incomplete command is one line that says where to find help; ``refused`` asserts it."""
     result = cwb(*words)
-    refused(result, "--help')")
+    check_refusal(result, "--help')")
 
 
 @pytest.mark.slow
@@ -462,6 +466,6 @@ def test_commands_give_up_in_time(cwb: Run, words: tuple[str, ...]) -> None:
 
 def test_options_of_a_solver_are_refused_where_there_is_none(cwb: Run) -> None:
     """A method that calls no solver takes none of its options."""
-    refused(
+    check_refusal(
         cwb("solve", "-qm", "ring", "ring(4)", "--collective", "all_reduce", "-S", "presolve=off"), "uses no solver"
     )

@@ -7,7 +7,7 @@ from click.shell_completion import ShellComplete
 from cwb.cli.main import cwb
 
 
-def offered(*words: str) -> list[str]:
+def offered_words(*words: str) -> list[str]:
     """What is offered for the last word."""
     complete = ShellComplete(cwb, {}, "cwb", "_CWB_COMPLETE")
     found = complete.get_completions(list(words[:-1]), words[-1])
@@ -45,7 +45,7 @@ def offered(*words: str) -> list[str]:
 )
 def test_names_are_offered(words: tuple[str, ...], names: list[str]) -> None:
     """The names that begin with the word so far are offered, and nothing else."""
-    assert sorted(offered(*words)) == sorted(names)
+    assert sorted(offered_words(*words)) == sorted(names)
 
 
 def test_files_are_left_to_the_shell() -> None:

@@ -24,14 +24,14 @@ def _run(*arguments):
     return result
 
 
-def _found(*arguments):
+def _found_networks(*arguments):
     return json.loads(_run(*arguments, "--json").stdout)
 
 
 def test_table_4():
     """The frontier of 1,024 nodes of degree 4 has the published values and times; where a rate is told, it is the
     published one."""
-    found = _found("--nodes", "1024", "--degree", "4", "--no-circulants", "--no-schedule")
+    found = _found_networks("--nodes", "1024", "--degree", "4", "--no-circulants", "--no-schedule")
     with (Path(__file__).parents[1] / "reference" / "direct_connect.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["table"] == "4"]
     assert [row["T_L"] for row in found["frontier"]] == [int(row["T_L"]) for row in rows]
@@ -57,7 +57,7 @@ def test_table_4():
 )
 def test_all_to_all_rates(nodes, rates):
     """LP (3) gives the rates of table 7."""
-    found = _found(
+    found = _found_networks(
         "--nodes", str(nodes), "--degree", "4", "--no-circulants", "--no-schedule", "--all-to-all-limit", "600"
     )
     assert [f"{row['all_to_all_rate']:.2e}" for row in found["frontier"]] == rates
@@ -66,13 +66,13 @@ def test_all_to_all_rates(nodes, rates):
 def test_several_sizes_and_all_to_alls_choose_the_network():
     """Sizes count by their weights, and with all-to-alls alone the network with the highest rate is chosen."""
     options = ("--nodes", "64", "--degree", "4", "--no-circulants", "--no-schedule")
-    found = _found(*options, "--size", "1 KiB:3", "--size", "5 KiB", "--all-to-all-share", "1")
+    found = _found_networks(*options, "--size", "1 KiB:3", "--size", "5 KiB", "--all-to-all-share", "1")
     assert (found["size_bytes"], found["all_to_all_share"]) == ("2048", "1")
     assert found["sizes"] == [{"size_bytes": "1024", "weight": "3"}, {"size_bytes": "5120", "weight": "1"}]
     assert "of 1 KiB (75 %), 5 KiB (25 %), alpha" in _job(found)
     best = max(found["frontier"], key=lambda row: row["all_to_all_rate"])
     assert (best["best"], best["average_s"]) == (True, pytest.approx(best["all_to_all_s"]))
-    half = _found(*options, "--size", "2 KiB", "--all-to-all-share", "1/2", "--all-to-all-limit", "0")
+    half = _found_networks(*options, "--size", "2 KiB", "--all-to-all-share", "1/2", "--all-to-all-limit", "0")
     first = half["frontier"][0]
     limit_s = 2048 / 64 / (100e9 / 8 / 4) / first["all_to_all_rate_limit"]
     assert first["average_s"] == pytest.approx((first["all_reduce_s"] + limit_s) / 2)
@@ -81,7 +81,7 @@ def test_several_sizes_and_all_to_alls_choose_the_network():
 def test_files_can_be_used(tmp_path):
     """The network is an instance file, and the schedule one of that instance that the verifier finds right."""
     network, schedule = tmp_path / "best.json", tmp_path / "schedule.json.gz"
-    found = _found(
+    found = _found_networks(
         "--nodes", "32", "--degree", "4", "-o", str(network), "--schedule", str(schedule), "--collective", "all_gather"
     )
     assert found["schedule"]["verified"]
@@ -158,7 +158,7 @@ def test_a_part_of_the_bandwidth_that_is_no_decimal_is_written_exactly(tmp_path,
     that file."""
     network, schedule = tmp_path / "x.json", tmp_path / "s.json"
     arguments = ("--nodes", str(degree + 4), "--degree", str(degree), "--alpha", "1/3 us", "--no-circulants")
-    assert _found(*arguments, "-o", str(network), "--schedule", str(schedule))["schedule"]["verified"]
+    assert _found_networks(*arguments, "-o", str(network), "--schedule", str(schedule))["schedule"]["verified"]
     instance = load(network)
     assert {link.bandwidth_Bps for link in instance.network.links} == {Fraction(10**11, 8 * degree)}
     assert {link.latency_s for link in instance.network.links} == {Fraction(1, 3 * 10**6)}

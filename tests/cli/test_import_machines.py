@@ -12,7 +12,7 @@ from cwb.instances import load
 from machine_files import nccl_system, rocm_topo, smi_topo
 
 
-def called(*arguments):
+def run_command(*arguments):
     """Run a command and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         run([str(argument) for argument in arguments])
@@ -40,7 +40,7 @@ def test_a_machine_becomes_an_instance(kind, tmp_path, capsys):
     """Every kind of file becomes an instance with its ranks, which says where its numbers come from."""
     text, options, ranks = FILES[kind]
     (tmp_path / "in").write_text(text)
-    assert called("import", kind, tmp_path / "in", *options, "-o", tmp_path / "my.json") == 0
+    assert run_command("import", kind, tmp_path / "in", *options, "-o", tmp_path / "my.json") == 0
     instance = load(tmp_path / "my.json")
     assert len(instance.network.ranks) == ranks
     assert instance.source.startswith("in")
@@ -52,7 +52,9 @@ def test_four_boxes_on_rails(tmp_path):
     (tmp_path / "in").write_text(FILES["nvidia-smi"][0])
     cluster = ("--boxes", 4, "--nic", "8 x 400 Gb/s", "--rails", "--rates", "nominal")
     assert (
-        called("import", "nvidia-smi", tmp_path / "in", "--generation", "h100", *cluster, "-o", tmp_path / "c.json")
+        run_command(
+            "import", "nvidia-smi", tmp_path / "in", "--generation", "h100", *cluster, "-o", tmp_path / "c.json"
+        )
         == 0
     )
     network = load(tmp_path / "c.json").network
@@ -78,7 +80,7 @@ def test_what_is_wrong_is_one_line(arguments, message, tmp_path, capsys, monkeyp
     """What a file or an option lacks is one line on stderr, with exit status 2, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").write_text(FILES["nvidia-smi"][0])
-    assert called("import", *arguments, "-o", "my.json") == 2
+    assert run_command("import", *arguments, "-o", "my.json") == 2
     told = capsys.readouterr()
     (line,) = [line for line in told.err.splitlines() if line.startswith("cwb: ")]
     assert message in line

@@ -28,7 +28,7 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module")
-def made():
+def first_schedule():
     """An all-gather on a mesh, as the first schedule has it, and its instance and certificate."""
     demand = Demand(Collective.ALL_GATHER, Fraction(9 * 10**5))
     options = METHOD.options()
@@ -39,9 +39,9 @@ def made():
     return instance, outcome.answer, outcome.certificate
 
 
-def test_idle_time_is_taken_out(made, tmp_path):
+def test_idle_time_is_taken_out(first_schedule, tmp_path):
     """A schedule that waits as long as it sends becomes shorter, stays right, and keeps its certificate."""
-    instance, schedule, certificate = made
+    instance, schedule, certificate = first_schedule
     took = schedule.end_s - schedule.start_s
     late = replace(schedule, start_s=2 * schedule.start_s, end_s=2 * schedule.start_s + took)
     write_schedule(tmp_path / "s.json", instance, late, certificate, {"model": "by hand"})
@@ -54,18 +54,18 @@ def test_idle_time_is_taken_out(made, tmp_path):
     assert (read.certificate, dict(read.extra)) == (certificate, {"model": "by hand"})
 
 
-def test_a_short_schedule_stays_as_it_is(made, tmp_path):
+def test_a_short_schedule_stays_as_it_is(first_schedule, tmp_path):
     """Where nothing is gained, the file holds the same schedule, and the line says so."""
-    write_schedule(tmp_path / "s.json", *made)
+    write_schedule(tmp_path / "s.json", *first_schedule)
     status, out, _ = run(tmp_path / "s.json", "-o", tmp_path / "t.json")
     assert status == 0
     assert out.endswith("s, as before\n")
     assert (tmp_path / "t.json").read_text() == (tmp_path / "s.json").read_text()
 
 
-def test_a_wrong_schedule_is_not_polished(made, tmp_path):
+def test_a_wrong_schedule_is_not_polished(first_schedule, tmp_path):
     """Status 5, the first violation in one line, and no file."""
-    instance, schedule, _ = made
+    instance, schedule, _ = first_schedule
     took = schedule.end_s - schedule.start_s
     write_schedule(tmp_path / "s.json", instance, replace(schedule, start_s=np.zeros_like(took), end_s=took))
     status, out, err = run(tmp_path / "s.json", "-o", tmp_path / "t.json")
@@ -74,9 +74,9 @@ def test_a_wrong_schedule_is_not_polished(made, tmp_path):
     assert not (tmp_path / "t.json").exists()
 
 
-def test_without_time_the_schedule_stays(made, tmp_path, monkeypatch):
+def test_without_time_the_schedule_stays(first_schedule, tmp_path, monkeypatch):
     """What cannot be read in time is refused; what cannot be polished in time is written as it is, and that is said."""
-    write_schedule(tmp_path / "s.json", *made)
+    write_schedule(tmp_path / "s.json", *first_schedule)
     with pytest.raises(OutOfTime):
         run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 ns")
     monkeypatch.setattr("cwb.core.limits.SEND_S", 1e9)
@@ -87,9 +87,9 @@ def test_without_time_the_schedule_stays(made, tmp_path, monkeypatch):
     assert (tmp_path / "t.json").read_text() == (tmp_path / "s.json").read_text()
 
 
-def test_other_schedules_are_refused(made, tmp_path):
+def test_other_schedules_are_refused(first_schedule, tmp_path):
     """Steps have no times, and without timing nobody says how long a link is held."""
-    instance, schedule, _ = made
+    instance, schedule, _ = first_schedule
     steps = StepSchedule(instance.sha256, schedule.chunks, schedule.sends, np.arange(len(schedule.sends)))
     bare = instance.with_changes(timing=None)
     for given in ((instance, steps), (bare, replace(schedule, instance_sha256=bare.sha256))):

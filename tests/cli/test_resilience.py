@@ -8,7 +8,7 @@ import pytest
 from cwb.cli.main import run
 
 
-def told(capsys, *words: str) -> tuple[int, str, str]:
+def run_command(capsys, *words: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
         run(["resilience", *words, "-q"])
     captured = capsys.readouterr()
@@ -17,7 +17,7 @@ def told(capsys, *words: str) -> tuple[int, str, str]:
 
 def test_failures_are_ranked(capsys):
     """The table begins with what costs most, and says how many are alike."""
-    status, out, _ = told(capsys, "dgx_a100(boxes=2)", "--collective", "all_gather")
+    status, out, _ = run_command(capsys, "dgx_a100(boxes=2)", "--collective", "all_gather")
     assert status == 0
     losses = [float(line.split("│")[-2].strip(" %")) for line in out.splitlines() if line.rstrip().endswith("% │")]
     assert losses == sorted(losses, reverse=True)
@@ -26,7 +26,7 @@ def test_failures_are_ranked(capsys):
 
 def test_json_has_every_failure(capsys):
     """All failures are in the JSON, with certificates."""
-    status, out, _ = told(capsys, "ring(4)", "--collective", "all_gather", "--json")
+    status, out, _ = run_command(capsys, "ring(4)", "--collective", "all_gather", "--json")
     data = json.loads(out)
     assert status == 0
     assert data["complete"]
@@ -37,7 +37,9 @@ def test_json_has_every_failure(capsys):
 @pytest.mark.parametrize("slow", ["1e-12", "12345678901234567890/98765432101234567890"])
 def test_a_factor_of_many_digits_loses_no_answer(capsys, slow):
     """The part of a bandwidth that is kept is exact, whatever its digits."""
-    status, out, _ = told(capsys, "ring(4)", "--collective", "all_gather", "--kind", "link", "--slow", slow, "--json")
+    status, out, _ = run_command(
+        capsys, "ring(4)", "--collective", "all_gather", "--kind", "link", "--slow", slow, "--json"
+    )
     assert status == 0
     assert all(failure["flow_time_s"] > 0 for failure in json.loads(out)["failures"])
 
@@ -54,7 +56,7 @@ def test_a_factor_of_many_digits_loses_no_answer(capsys, slow):
 )
 def test_wrong_input_is_one_line(capsys, words, line):
     """A wrong factor or instance is one line with exit status 2."""
-    status, _, err = told(capsys, *words)
+    status, _, err = run_command(capsys, *words)
     assert status == 2
     assert line in err
     assert err.count("\n") == 1

@@ -128,12 +128,12 @@ def test_sizes_of_a_gather_are_those_of_a_part(cwb: Cwb, tmp_path: Path) -> None
 def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the stop is set, no further method is run, and what was found is there."""
 
-    def stopped(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
+    def run_and_stop(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
         done = run(instance, request)
         stop.set()
         return done
 
-    monkeypatch.setattr(runs, "run", stopped)
+    monkeypatch.setattr(runs, "run", run_and_stop)
     items = runs.items_of("ring, direct")
     choice = runs.Choice(load("ring(4)"), Collective.ALL_GATHER, 1024, 2**20, items, (1,))
     found = runs.candidates(choice)

@@ -34,7 +34,7 @@ print("result")
 """
 
 
-def solved(*words):
+def solve_output(*words):
     done = CliRunner().invoke(cwb, ["solve", *words], standalone_mode=False)
     assert done.exception is None, done.exception
     return done.stdout
@@ -52,25 +52,25 @@ def solved(*words):
 def test_steps_and_bandwidth_time_without_a_size(network, steps, time):
     """A network and a collective are enough for T_L and T_B; a schedule that is too large to be made unasked does not
     matter."""
-    record = json.loads(solved("--model", "bfb", network, "--collective", "all_gather", "--json"))
+    record = json.loads(solve_output("--model", "bfb", network, "--collective", "all_gather", "--json"))
     assert (record["metrics"]["T_L"], record["metrics"]["T_B"], record["exit_status"]) == (steps, time, 0)
 
 
 def test_metrics_alone_are_shown():
     """Without a schedule the summary has T_L, T_B and the bound, and says why there is no more."""
-    shown = solved("--model", "bfb", "torus(50,50)", "--collective", "all_gather")
+    shown = solve_output("--model", "bfb", "torus(50,50)", "--collective", "all_gather")
     for text in ("steps, T_L", "2499/2500 M/B", "proved bound", "metrics alone"):
         assert text in shown
 
 
 def test_the_rate_of_an_all_to_all_is_shown():
     """The rate of every pair stands beside the time that it proves."""
-    assert "0.25 links" in solved("--model", "all-to-all-mcf", "hypercube(3)", "--collective", "all_to_all")
+    assert "0.25 links" in solve_output("--model", "all-to-all-mcf", "hypercube(3)", "--collective", "all_to_all")
 
 
 def test_the_record_of_a_forest_holds_trees_and_cut():
     """The trees that are printed span all ranks from every root, and the certificate names the nodes of the cut."""
-    record = json.loads(solved(*FOREST))
+    record = json.loads(solve_output(*FOREST))
     forest = record["answer"]["forest"]
     assert record["status"] == "optimal"
     assert sorted(forest["root"]) == list(range(8))
@@ -88,7 +88,7 @@ def test_the_record_of_a_forest_holds_trees_and_cut():
 
 def test_a_forest_in_a_file_is_not_printed_too(tmp_path):
     """With -o the record names the file, and does not repeat the trees."""
-    assert set(json.loads(solved(*FOREST, "-o", str(tmp_path / "forest.json")))["answer"]) == {"path", "sha256"}
+    assert set(json.loads(solve_output(*FOREST, "-o", str(tmp_path / "forest.json")))["answer"]) == {"path", "sha256"}
 
 
 def test_loading_counts_against_the_limit():
@@ -209,7 +209,7 @@ SENSITIVE = ("solve", "--model", "forestcoll", "--collective", "all_gather", "--
 def test_directions_that_differ_have_a_sensitivity(reference):
     """Both directions of a link change in proportion: 2/3 s of a link of 10 and 1 GB/s lose 1/15 s for each GB/s."""
     file = str(reference / "defects3" / "sens_asym.json")
-    record = json.loads(solved(*SENSITIVE[1:], file, "--json"))
+    record = json.loads(solve_output(*SENSITIVE[1:], file, "--json"))
     (first,) = (entry for entry in record["sensitivity"]["entries"] if entry["name"] == "a - b")
     assert first["up"]["slope_s_per_GBps"] == pytest.approx(-1 / 15)
     assert first["down"]["slope_s_per_GBps"] == pytest.approx(-1 / 15)

@@ -62,20 +62,20 @@ class CountedWatch(interrupt._Watch):
         super().end()
 
 
-def posed(name: str) -> tuple[Instance, Request]:
+def make_request(name: str) -> tuple[Instance, Request]:
     """A small instance, and what is asked."""
     if name in INSTANCES:
         exam = INSTANCES[name][0]
-        return exam.posed(), Request(name, options=exam.options)
+        return exam.make_instance(), Request(name, options=exam.options)
     return example(name), request(name)
 
 
-def stopped(name: str, calls: int, monkeypatch: pytest.MonkeyPatch) -> tuple[RunRecord, int]:
+def stop_run(name: str, calls: int, monkeypatch: pytest.MonkeyPatch) -> tuple[RunRecord, int]:
     """Ask a run to stop after so many calls; its record, and how often it had to be interrupted."""
     monkeypatch.setattr(CountedWatch, "stop_at", calls, raising=False)
     monkeypatch.setattr(CountedWatch, "interrupts", 0)
     monkeypatch.setattr(interrupt, "_Watch", CountedWatch)
-    instance, asked = posed(name)
+    instance, asked = make_request(name)
     verifies = Listener(answered=lambda: monkeypatch.setattr(CountedWatch, "stop_at", 0))
     return run(instance, asked, stop=threading.Event(), listener=verifies).record, CountedWatch.interrupts
 
@@ -83,14 +83,14 @@ def stopped(name: str, calls: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Run
 @pytest.mark.parametrize("name", NAMES)
 def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is asked to stop after some calls ends within a few hundred more, with what it had found, verified."""
-    record, interrupts = stopped(name, crc32(name.encode()) % LATEST, monkeypatch)
+    record, interrupts = stop_run(name, crc32(name.encode()) % LATEST, monkeypatch)
     assert interrupts <= 3  # something may take the exception, but not for ever
     assert record.status in ("optimal", "feasible", "limit", "unsupported")
     assert record.exit_status in (0, 4, 7)
     assert not record.violations
     assert record.verified is not False
     if interrupts and "stopped" not in record.message:  # a generator that was being closed took the exception
-        assert record.objective == run(*posed(name)).record.objective
+        assert record.objective == run(*make_request(name)).record.objective
     other = threading.Thread(target=logging.getLogger, args=(name,), daemon=True)
     other.start()
     other.join(60)
@@ -106,4 +106,4 @@ def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
         limited_by(Budget(reserve_seconds=lambda _: 0.0)),
         pytest.raises(OutOfTime, match=r"columns, which take some .* to build"),
     ):
-        formulation.build(formulation.index(*formulation.validate_and_pose(exam.posed(), exam.options)))
+        formulation.build(formulation.index(*formulation.validate_and_pose(exam.make_instance(), exam.options)))

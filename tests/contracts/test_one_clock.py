@@ -29,12 +29,12 @@ PLACES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "one_cloc
 K = Collective
 
 
-def posed(spec: str, kind: Collective, size: int = 2**20, chunks: int = 1):
+def make_instance(spec: str, kind: Collective, size: int = 2**20, chunks: int = 1):
     return load(spec).with_changes(demand=Demand(kind, Fraction(size), chunks))
 
 
-def solved(model: str, spec: str, kind: Collective = K.ALL_GATHER, size: int = 2**20, **options: object):
-    done = run(posed(spec, kind, size), Request(model, options=options))
+def solve_instance(model: str, spec: str, kind: Collective = K.ALL_GATHER, size: int = 2**20, **options: object):
+    done = run(make_instance(spec, kind, size), Request(model, options=options))
     assert done.record.verified is True, (done.record.status, done.record.message, done.record.violations)
     return done
 
@@ -50,7 +50,7 @@ def test_every_place_says_the_same(method, size, tmp_path):
 
 def test_a_small_message_is_not_as_fast_as_a_flow():
     """1 KiB through an NVSwitch takes its latency: busbw is 0.9 GB/s, and the 450 GB/s of the flow are told apart."""
-    metrics = solved("forestcoll", "h100()", size=1024).record.metrics
+    metrics = solve_instance("forestcoll", "h100()", size=1024).record.metrics
     assert metrics["completion_time_s"] == pytest.approx(1e-6 + 2 * 7 * 128 / 450e9)
     assert metrics["busbw_GBps"] == pytest.approx(0.8924, rel=1e-3)
     assert metrics["flow_busbw_GBps"] == pytest.approx(450)
@@ -60,7 +60,7 @@ def test_a_small_message_is_not_as_fast_as_a_flow():
 def test_bfb_is_ahead_of_tacos_on_a_torus():
     """On torus(3,4) an all-gather of 1 MiB is faster by bfb than by tacos, in a plot and in bold in a table,
     whatever their objectives count."""
-    records = [solved(model, "torus(3,4)").record for model in ("bfb", "tacos", "multitree")]
+    records = [solve_instance(model, "torus(3,4)").record for model in ("bfb", "tacos", "multitree")]
     (values,) = _values(runs_of(records), False, _COMPLETION).values()
     assert min(values, key=values.get) == "bfb"
     assert values["bfb"] < values["tacos"] < values["multitree"]
@@ -72,7 +72,7 @@ def test_bfb_is_ahead_of_tacos_on_a_torus():
 def test_pieces_are_those_of_the_file(tmp_path):
     """A number of pieces that somebody chose is in the file and is taken; a file without one is measured with the
     number that the rule gives."""
-    done = solved("forestcoll", "ring(4)")
+    done = solve_instance("forestcoll", "ring(4)")
     path, chosen = tmp_path / "s.json", done.record.metrics["pieces"]
     PLACES["run"]("solve", "ring(4)", "-m", "forestcoll", "--collective", "all_gather", "--size", "1 MiB", "-o", path)
     data = json.loads(path.read_text())
@@ -95,7 +95,7 @@ def test_pieces_are_those_of_the_file(tmp_path):
 def test_one_tree_takes_what_all_sends_take(spec, kind):
     """The time of trees that are moved to all ranks, found by those of one rank, is that of the simulation of all
     sends, links busy alike."""
-    done = solved("tacos", spec, kind, answer="trees")
+    done = solve_instance("tacos", spec, kind, answer="trees")
     assert isinstance(done.answer, TranslatedTrees)
     whole = write_out(done.answer, done.instance)
     trace = simulate(done.instance, whole)
@@ -107,7 +107,7 @@ def test_one_tree_takes_what_all_sends_take(spec, kind):
 
 def test_a_grid_is_timed_as_everybody_is():
     """Free latency of a grid is paid in the completion time, and the epochs keep their own number and bandwidths."""
-    done = solved("teccl", "line(4, bandwidth='1 GB/s', latency='40 us')", K.BROADCAST, 10**6, epoch="fast")
+    done = solve_instance("teccl", "line(4, bandwidth='1 GB/s', latency='40 us')", K.BROADCAST, 10**6, epoch="fast")
     metrics = done.record.metrics
     assert done.record.objective == pytest.approx(3e-3)
     assert metrics["completion_time_s"] == pytest.approx(3e-3 + 3 * 40e-6)
@@ -119,7 +119,7 @@ def test_a_grid_is_timed_as_everybody_is():
 def test_bandwidth_that_varies_is_played():
     """A link that is down for two epochs and at half its rate for two more carries what takes a second otherwise in
     four seconds."""
-    done = solved("direct", "line(2, bandwidth='1 GB/s', latency='0 s')", K.BROADCAST, 10**9)
+    done = solve_instance("direct", "line(2, bandwidth='1 GB/s', latency='0 s')", K.BROADCAST, 10**9)
     link = done.instance.network.link_ends.index((0, 1))
     changes = (BandwidthChange(link, 0, 2, Fraction(0)), BandwidthChange(link, 2, 4, Fraction(1, 2)))
     varies = replace(done.instance, timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=changes))
@@ -132,7 +132,7 @@ def test_bandwidth_that_varies_is_played():
 
 def test_a_bound_has_no_completion_time():
     """What no schedule is has no completion time and no bandwidth by it; its flow is told as flow."""
-    record = solved("all-to-all-mcf", "mesh(2,3)", K.ALL_TO_ALL).record
+    record = solve_instance("all-to-all-mcf", "mesh(2,3)", K.ALL_TO_ALL).record
     assert record.metrics["completion_time_s"] is record.metrics["algbw_GBps"] is record.metrics["busbw_GBps"] is None
     assert record.metrics["flow_time_s"] == record.objective
 
@@ -140,13 +140,13 @@ def test_a_bound_has_no_completion_time():
 def test_a_solver_is_named_where_one_ran():
     """A method that could call a solver and did not names none; one that did names it."""
     assert registry.get("pccl").needs_solver
-    assert solved("pccl", "ring(4)", steps=50).record.solver is None
-    assert solved("bfb-lp", "ring(4)").record.solver == "highs"
+    assert solve_instance("pccl", "ring(4)", steps=50).record.solver is None
+    assert solve_instance("bfb-lp", "ring(4)").record.solver == "highs"
 
 
 def test_what_cannot_be_played_is_null_with_a_reason():
     """Trees on links whose bandwidth varies have no completion time, and the reason is a metric."""
-    done = solved("forestcoll", "ring(3)")
+    done = solve_instance("forestcoll", "ring(3)")
     changes = (BandwidthChange(0, 0, 1, Fraction(1, 2)),)
     varies = replace(done.instance, timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=changes))
     metrics = verdict_of(varies, replace(done.answer, instance_sha256=varies.sha256)).metrics
@@ -158,7 +158,7 @@ def test_bounds_in_whole_ticks_stay_on_the_grid():
     """A bound that is rounded up to whole ticks is none of forests and steps, which may end between two; beside it
     stands what holds for them."""
     network = "torus(2,3,bandwidth='1 GB/s',latency='0 s')"
-    records = [solved(model, network, size=6 * 10**9).record for model in ("pccl", "forestcoll", "bfb")]
+    records = [solve_instance(model, network, size=6 * 10**9).record for model in ("pccl", "forestcoll", "bfb")]
     runs = runs_of(records)
     bounds = Bounds(runs)
     best = {run.record.model: bounds.best(run) for run in runs}

@@ -83,7 +83,7 @@ def test_bounds_follow_from_the_conditions(kind, ranks):
         assert 0 < length == recomputed_length_bound(instance, lengths)
 
 
-def ended(*words: str) -> int:
+def exit_status(*words: str) -> int:
     """Exit status of a command."""
     with pytest.raises(SystemExit) as stopped:
         run([*words])
@@ -95,13 +95,13 @@ def test_commands_know_the_collective_of_a_plugin_file(tmp_path, capfd):
     plug, schedule, instance = ["--plugin", str(EXAMPLE)], str(tmp_path / "s.json"), tmp_path / "i.json"
     demand = {"kind": "ring_shift", "size": "1 MB", "ranks": [0, 2, 3]}
     instance.write_text(json.dumps({"schema": "cwb-instance/1", "network": "ring(4)", "collective": demand}))
-    assert ended("list", "collectives", *plug) == 0
+    assert exit_status("list", "collectives", *plug) == 0
     assert "every rank has the buffer of the one before it" in capfd.readouterr().out
-    assert ended("solve", *plug, "--model", "sccl", str(instance), "--quiet", "-o", schedule) == 0
-    assert ended("check", *plug, schedule, "--instance", str(instance)) == 0
-    assert ended("simulate", *plug, schedule) == 0
+    assert exit_status("solve", *plug, "--model", "sccl", str(instance), "--quiet", "-o", schedule) == 0
+    assert exit_status("check", *plug, schedule, "--instance", str(instance)) == 0
+    assert exit_status("simulate", *plug, schedule) == 0
     assert "ring_shift: buffer of a rank" in capfd.readouterr().out
-    assert ended("solve", *plug, "--model", "ring", str(instance), "--quiet") == ExitStatus.UNSUPPORTED
+    assert exit_status("solve", *plug, "--model", "ring", str(instance), "--quiet") == ExitStatus.UNSUPPORTED
     assert capfd.readouterr().err.count("\n") == 1
 
 
@@ -112,7 +112,9 @@ def test_worker_processes_of_compare_know_it(tmp_path, capfd):
     suite.write_text(
         '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["sccl", "spff", "ring"]\ncollectives = ["ring_shift"]\nsizes = ["1 MB"]\n'
     )
-    assert ended("compare", str(suite), "--plugin", str(EXAMPLE), "-o", str(out), "--quiet") == 0, capfd.readouterr()
+    assert exit_status("compare", str(suite), "--plugin", str(EXAMPLE), "-o", str(out), "--quiet") == 0, (
+        capfd.readouterr()
+    )
     records = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
     assert {(each["model"], each["status"], each["verified"]) for each in records} == {
         ("sccl", "feasible", True),

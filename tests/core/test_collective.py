@@ -72,7 +72,7 @@ def test_conditions_are_as_before_and_in_the_same_order(name):
     assert hashlib.sha256(json.dumps(found).encode()).hexdigest() == CONDITIONS[name.removesuffix("_v")]
 
 
-def placed(kind: Collective, order: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def place_pieces(kind: Collective, order: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Pieces among ranks in another order."""
     pieces = kind.pieces_of(len(order))
     groups = [tuple(sorted(order[position] for position in group)) for group in pieces.groups]
@@ -86,8 +86,8 @@ def test_ranks_that_are_said_to_be_alike_can_be_exchanged(name):
     everyone = tuple(range(n))
     orders = [order for order in permutations(everyone) if not kind.rooted or order[0] == 0]
     assert kind.alike
-    assert all(placed(kind, order) == placed(kind, everyone) for order in orders)
-    assert (placed(kind, everyone[::-1]) != placed(kind, everyone)) == kind.rooted
+    assert all(place_pieces(kind, order) == place_pieces(kind, everyone) for order in orders)
+    assert (place_pieces(kind, everyone[::-1]) != place_pieces(kind, everyone)) == kind.rooted
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -98,8 +98,8 @@ def test_the_reverse_sends_the_same_pieces_backwards(name):
         back = collective_named(kind.reverse)
         assert back.reverse == name
         assert back.parts_of(4) == kind.parts_of(4)
-        swapped = sorted((needed, held) for held, needed in placed(kind, (0, 1, 2, 3)))
-        assert placed(back, (0, 1, 2, 3)) == swapped
+        swapped = sorted((needed, held) for held, needed in place_pieces(kind, (0, 1, 2, 3)))
+        assert place_pieces(back, (0, 1, 2, 3)) == swapped
 
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name.endswith("_v")])

@@ -51,7 +51,7 @@ def plain(value):
     return [plain(entry) for entry in value] if isinstance(value, list) else value
 
 
-def told(read):
+def typed_text(read):
     """What is read, written so that 1 is not 1.0; None if it is refused."""
     try:
         return repr(plain(read()))
@@ -78,8 +78,8 @@ def in_crumbs(monkeypatch):
 def test_pieces_make_the_whole(text):
     """Whatever the text, it is read as at once, or refused as at once, but for lists that are nested very deeply."""
     raw = text.encode(errors="surrogatepass")
-    whole = told(lambda: parse_json(raw, 100))
-    assert told(lambda: read_stream(io.BytesIO(raw), 10**6, 100)) == (None if text.count("[") > 100 else whole)
+    whole = typed_text(lambda: parse_json(raw, 100))
+    assert typed_text(lambda: read_stream(io.BytesIO(raw), 10**6, 100)) == (None if text.count("[") > 100 else whole)
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])

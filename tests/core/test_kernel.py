@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @contextmanager
-def counted(entered: list[int]) -> Iterator[None]:
+def count_entries(entered: list[int]) -> Iterator[None]:
     """Count how often a context is entered."""
     entered.append(1)
     yield
@@ -57,7 +57,7 @@ def test_both_ways_give_the_same_and_compiled_code_is_kept(folder: Path) -> None
     """A kernel and the kernels that it calls give the same compiled and interpreted; what is compiled is on disk, and is
     loaded, not compiled, by the next process's kernel."""
     items, entered = np.arange(5), list[int]()
-    with compilation_observed(lambda: counted(entered)):
+    with compilation_observed(lambda: count_entries(entered)):
         assert pair()["outer"](items) == interpreted_form(pair()["outer"])(items) == 14
         assert len(entered) == 1
         assert pair()["outer"](items) == 14
@@ -77,7 +77,10 @@ def test_an_allowance_is_used_up_before_anything_is_compiled(folder: Path) -> No
     """Interpreted first, a kernel is compiled as soon as its seconds are used up, and loaded where it is on disk."""
     ticks = iter(range(100))
     outer, items, entered = pair()["outer"], np.arange(5), list[int]()
-    with compilation_observed(lambda: counted(entered)), prefer_interpreted(Allowance(2), lambda: float(next(ticks))):
+    with (
+        compilation_observed(lambda: count_entries(entered)),
+        prefer_interpreted(Allowance(2), lambda: float(next(ticks))),
+    ):
         assert [outer(items) for _ in range(2)] == [14, 14]
         assert entered == []
         assert outer(items) == 14
@@ -90,11 +93,11 @@ def test_unsigned_sums_wrap_around_in_silence(folder: Path) -> None:
     """What wraps around in 64 bits when compiled does so interpreted, without a warning."""
 
     @kernel
-    def doubled(x: Any) -> Any:
+    def double(x: Any) -> Any:
         return x * np.uint64(2)
 
     with prefer_interpreted(Allowance(1e9), lambda: 0.0):
-        assert doubled(np.uint64(2**63 + 1)) == 2
+        assert double(np.uint64(2**63 + 1)) == 2
 
 
 def _nowhere(path: Path) -> str:

@@ -26,7 +26,7 @@ from cwb.schedules.files import read_schedule
 SOLVERS = ("highs", "gurobi", "scip", "pyomo:cbc")
 
 
-def pooled(formulation: str, instance: str, pool: int, solver: str = "highs", **limits: float) -> FinishedRun:
+def run_with_pool(formulation: str, instance: str, pool: int, solver: str = "highs", **limits: float) -> FinishedRun:
     from cwb.instances.demand import with_demand
 
     posed = with_demand(load(instance), "all_reduce" if "mtree" in formulation else "all_gather", None, None)
@@ -38,7 +38,7 @@ def test_the_pool_is_the_best_answers_in_their_order(solver: str, require_solver
     """On a ring of four sites the whole pool of trees is one answer at 4/3 of a tree's rate, and each tree one more;
     all pass the verifier, no two are the same, and every solver finds these values."""
     require_solver(solver)
-    done = pooled("mtree/selection", "ring(4)", 5, solver)
+    done = run_with_pool("mtree/selection", "ring(4)", 5, solver)
     values = [row["model_objective"] for row in done.record.pool]
     assert values == pytest.approx([4 / 3, 1, 1, 1, 1], abs=1e-6)
     assert [row["rank"] for row in done.record.pool] == [1, 2, 3, 4, 5]
@@ -65,7 +65,7 @@ def test_a_pool_ends_where_there_are_no_more_answers(solver: str, require_solver
             break
         found.append((result.objective, tuple(round(x.value) for x in m.x.values())))
     assert found == [(3, (0, 0, 1)), (2, (0, 1, 0)), (1, (1, 0, 0)), (0, (0, 0, 0))]
-    message = pooled("mtree/selection", "line(3)", 5, solver).record.message
+    message = run_with_pool("mtree/selection", "line(3)", 5, solver).record.message
     assert message == "1 of 5 answers: no more among the 2 solutions that differ in binary variables"
 
 
@@ -86,7 +86,7 @@ def test_what_has_no_pool_is_refused_before_anything_runs(
     if solver == "nobody":
         highs = type(solvers.get("highs"))
         monkeypatch.setattr(highs, "capabilities", highs.capabilities & ~Capability.POOL)
-    record = pooled(formulation, "ring(4)", 2).record
+    record = run_with_pool(formulation, "ring(4)", 2).record
     assert record.status == Status.UNSUPPORTED.value
     assert reason in record.message
 
@@ -94,7 +94,7 @@ def test_what_has_no_pool_is_refused_before_anything_runs(
 def test_a_method_has_no_pool() -> None:
     """A method that is no declared model is refused, with where to look."""
     with pytest.raises(InputError, match="--pool: ring is no declared model"):
-        pooled("ring", "ring(4)", 2)
+        run_with_pool("ring", "ring(4)", 2)
 
 
 def test_files_have_their_ranks_in_their_names(tmp_path: Path) -> None:

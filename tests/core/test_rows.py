@@ -54,7 +54,7 @@ def conservation(m, leaving, cost):
         return 0.25, (m.x[e, t] + m.z) / 2, cost.get(e, 0.0) + 100
 
     @rows(m, list(m.y))
-    def left(m, v, t):
+    def departures(m, v, t):
         return 1 - m.y[v, t] >= -sum(m.x[e, 3] for e in leaving[v])
 
 
@@ -75,7 +75,7 @@ def test_rows_by_arrays_are_the_rows_one_by_one():
     fast = network(conservation)
     with force_row_by_row():
         slow = network(conservation)
-    for name in ("balance", "total", "most", "left"):
+    for name in ("balance", "total", "most", "departures"):
         assert array_rows(fast.component(name)) is not None, name
         assert array_rows(slow.component(name)) is None
     assert dense(fast) == dense(slow)
@@ -95,7 +95,7 @@ def test_a_model_can_be_pickled():
 def test_a_row_is_written_out_when_somebody_looks():
     """The expression of a row says what its rule says, and looking at it changes nothing for the compiler."""
     seen, unseen = network(conservation), network(conservation)
-    said = str(seen.left[1, 4].expr)
+    said = str(seen.departures[1, 4].expr)
     assert " ".join(said.split()) == "- x[20,3] - x[30,3] - x[40,3] + y[1,4] <= 1"
     assert seen.total[1].equality
     assert seen.most[0, 3].lb == 0.25
@@ -108,7 +108,7 @@ def test_a_row_is_written_out_when_somebody_looks():
 def test_changes_after_the_declaration_count(change):
     """A row that is deactivated, deleted or replaced, and a variable that is fixed, are compiled as they are then."""
 
-    def changed():
+    def make_model():
         m = network(conservation)
         if change == "deactivate":
             m.balance[2, 5].deactivate()
@@ -120,9 +120,9 @@ def test_changes_after_the_declaration_count(change):
             m.x[0, 3].fix(2.0)
         return m
 
-    fast = changed()
+    fast = make_model()
     with force_row_by_row():
-        slow = changed()
+        slow = make_model()
     assert dense(fast) == dense(slow)
     assert dense(fast) != dense(network(conservation))
 
@@ -141,7 +141,7 @@ def odd_rules():
         "first": lambda m, v: next(m.x[e, 3] for e in m.E) <= v,
         "length": lambda m, v: len(list(m.E)) * m.z <= v,
         "count": lambda m, v: sum(1 for _ in m.E) * m.z <= v,
-        "loop": lambda m, v: looped(m, v) <= 5,
+        "loop": lambda m, v: looped_sum(m, v) <= 5,
         "product": lambda m, v: m.z * m.x[0, 3] <= v,
         "power": lambda m, v: m.z * (v + 1) ** 2 <= 5,
         "rounded": lambda m, v: m.z * float(v) <= 5,
@@ -149,7 +149,7 @@ def odd_rules():
     }
 
 
-def looped(m, v):
+def looped_sum(m, v):
     """A sum that begins before its loop."""
     total = m.z
     for e in m.E:
@@ -161,7 +161,7 @@ def lengths():
     """Rules that are told from others only in rows whose loops are longer or shorter."""
     plain = {"2": 5.0, 2: 5.0}
 
-    def caught(m, v):
+    def caught_row(m, v):
         try:
             return m.z <= plain[v]
         except Exception:
@@ -178,7 +178,7 @@ def lengths():
         "any": lambda m, v, out: m.z <= v if [0 for _ in out[v]] else pyo.Constraint.Skip,
         "text": lambda m, v, out: m.z <= plain.get(str(v), 0),
         "format": lambda m, v, out: m.z <= plain.get(f"{v}", 0),
-        "caught": lambda m, v, out: caught(m, v),
+        "caught": lambda m, v, out: caught_row(m, v),
         "overflow": lambda m, v, out: m.z <= v * (6 - v) * (v - 3) * 10**9 * 10**9,
     }
 
@@ -187,7 +187,7 @@ def lengths():
 def test_rows_are_compared_for_every_length_of_a_loop(name):
     """What counts elements, or goes on after a refusal, is seen although the ends and the middle look alike."""
 
-    def declared():
+    def declare_rows():
         m = pyo.ConcreteModel()
         m.V, m.T = pyo.RangeSet(0, 6), pyo.RangeSet(3, 4)
         m.x, m.z = pyo.Var(range(12), m.T), pyo.Var()
@@ -201,8 +201,8 @@ def test_rows_are_compared_for_every_length_of_a_loop(name):
         return dense(m)
 
     with force_row_by_row():
-        slow = declared()
-    assert declared() == slow
+        slow = declare_rows()
+    assert declare_rows() == slow
 
 
 def test_a_division_by_zero_in_any_row_is_an_error():
@@ -221,7 +221,7 @@ def test_a_division_by_zero_in_any_row_is_an_error():
 def test_data_and_variables_that_come_later_change_no_row(is_seen):
     """A row is what its rule said when it was declared, also if it is looked at when data and variables are others."""
 
-    def declared():
+    def declare_rows():
         m = pyo.ConcreteModel()
         m.I, m.T = pyo.Set(initialize=range(6)), pyo.Set(initialize=[0, 1])
         m.x, m.y = pyo.Var(m.I, m.T), pyo.Var(m.I)
@@ -243,12 +243,12 @@ def test_data_and_variables_that_come_later_change_no_row(is_seen):
         return dense(m)
 
     with force_row_by_row():
-        slow = declared()
-    fast = declared()
-    assert sorted(named(fast)) == sorted(named(slow))
+        slow = declare_rows()
+    fast = declare_rows()
+    assert sorted(named_rows(fast)) == sorted(named_rows(slow))
 
 
-def named(compiled):
+def named_rows(compiled):
     """The rows with the names of their variables."""
     columns, names, matrix, lower, upper = compiled
     for name, row, low, up in zip(names, matrix, lower, upper, strict=True):
@@ -366,7 +366,7 @@ def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
     """Whatever stands on both sides, the rows by arrays are those that Pyomo makes of the same rule one by one; an equation
     may be written with all signs turned."""
 
-    def declared():
+    def declare_rows():
         m, d = pyo.ConcreteModel(), SimpleNamespace()
         m.V, m.T = pyo.RangeSet(0, 5), pyo.Set(initialize=[4, 2, 3])
         m.x, m.y, m.z = pyo.Var(m.V, m.T), pyo.Var([0, 3]), pyo.Var()
@@ -384,11 +384,11 @@ def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
         m.objective = pyo.Objective(expr=m.z)
         if is_fixed:
             m.x[2, 3].fix(0.5)
-        return {name: (row, low, up) for name, row, low, up in named(dense(m))}
+        return {name: (row, low, up) for name, row, low, up in named_rows(dense(m))}
 
-    fast = declared()
+    fast = declare_rows()
     with force_row_by_row():
-        slow = declared()
+        slow = declare_rows()
     assert fast.keys() == slow.keys()
     for name, (row, low, up) in slow.items():
         turned = -1 if sign == "==" and dict(fast[name][0]) != pytest.approx(dict(row), abs=1e-12) else 1
@@ -405,7 +405,7 @@ def test_constraints_written_row_by_row_are_named_with_the_reason():
             return m.x[e, t] <= (1 if t > 4 else 2)
 
         @rows(m, m.V)
-        def counted(m, v):
+        def counted_row(m, v):
             return sum(1 for _ in leaving[v]) * m.z <= 3
 
         @rows(m, m.V)
@@ -413,10 +413,10 @@ def test_constraints_written_row_by_row_are_named_with_the_reason():
             return sum(cost[e] * m.x[e, 3] for e in leaving[v]) <= 3
 
     reasons = row_by_row_reasons(network(rules))
-    assert reasons.keys() == {"conditional", "counted"}
+    assert reasons.keys() == {"conditional", "counted_row"}
     assert reasons["conditional"].startswith("test_rows.py, line ")
     assert "1 if t > 4 else 2" in reasons["conditional"]
-    assert "index" in reasons["counted"]
+    assert "index" in reasons["counted_row"]
     assert compile_matrix(network(rules)).row_by_row == reasons
     with force_row_by_row():
         assert not row_by_row_reasons(network(rules))

@@ -25,7 +25,7 @@ SMALL = Transformer("small", 5, 32, 8, 6, tensor_parallel=4, data_parallel=2, ze
 SMALL_FABRIC = parse_fabric("RI(4)_SW(2)")
 
 
-def moved(workload: Workload) -> dict[tuple[str, str, Collective], Fraction]:
+def moved_bytes(workload: Workload) -> dict[tuple[str, str, Collective], Fraction]:
     """Add up bytes by phase, group and collective over all layers."""
     total: dict[tuple[str, str, Collective], Fraction] = defaultdict(Fraction)
     for layer in workload.layers:
@@ -46,12 +46,12 @@ def test_bytes_are_those_of_the_published_workloads(transformer: Transformer, ac
     workload = transformer.workload(FABRIC)
     sizes = {c.size_bytes for layer in workload.layers for c in layer.forward.communication}
     assert sizes == {activations}
-    assert moved(workload)["weight_gradient", "dp", Collective.ALL_REDUCE] == gradients
+    assert moved_bytes(workload)["weight_gradient", "dp", Collective.ALL_REDUCE] == gradients
 
 
 def test_gradients_of_turing_nlg_are_the_published_ones() -> None:
     """TP-1 communicates nothing but gradients: 869,449,728 bytes for two layers."""
-    assert moved(TURING_NLG.workload(FABRIC)) == {("weight_gradient", "dp", Collective.ALL_REDUCE): 869449728}
+    assert moved_bytes(TURING_NLG.workload(FABRIC)) == {("weight_gradient", "dp", Collective.ALL_REDUCE): 869449728}
 
 
 def test_computation_agrees_with_the_closed_forms() -> None:
@@ -115,14 +115,14 @@ def test_zero_stages_move_the_parameters_as_documented(
 ) -> None:
     """Every DP collective of a stage moves all 12 h^2 p / t bytes of a layer once."""
     held = 5 * 12 * 32 * 32 * 2 // 4
-    found = moved(replace(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
+    found = moved_bytes(replace(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
     data_parallel = {key: size for key, size in found.items() if key[1] == "dp"}
     assert data_parallel == {key: held * times for key, times in expected.items()}
 
 
 def test_both_passes_reduce_activations_twice_a_layer() -> None:
     """The TP all-reduces of a pass are b s h p bytes for attention and for the MLP, in each of five layers."""
-    found = moved(SMALL.workload(SMALL_FABRIC))
+    found = moved_bytes(SMALL.workload(SMALL_FABRIC))
     for phase in ("forward", "input_gradient"):
         assert found[phase, "tp", Collective.ALL_REDUCE] == 5 * 2 * (3 * 8 * 32 * 2)
 
@@ -138,9 +138,9 @@ def test_a_vocabulary_adds_an_output_layer() -> None:
 
 def test_a_group_of_one_communicates_nothing() -> None:
     """TP-8 x DP-1 has no gradients to synchronize, TP-1 x DP-8 no activations."""
-    alone = moved(SMALL.with_parallelism(8, 1).workload(SMALL_FABRIC))
+    alone = moved_bytes(SMALL.with_parallelism(8, 1).workload(SMALL_FABRIC))
     assert {group for _, group, _ in alone} == {"tp"}
-    spread = moved(replace(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
+    spread = moved_bytes(replace(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
     assert {group for _, group, _ in spread} == {"dp"}
 
 

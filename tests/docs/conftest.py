@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pages import ROOT, fenced, page_texts
+from pages import ROOT, fenced_blocks, page_texts
 
 
 @pytest.fixture(scope="session")
@@ -24,4 +24,4 @@ def pages() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def blocks(pages: dict[str, str]) -> Callable[..., list[tuple[str, str]]]:
     """(page, text) of the fenced blocks in a language."""
-    return lambda *languages: [(name, body) for name, text in pages.items() for body in fenced(text, *languages)]
+    return lambda *languages: [(name, body) for name, text in pages.items() for body in fenced_blocks(text, *languages)]

@@ -74,7 +74,7 @@ def mentions(pages) -> list[tuple[str, list[str]]]:
     return found
 
 
-def parsed(arguments: list[str], *, partial: bool = False) -> click.Context | None:
+def parse_command(arguments: list[str], *, partial: bool = False) -> click.Context | None:
     """Parse a command line with the program's own parser, down to the last command; None for the program alone."""
     command: click.Command = program
     while isinstance(command, click.Group):
@@ -153,7 +153,7 @@ def test_every_command_in_a_block_can_be_run(commands):
     for page, arguments in commands:
         line = f"{page}: cwb {shlex.join(arguments)}"
         try:
-            context = parsed(list(arguments))
+            context = parse_command(list(arguments))
             if context is not None and context.command.name in CHECKS:
                 CHECKS[context.command.name](context.params)
         except InputError as error:
@@ -171,7 +171,7 @@ def test_every_command_in_the_text_exists(mentions):
     assert len(mentions) > 10
     for page, arguments in mentions:
         try:
-            parsed(list(arguments), partial=True)
+            parse_command(list(arguments), partial=True)
         except click.ClickException as error:
             raise AssertionError(f"{page}: cwb {shlex.join(arguments)}: {error.message}") from error
 

@@ -15,7 +15,7 @@ from cwb.cli.main import run
 from cwb.core import collective
 from cwb.core.errors import ExitStatus
 from cwb.harness.plugins import PLUGINS
-from pages import ROOT, fenced, page_texts, same
+from pages import ROOT, fenced_blocks, page_texts, same
 
 #: Pages of which every command is run, also those that are shown without output, since others need their files.
 WHOLE = {"docs/own-models.md", "docs/exchange/round-trip.md"}
@@ -35,7 +35,7 @@ def pages_with_output() -> dict[str, list[str]]:
     """Console blocks by page: those with output, or all of a page in ``WHOLE``."""
     found: dict[str, list[str]] = {}
     for page, text in page_texts().items():
-        for block in fenced(text, "console"):
+        for block in fenced_blocks(text, "console"):
             if page in WHOLE or any(shown for _, shown in steps(block)):
                 found.setdefault(page, []).append(block)
     return found

@@ -22,7 +22,7 @@ def test_blocks_are_what_the_script_writes(script: dict[str, Any]) -> None:
     """Every generated block of every page is what the code declares today."""
     for path in script["pages"]():
         page = path.read_text(encoding="utf-8")
-        assert script["written"](page) == page, f"{path}: run python docs/generated.py"
+        assert script["fill_page"](page) == page, f"{path}: run python docs/generated.py"
 
 
 def test_every_method_has_its_blocks(script: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from prose import blocks, laid_out, sentences, words
+from prose import blocks, lay_out_page, sentences, words
 
 #: What is not written, as a regular expression, and what is.
 STYLE = {
@@ -56,4 +56,4 @@ def test_sentences_are_short(pages):
 
 def test_every_sentence_begins_a_line(pages):
     """Prose is laid out as ``python docs/prose.py PAGE`` does it, so that a new sentence changes no other lines."""
-    assert [page for page, text in _markdown(pages).items() if laid_out(text) != text] == []
+    assert [page for page, text in _markdown(pages).items() if lay_out_page(text) != text] == []

@@ -18,7 +18,7 @@ def reference(name: str) -> list[Row]:
         return [(int(size), float(out), float(within)) for size, out, within in list(csv.reader(file))[1:]]
 
 
-def printed(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 0, *, old: bool = False) -> str:
+def table_text(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 0, *, old: bool = False) -> str:
     """The table; of old versions without a root, and with errors as numbers with an exponent."""
     lines = [f"# Collective test starting: {program}"]
     lines += [
@@ -35,7 +35,7 @@ def printed(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 
     return "\n".join([*lines, "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 70.742", ""])
 
 
-def written(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 2) -> str:
+def json_text(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int = 2) -> str:
     """The file of ``-J``."""
     results = [
         {

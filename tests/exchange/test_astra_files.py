@@ -50,7 +50,7 @@ def test_other_networks_are_refused(spec):
         dimensions_of(load(spec).network)
 
 
-def solved(tmp_path, spec, collective):
+def solve_ring(tmp_path, spec, collective):
     """A schedule file of the ring."""
     file = tmp_path / "s.json"
     assert cwb("solve", "-q", "-m", "direct", spec, "--collective", collective, "--size", "1 MiB", "-o", file) == 0
@@ -59,7 +59,7 @@ def solved(tmp_path, spec, collective):
 
 def test_a_folder_that_astra_sim_runs(tmp_path):
     """Traces, a workload of one collective for every rank, and the files that name them."""
-    file, folder = solved(tmp_path, "torus(2,2)", "all_gather"), tmp_path / "run"
+    file, folder = solve_ring(tmp_path, "torus(2,2)", "all_gather"), tmp_path / "run"
     assert cwb("export", "astra", file, "-o", folder, "--name", "mine") == 0
     system = json.loads((folder / "system.json").read_text())
     assert system["all-gather-implementation-custom"] == ["traces/mine"]
@@ -85,7 +85,7 @@ def test_a_folder_that_astra_sim_runs(tmp_path):
 ])  # fmt: skip
 def test_what_astra_sim_cannot_run_is_told(spec, collective, said, tmp_path, capsys):
     """Other collectives and networks are one line, and no folder is left."""
-    file = solved(tmp_path, spec, collective)
+    file = solve_ring(tmp_path, spec, collective)
     capsys.readouterr()
     assert cwb("export", "astra", file, "-o", tmp_path / "run") == 2
     assert said in capsys.readouterr().err

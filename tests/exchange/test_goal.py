@@ -21,7 +21,7 @@ from cwb.schedules.files import write_schedule
 _LINE = re.compile(r"l(\d+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))\Z|l(\d+) requires l(\d+)\Z")
 
 
-def parsed(text):
+def parse_goal(text):
     """Operations by rank and label, and pairs of operations of which the second requires the first."""
     operations, edges = {}, []
     for body in text.split("\nrank ")[1:]:
@@ -55,7 +55,7 @@ def replay(text):
 
     A message tells all that its sender knew by what the send requires.
     """
-    operations, edges = parsed(text)
+    operations, edges = parse_goal(text)
     sent = messages(operations)
     moved = defaultdict(int)
     for (source, target, _), (send, _) in sent.items():

@@ -231,7 +231,7 @@ WRONG_PRICES = [
 ]
 
 
-def changed(text: str, line: str) -> str:
+def replace_line(text: str, line: str) -> str:
     """Replace the line of a YAML mapping that has the same key, or add it."""
     data = yaml.safe_load(text) | yaml.safe_load(line)
     return yaml.safe_dump(data)
@@ -247,7 +247,7 @@ def test_wrong_yaml_is_told_with_file_key_and_value(write: Write, part: str, lin
     """A wrong entry names its file, its key, the value and what was expected."""
     files = write("GPT_3", "4d")
     path: Path = getattr(files, part)
-    path.write_text(changed(path.read_text(), line))
+    path.write_text(replace_line(path.read_text(), line))
     with pytest.raises(InputError) as caught:
         import_libra(files)
     assert str(caught.value).startswith(f"{path}: ")

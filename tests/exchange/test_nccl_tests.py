@@ -8,7 +8,7 @@ import pytest
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError
 from cwb.exchange.nccl_tests import read_measured
-from nccl_tests_files import printed, reference, written
+from nccl_tests_files import json_text, reference, table_text
 
 ROWS = reference("h100-2x8-all_reduce")
 
@@ -28,7 +28,7 @@ def triples(found):
 
 def test_text_and_json_have_the_same_times(tmp_path):
     """The table and the file of -J give the same samples, collective and number of ranks."""
-    text, data = read(tmp_path, printed(ROWS, ranks=16)), read(tmp_path, written(ROWS, ranks=16))
+    text, data = read(tmp_path, table_text(ROWS, ranks=16)), read(tmp_path, json_text(ROWS, ranks=16))
     assert triples(text) == triples(data) == ROWS
     assert text.collective is data.collective is Collective.ALL_REDUCE
     assert (text.ranks, data.ranks, data.version) == (16, 16, "2.29.7")
@@ -37,9 +37,9 @@ def test_text_and_json_have_the_same_times(tmp_path):
 def test_tables_of_old_versions(tmp_path):
     """Older tables have no root, and large times no decimals; a line may have a time stamp before it."""
     rows = reference("2080ti-2")
-    found = read(tmp_path, printed(rows, old=True))
+    found = read(tmp_path, table_text(rows, old=True))
     assert triples(found) == rows
-    stamped = "\n".join(f"Thu Jul 18 15:41:05 2024<stdout>:{line}" for line in printed(ROWS).splitlines())
+    stamped = "\n".join(f"Thu Jul 18 15:41:05 2024<stdout>:{line}" for line in table_text(ROWS).splitlines())
     assert triples(read(tmp_path, stamped)) == ROWS
     assert triples(read(tmp_path, "  1024  256  float  sum  12646  0.08  0.1  0e+00  12650  0.08  0.1  0e+00")) == [
         (1024, 12646.0, 12650.0)

@@ -25,7 +25,7 @@ LONG = "\n".join(
 )
 
 
-def written(folder, name, content):
+def write_file(folder, name, content):
     path = folder / name
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
@@ -33,22 +33,22 @@ def written(folder, name, content):
 
 def test_links_of_astra_keep_their_rates(tmp_path):
     """Every link has the file's rate, a GB being 2^30 bytes, and a switch is two links of the file's latency away."""
-    data = import_astra(written(tmp_path, "net.yml", THREE))
+    data = import_astra(write_file(tmp_path, "net.yml", THREE))
     links = network_from_text(data["network"]).links
     gib = 2**30
     assert {link.bandwidth_Bps for link in links} == {200 * gib, 100 * gib, 50 * gib}
     times = {link.bandwidth_Bps / gib: link.latency_s * 10**9 for link in links}
     assert times == {200: 50, 100: 500, 50: 2000}
-    assert import_astra(written(tmp_path, "net.json", {
+    assert import_astra(write_file(tmp_path, "net.json", {
         "topology": ["Ring"], "npus_count": [2], "bandwidth": [0.1], "latency": [0]
     }))["network"] == "fabric('RI(2)', bandwidth=['0.1 GiB/s'], latency=['0 ns'])"  # fmt: skip
-    fabric = import_astra(written(tmp_path, "net.yml", THREE), fabric=True)["network"]
+    fabric = import_astra(write_file(tmp_path, "net.yml", THREE), fabric=True)["network"]
     assert fabric["bandwidth"] == ["400 GiB/s", "200 GiB/s", "50 GiB/s"]
 
 
 def test_logical_dimensions_ask(tmp_path):
     """Files with sizes alone need blocks, rates and latencies, each for every dimension."""
-    path = written(tmp_path, "l.json", {"logical-dims": ["8", "2"]})
+    path = write_file(tmp_path, "l.json", {"logical-dims": ["8", "2"]})
     with pytest.raises(
         InputError, match="contain only sizes: 0 are given; expected --blocks for each of its 2 dimensions"
     ):
@@ -56,7 +56,7 @@ def test_logical_dimensions_ask(tmp_path):
     given = {"blocks": ["Ring", "Switch"], "bandwidth": ["50 GB/s", "25 GB/s"], "latency": ["1 us", "2 us"]}
     assert import_astra(path, **given)["network"].startswith("fabric('RI(8)_SW(2)', bandwidth=['100 GB/s', '25 GB/s']")
     with pytest.raises(InputError, match="--blocks: the file already sets it"):
-        import_astra(written(tmp_path, "net.yml", THREE), blocks=["Ring"])
+        import_astra(write_file(tmp_path, "net.yml", THREE), blocks=["Ring"])
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_logical_dimensions_ask(tmp_path):
 def test_wrong_networks_of_astra(old, new, message, tmp_path):
     """Unknown blocks, lists of different lengths and impossible numbers are refused with the place."""
     with pytest.raises(InputError, match=message):
-        import_astra(written(tmp_path, "net.yml", THREE.replace(old, new)))
+        import_astra(write_file(tmp_path, "net.yml", THREE.replace(old, new)))
 
 
 NDV2 = {"name": "NDv2_1MB", "gpus_per_node": 8, "nics_per_node": 1, "alpha": 0.5, "node_betas_list": [32, 64],
@@ -92,34 +92,36 @@ def rates(data):
 
 def test_topologies_of_taccl(tmp_path):
     """Two costs are a hybrid cube mesh, one is a switch, matrices are what they say; 32 us for 1 MiB are 32.768 GB/s."""
-    cube = import_taccl(written(tmp_path, "a.json", NDV2))
+    cube = import_taccl(write_file(tmp_path, "a.json", NDV2))
     assert rates(cube)["gpu0", "gpu1"] == "32.768 GB/s"
     assert rates(cube)["gpu0", "gpu2"] == "16.384 GB/s"
     assert {link["latency"] for link in cube["network"]["links"]} == {"0.5 us"}
-    star = import_taccl(written(tmp_path, "a.json", NDV2 | {"node_betas_list": [8], "gpus_per_node": 16}), size="1 MB")
+    star = import_taccl(
+        write_file(tmp_path, "a.json", NDV2 | {"node_betas_list": [8], "gpus_per_node": 16}), size="1 MB"
+    )
     assert set(rates(star).values()) == {"125 GB/s"}
     assert {link["latency"] for link in star["network"]["links"]} == {"0.25 us"}
     matrix = {"name": "two", "gpus_per_node": 2, "alpha": 30, "links": [[0, 1], [0, 0]], "betas": [[0, 100], [9, 0]]}
-    one = import_taccl(written(tmp_path, "a.json", matrix), size="1 kB", time_unit="0.01 us")
+    one = import_taccl(write_file(tmp_path, "a.json", matrix), size="1 kB", time_unit="0.01 us")
     assert rates(one) == {("gpu1", "gpu0"): "1 GB/s"}
     assert one["network"]["links"][0]["latency"] == "0.3 us"
     with pytest.raises(InputError, match="name: 'two' does not name the data size of the costs; expected --size"):
-        import_taccl(written(tmp_path, "a.json", matrix))
+        import_taccl(write_file(tmp_path, "a.json", matrix))
 
 
 def test_sketches_of_taccl(tmp_path):
     """Connections share the NICs: one has the whole NIC, eight an eighth each; more than two boxes meet at switches."""
-    topology = written(tmp_path, "a.json", NDV2)
-    two = rates(import_taccl(topology, sketch=written(tmp_path, "s.json", RELAY)))
+    topology = write_file(tmp_path, "a.json", NDV2)
+    two = rates(import_taccl(topology, sketch=write_file(tmp_path, "s.json", RELAY)))
     assert two["box0.gpu0", "box1.gpu1"] == "8.192 GB/s"
     assert two["box1.gpu0", "box0.gpu1"] == "8.192 GB/s"
     direct = RELAY | {"nnodes": 3, "internode_sketch": {"internode_conn": "direct-map"}}
-    three = rates(import_taccl(topology, sketch=written(tmp_path, "s.json", direct)))
+    three = rates(import_taccl(topology, sketch=write_file(tmp_path, "s.json", direct)))
     assert three["box2.gpu7", "network7"] == three["network7", "box1.gpu7"] == "1.024 GB/s"
     for wrong in ({"0": [9]}, {"x": [1]}, {"0": []}, {"0": [1, 1]}, {"0": 1}, "rails", {}):
         sketch = RELAY | {"internode_sketch": {"internode_conn": wrong}}
         with pytest.raises(InputError, match="internode_conn"):
-            import_taccl(topology, sketch=written(tmp_path, "s.json", sketch))
+            import_taccl(topology, sketch=write_file(tmp_path, "s.json", sketch))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_sketches_of_taccl(tmp_path):
 def test_wrong_topologies_of_taccl(change, message, tmp_path):
     """Missing and impossible costs are refused with the place."""
     with pytest.raises(InputError, match=message):
-        import_taccl(written(tmp_path, "a.json", NDV2 | change))
+        import_taccl(write_file(tmp_path, "a.json", NDV2 | change))
 
 
 CSV = """# a leaf switch
@@ -152,7 +154,7 @@ leaf, b, 100/3 GB/s,,,
 def test_links_as_comma_separated_values(tmp_path):
     """Links have one direction unless they say otherwise, and exact rates; switches are found by their names."""
     defaults = Defaults("5 GB/s", latency="2 us", switches=("lea?",))
-    data = import_links(written(tmp_path, "l.csv", CSV), defaults, name="star")
+    data = import_links(write_file(tmp_path, "l.csv", CSV), defaults, name="star")
     assert data["network"]["nodes"] == [
         {"name": "a"},
         {"name": "leaf", "kind": "switch", "buffer": "0 B"},
@@ -183,4 +185,4 @@ def test_links_as_comma_separated_values(tmp_path):
 def test_wrong_links(text, message, tmp_path):
     """Missing columns, cells and units, and links of a node to itself are refused with the line."""
     with pytest.raises(InputError, match=message):
-        import_links(written(tmp_path, "l.csv", text), Defaults())
+        import_links(write_file(tmp_path, "l.csv", text), Defaults())

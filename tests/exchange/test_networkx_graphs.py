@@ -38,7 +38,7 @@ def topologies(draw):
     return Topology(tuple(nodes), tuple(Link(end[0], end[1], draw(rates), draw(sizes)) for end in ends))
 
 
-def loaded(graph, **said):
+def load_graph(graph, **said):
     """The network of a graph."""
     data = import_graph(graph, Defaults(**{"lengths": False, **said}))
     return from_data(data, "x").network
@@ -49,8 +49,8 @@ def loaded(graph, **said):
 def test_there_and_back(topology):
     """The graph of a network is read as the same network: names, order, kinds, limits and exact numbers."""
     graph = network_graph(topology, "any name")
-    assert loaded(graph) == topology
-    assert nx.utils.graphs_equal(network_graph(loaded(graph), "any name"), graph)
+    assert load_graph(graph) == topology
+    assert nx.utils.graphs_equal(network_graph(load_graph(graph), "any name"), graph)
 
 
 @given(sizes)
@@ -67,7 +67,7 @@ def test_classes_of_graphs(graph_class):
     for _ in range(2):
         graph.add_edge(1, (2, 3), bandwidth="1 GB/s")
     directed, multi = graph.is_directed(), graph.is_multigraph()
-    network = loaded(graph)
+    network = load_graph(graph)
     assert network.ranks == ("1", "(2, 3)")
     assert len(network.links) == (1 if directed else 2) * (2 if multi else 1)
 
@@ -78,7 +78,7 @@ def test_a_file_is_read_as_the_graph_in_it(tmp_path):
     nx.write_graphml(graph, tmp_path / "a.graphml")
     (tmp_path / "a.json").write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
     expected = load("dgx1()").network
-    assert loaded(nx.read_graphml(tmp_path / "a.graphml")) == expected
+    assert load_graph(nx.read_graphml(tmp_path / "a.graphml")) == expected
     for name in ("a.graphml", "a.json"):
         assert from_data(import_file(tmp_path / name, Defaults(lengths=False)), "x").network == expected
 
@@ -89,24 +89,24 @@ def test_switches_and_what_they_can():
     nx.set_edge_attributes(graph, "1 GB/s", "bandwidth")
     graph.nodes["a"].update(kind="switch", multicast=True, buffer="1 MiB")
     graph.nodes["b"]["type"] = "Switch"
-    a, b, c, leaf = loaded(graph, switches=("lea*",)).nodes
+    a, b, c, leaf = load_graph(graph, switches=("lea*",)).nodes
     assert a == Node("a", NodeKind.SWITCH, True, Fraction(2**20))
     assert b == Node("b", NodeKind.SWITCH)
     assert c == Node("c")
     assert leaf == Node("leaf", NodeKind.SWITCH, False, Fraction(0))
     graph.nodes["a"]["kind"] = "router"
     with pytest.raises(InputError, match=r"node a.kind: 'router'; expected compute or switch"):
-        loaded(graph)
+        load_graph(graph)
 
 
 def test_lengths():
     """A length is a latency where that is asked for, and refused where nothing is said of latencies."""
     graph = nx.Graph()
     graph.add_edge("a", "b", bandwidth="1 GB/s", dist=200)
-    assert loaded(graph, lengths=True).links[0].latency_s == Fraction(1, 1000)
-    assert loaded(graph, latency="1 us").links[0].latency_s == Fraction(1, 10**6)
+    assert load_graph(graph, lengths=True).links[0].latency_s == Fraction(1, 1000)
+    assert load_graph(graph, latency="1 us").links[0].latency_s == Fraction(1, 10**6)
     with pytest.raises(InputError, match="link a-b: the link has a length but no latency"):
-        loaded(graph)
+        load_graph(graph)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_wrong_graphs(change, message):
     graph.add_edge("a", "b", bandwidth="1 GB/s")
     change(graph)
     with pytest.raises(InputError, match=message) as caught:
-        loaded(graph)
+        load_graph(graph)
     assert "\n" not in str(caught.value)
 
 
@@ -135,7 +135,7 @@ def test_sizes_are_limited(monkeypatch):
     """A graph with too many nodes is refused before it is read."""
     monkeypatch.setattr("cwb.exchange.networkx_graphs.MAX_SITES", 1)
     with pytest.raises(InputError, match="expected at most 1 nodes"):
-        loaded(nx.path_graph(2))
+        load_graph(nx.path_graph(2))
 
 
 @pytest.mark.parametrize(("model", "columns"), [("ring", {"chunk", "step"}), ("forestcoll", {"tree", "step"})])

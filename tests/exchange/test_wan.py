@@ -54,7 +54,7 @@ JSON = json.dumps(
 )
 
 
-def written(folder: Path, name: str, text: str) -> str:
+def write_file(folder: Path, name: str, text: str) -> str:
     (folder / name).write_text(text)
     return str(folder / name)
 
@@ -63,7 +63,7 @@ def written(folder: Path, name: str, text: str) -> str:
 def test_topology_zoo(name, text, tmp_path):
     """Speeds come from the file where it has them, latencies from coordinates, equal labels get their keys, and loops
     are left out."""
-    data = import_wan(written(tmp_path, name, text), Defaults(bandwidth="1 Gb/s"))
+    data = import_wan(write_file(tmp_path, name, text), Defaults(bandwidth="1 Gb/s"))
     network = data["network"]
     assert [node["name"] for node in network["nodes"]] == ["Paris", "Berlin (1)", "Berlin (2)"]
     assert [link["bandwidth"] for link in network["links"]] == ["10000000000 b/s", "1 Gb/s", "1 Gb/s"]
@@ -72,7 +72,7 @@ def test_topology_zoo(name, text, tmp_path):
 
 def test_sndlib(tmp_path):
     """SNDlib's capacities have no unit and get one."""
-    path = written(tmp_path, "a.xml", SNDLIB)
+    path = write_file(tmp_path, "a.xml", SNDLIB)
     (link,) = import_wan(path, Defaults(bandwidth_unit="Mb/s"))["network"]["links"]
     assert link["bandwidth"] == "40 Mb/s"
     with pytest.raises(InputError, match="the link has no rate; expected --bandwidth"):
@@ -81,7 +81,7 @@ def test_sndlib(tmp_path):
 
 def test_node_link(tmp_path):
     """A length in the file goes before the great circle."""
-    (link,) = import_wan(written(tmp_path, "a.json", JSON), Defaults(bandwidth="1 Gb/s"))["network"]["links"]
+    (link,) = import_wan(write_file(tmp_path, "a.json", JSON), Defaults(bandwidth="1 Gb/s"))["network"]["links"]
     assert link["latency"] == "5000 us"
 
 
@@ -95,7 +95,7 @@ def test_node_link(tmp_path):
 )
 def test_links_of_directed_graphs_have_one_direction(name, text, tmp_path):
     """A directed graph that has both directions of a link does not have each of them twice."""
-    data = import_wan(written(tmp_path, name, text), Defaults(bandwidth="1 Gb/s"))
+    data = import_wan(write_file(tmp_path, name, text), Defaults(bandwidth="1 Gb/s"))
     assert not any("bidirectional" in link for link in data["network"]["links"])
 
 
@@ -107,7 +107,7 @@ def test_great_circle():
 
 def test_the_command_writes_an_instance(tmp_path):
     """The command writes a file that loads, whole or not at all."""
-    source, target = written(tmp_path, "a.gml", GML), tmp_path / "out.json"
+    source, target = write_file(tmp_path, "a.gml", GML), tmp_path / "out.json"
     done = CliRunner().invoke(cwb, ["import", "wan", source, "--bandwidth", "1 Gb/s", "-o", str(target)])
     assert done.exit_code == 0
     assert len(load(str(target)).network.links) == 6
@@ -159,7 +159,7 @@ BOMB = '<!DOCTYPE l [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><graphml><graph><node
 )
 def test_wrong_files_are_told_in_one_line(name, text, message, tmp_path):
     """Truncated, foreign, deep and harmful files are refused with the file, the place and what was expected."""
-    path = written(tmp_path, name, text)
+    path = write_file(tmp_path, name, text)
     with pytest.raises(InputError, match=message) as caught:
         import_wan(path, Defaults(bandwidth="1 Gb/s"))
     assert str(caught.value).startswith(path)
@@ -168,9 +168,9 @@ def test_wrong_files_are_told_in_one_line(name, text, message, tmp_path):
 
 def test_a_comment_may_end_gml(tmp_path):
     """Comments are read over wherever they are, also after the last token."""
-    path = written(tmp_path, "a.gml", GML + "# the end")
+    path = write_file(tmp_path, "a.gml", GML + "# the end")
     assert import_wan(path, Defaults(bandwidth="1 Gb/s")) == import_wan(
-        written(tmp_path, "a.gml", GML), Defaults(bandwidth="1 Gb/s")
+        write_file(tmp_path, "a.gml", GML), Defaults(bandwidth="1 Gb/s")
     )
 
 
@@ -196,4 +196,4 @@ def test_sizes_are_limited(tmp_path, monkeypatch):
     """A graph with too many sites is refused."""
     monkeypatch.setattr("cwb.exchange.graphs.MAX_SITES", 1)
     with pytest.raises(InputError, match="expected at most 1 and"):
-        read_graph(tmp_path / written(tmp_path, "a.json", JSON))
+        read_graph(tmp_path / write_file(tmp_path, "a.json", JSON))

@@ -32,7 +32,7 @@ FAMILIES = {path.parent.name: register(path) for path in sorted(GOLDEN.glob("*/m
 DECLARED = [(family, name) for family, module in FAMILIES.items() for name in module.MODELS]
 
 
-def shown(name: str, constraints: list[str]) -> dict[str, list[str]]:
+def shown_constraints(name: str, constraints: list[str]) -> dict[str, list[str]]:
     """Constraints in each file of a model."""
     return {name.format(c): [c] for c in constraints} if "{}" in name else {name: constraints}
 
@@ -41,7 +41,7 @@ FILES = {
     f"{family}/{file}.lp": (model[0], kept)
     for family, module in FAMILIES.items()
     for name, model in module.MODELS.items()
-    for file, kept in shown(name, model[1]).items()
+    for file, kept in shown_constraints(name, model[1]).items()
 } | {
     f"{family}/{file}.lp": (build, [])
     for family, module in FAMILIES.items()

@@ -61,7 +61,7 @@ def test_a_run_of_many_threads_takes_their_place(tmp_path: Path, monkeypatch: py
 
     now, most, lock = [0], [0], threading.Lock()
 
-    def counted(task: Task, stop: threading.Event) -> RunRecord:
+    def count_and_run(task: Task, stop: threading.Event) -> RunRecord:
         with lock:
             now[0] += task.cell.request.threads
             most.append(now[0])
@@ -70,7 +70,7 @@ def test_a_run_of_many_threads_takes_their_place(tmp_path: Path, monkeypatch: py
             now[0] -= task.cell.request.threads
         return run_task(task)
 
-    monkeypatch.setattr(drive, "supervise", counted)
+    monkeypatch.setattr(drive, "supervise", count_and_run)
     cells = [Cell("ring(4)", Request("ring", seed=i, threads=1 + i % 3), "all_reduce", "1 MiB") for i in range(9)]
     run_cells(cells, tmp_path / "records.jsonl", settings=Settings(jobs=4))
     assert 3 <= max(most) <= 4
@@ -165,7 +165,7 @@ def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
     """On four workers, one of which is killed at work, the records are those of processes here, each once."""
     ledger, killed = tmp_path / "dask" / "records.jsonl", []
 
-    def told(_: str) -> None:
+    def kill_worker(_: str) -> None:
         if not killed:
             victim = next(iter(cluster.workers.values())).process.process.pid
             os.kill(victim, signal.SIGKILL)
@@ -173,7 +173,7 @@ def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
 
     cells = plan("ring", "direct", "dbt")
     address = cluster.scheduler_address.replace("tcp://", "dask://")
-    comparison = run_cells(cells, ledger, told, Settings(executor=address))
+    comparison = run_cells(cells, ledger, kill_worker, Settings(executor=address))
     assert killed
     assert len(list(read_records(ledger))) == len(comparison.records) == 6
     here = run_cells(cells, tmp_path / "here" / "records.jsonl")

@@ -38,7 +38,7 @@ def task(model: str, memory_bytes: int | None = None, **request: Any) -> Task:
     return replace(made, record=None, known={**made.known, "solver": None})  # this process has no faults
 
 
-def made(asked: Task) -> dict[str, Any]:
+def supervise_task(asked: Task) -> dict[str, Any]:
     return supervise(asked).to_json()
 
 
@@ -48,12 +48,12 @@ def servers() -> list[int]:
 
 def test_a_run_has_nothing_of_the_one_before() -> None:
     """After a run that was killed for its memory and one that crashed, the same server forks one whose peak is its own."""
-    peaks = [made(task("ring"))["peak_rss_bytes"]]
+    peaks = [supervise_task(task("ring"))["peak_rss_bytes"]]
     first = servers()
     assert len(first) == 1
-    assert made(task("fault-eat", 600 * 2**20))["stopped"] == "memory"
-    assert made(task("fault-crash"))["stopped"] == "crash"
-    record = made(task("ring"))
+    assert supervise_task(task("fault-eat", 600 * 2**20))["stopped"] == "memory"
+    assert supervise_task(task("fault-crash"))["stopped"] == "crash"
+    record = supervise_task(task("ring"))
     peaks.append(record["peak_rss_bytes"])
     assert servers() == first
     assert record["status"] == "feasible"
@@ -62,15 +62,15 @@ def test_a_run_has_nothing_of_the_one_before() -> None:
 
 def test_a_server_that_dies_is_replaced() -> None:
     """A server that was killed costs no run; threads and solvers have servers of their own."""
-    assert made(task("ring"))["status"] == "feasible"
+    assert supervise_task(task("ring"))["status"] == "feasible"
     (first,) = servers()
     (server,) = forks._servers.values()
     server.process.kill()
     server.process.wait()
-    assert made(task("ring"))["status"] == "feasible"
+    assert supervise_task(task("ring"))["status"] == "feasible"
     (second,) = servers()
     assert second != first
-    assert made(task("ring", threads=2))["status"] == "feasible"
+    assert supervise_task(task("ring", threads=2))["status"] == "feasible"
     assert len(servers()) == 2
 
 
@@ -80,7 +80,7 @@ def test_the_first_servers_are_started_at_once() -> None:
     forks.start_servers([known, task("ring"), task("direct"), task("ring", threads=2), task("ring", threads=4)], 2)
     first = servers()
     assert len(first) == 2
-    assert made(task("ring", threads=2))["status"] == made(task("direct"))["status"] == "feasible"
+    assert supervise_task(task("ring", threads=2))["status"] == supervise_task(task("direct"))["status"] == "feasible"
     assert servers() == first
 
 
@@ -102,15 +102,15 @@ def test_a_run_that_is_given_up_never_begins(tmp_path: Any) -> None:
     child = Child(task("fault-deaf"), tmp_path)
     child.close()
     (server,) = servers()
-    assert made(task("ring"))["status"] == "feasible"
+    assert supervise_task(task("ring"))["status"] == "feasible"
     assert servers() == [server]
 
 
 def test_where_there_are_no_forks(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interpreter for each run leaves the same records."""
-    forked = made(task("ring"))
+    forked = supervise_task(task("ring"))
     monkeypatch.setattr(process, "FORKS", False)
-    spawned, crashed = made(task("ring")), made(task("fault-crash"))
+    spawned, crashed = supervise_task(task("ring")), supervise_task(task("fault-crash"))
     for name in ("seconds", "started_at", "peak_rss_bytes"):
         del forked[name], spawned[name]
     assert forked == spawned

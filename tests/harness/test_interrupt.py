@@ -26,7 +26,7 @@ from cwb.instances import load
 RING = load("ring(4)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
 
 
-def exhausted() -> Budget:
+def exhausted_budget() -> Budget:
     """A budget that has come to its end."""
     budget = Budget(time_limit_s=1)
     budget.stop.set()
@@ -39,7 +39,7 @@ def for_ever() -> None:
         sum(range(100))
 
 
-def named(name: str, solve: Any) -> Method:
+def make_method(name: str, solve: Any) -> Method:
     """A method of the registry."""
     method = Method(name, Kind.HEURISTIC, "of a test", "none", StepSchedule, registry.get("ring").options, solve)
     registry.register(method)
@@ -55,7 +55,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_work_that_looks_at_no_budget_is_broken_off() -> None:
     """A loop without end is left when its budget is exhausted, and Ctrl-C is what it was before."""
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted_budget(), 0.0):
         for_ever()
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -63,7 +63,7 @@ def test_work_that_looks_at_no_budget_is_broken_off() -> None:
 def test_work_that_takes_the_exception_is_broken_off_again() -> None:
     """Where something swallows the exception, it is raised again."""
     taken = 0
-    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted_budget(), 0.0):
         while True:
             try:
                 for_ever()
@@ -77,7 +77,7 @@ def test_what_has_ended_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> No
     """An interrupt of the watch that comes when the block has ended is ignored."""
     watches: list[interrupt._Watch] = []
     monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108 (a list is no method)
-    with time_limited(exhausted(), 0.0):
+    with time_limited(exhausted_budget(), 0.0):
         watches[0].end()
         watches[0]._due = True
         _thread.interrupt_main()
@@ -89,7 +89,7 @@ def test_an_import_is_whole(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
     """A module that is being imported is not broken off, but right behind it."""
     (tmp_path / "long_to_import.py").write_text("done = 0\nfor _ in range(10**6):\n    done += 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(RunInterrupted), time_limited(exhausted(), 0.0):
+    with pytest.raises(RunInterrupted), time_limited(exhausted_budget(), 0.0):
         importlib.import_module("long_to_import")
         for_ever()
     assert sys.modules.pop("long_to_import").done == 10**6
@@ -137,7 +137,7 @@ def test_other_threads_run_as_they_are() -> None:
     ended: list[int] = []
 
     def work() -> None:
-        with time_limited(exhausted(), 0.0):
+        with time_limited(exhausted_budget(), 0.0):
             ended.append(1)
 
     thread = threading.Thread(target=work)
@@ -146,7 +146,7 @@ def test_other_threads_run_as_they_are() -> None:
     assert ended == [1]
 
 
-def stopped_when_told(request: Request) -> Any:
+def stop_on_answer(request: Request) -> Any:
     """Run a method, and ask it to stop when it tells something with an answer."""
     from cwb.harness.request import Listener
 
@@ -167,8 +167,8 @@ def test_what_was_told_is_delivered_and_verified(monkeypatch: pytest.MonkeyPatch
             for_ever()
         raise AssertionError
 
-    named("endless", solve)
-    done = stopped_when_told(Request("endless"))
+    make_method("endless", solve)
+    done = stop_on_answer(Request("endless"))
     assert (done.record.status, done.record.exit_status, done.record.verified) == ("feasible", 0, True)
     assert (done.record.objective, done.record.bound) == (found.record.objective, found.record.bound)
     assert done.record.proof == "recomputed"
@@ -188,8 +188,8 @@ def test_an_answer_that_takes_no_end_is_left_out(monkeypatch: pytest.MonkeyPatch
         for_ever()
         raise AssertionError
 
-    named("endless", solve)
-    record = stopped_when_told(Request("endless")).record
+    make_method("endless", solve)
+    record = stop_on_answer(Request("endless")).record
     assert (record.status, record.exit_status, record.answer) == ("limit", 4, None)
     assert record.bound is not None
     assert record.proof == "recomputed"

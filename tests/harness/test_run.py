@@ -32,7 +32,7 @@ def gathering() -> Instance:
     return load("ring(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand)
 
 
-def claimed(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, model: str = "direct") -> RunRecord:
+def run_claiming(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, model: str = "direct") -> RunRecord:
     """Run a method that claims an outcome."""
     method: Method = replace(registry.get(model), solve=lambda *_: outcome, needs_solver=False)
     monkeypatch.setattr(registry, "get", lambda _: method)
@@ -51,31 +51,31 @@ def direct(certificate: Certificate | None, bound: float | None, status: Status 
 
 def test_a_recomputed_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the verifier computes from a certificate is recomputed, and an optimum by it is plainly optimal."""
-    record = claimed(monkeypatch, direct(CutCertificate((0,)), 0.5, Status.FEASIBLE))
+    record = run_claiming(monkeypatch, direct(CutCertificate((0,)), 0.5, Status.FEASIBLE))
     assert (record.proof, record.bound, record.verified) == ("recomputed", 0.5, True)
     assert record.objective == 1
-    record = claimed(monkeypatch, direct(CutCertificate((0, 1)), 1.0))
+    record = run_claiming(monkeypatch, direct(CutCertificate((0, 1)), 1.0))
     assert (record.proof, record.bound, record.shown_status, record.exit_status) == ("recomputed", 1, "optimal", 0)
 
 
 @pytest.mark.parametrize("certificate", [SolverBound("highs", "1"), None])
 def test_an_attested_bound(monkeypatch: pytest.MonkeyPatch, certificate: Certificate | None) -> None:
     """The word of a solver or of the method is told as such; the answer is verified none the less."""
-    record = claimed(monkeypatch, direct(certificate, 1.0))
+    record = run_claiming(monkeypatch, direct(certificate, 1.0))
     assert (record.proof, record.bound, record.verified, record.exit_status) == ("attested", 1, True, 0)
     assert record.shown_status == "optimal (attested)"
 
 
 def test_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound there is no proof."""
-    record = claimed(monkeypatch, direct(None, None, Status.FEASIBLE))
+    record = run_claiming(monkeypatch, direct(None, None, Status.FEASIBLE))
     assert (record.proof, record.bound, record.verified) == ("none", None, True)
 
 
 @pytest.mark.parametrize("bound", [1.1, float("inf"), float("nan")])
 def test_an_attested_bound_above_the_answer_is_told(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
     """A word that the answer disproves, or that is no number, fails the verification, with both numbers."""
-    record = claimed(monkeypatch, direct(SolverBound("highs", "1"), bound))
+    record = run_claiming(monkeypatch, direct(SolverBound("highs", "1"), bound))
     assert (record.verified, record.exit_status) == (False, 5)
     assert record.violations == (f"contradiction: attested bound {bound!r}, but the answer has 1.0",)
 
@@ -83,7 +83,7 @@ def test_an_attested_bound_above_the_answer_is_told(monkeypatch: pytest.MonkeyPa
 def test_a_bound_alone_that_a_solver_attests_is_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is nothing to verify in it: neither yes nor no, and the exit status is 0."""
     outcome = Outcome(Status.OPTIMAL, BoundOnly(), objective=0.9, bound=0.9, certificate=SolverBound("highs", "1"))
-    record = claimed(monkeypatch, outcome)
+    record = run_claiming(monkeypatch, outcome)
     assert (record.verified, record.violations, record.exit_status) == (None, (), 0)
     assert (record.objective, record.bound, record.gap, record.proof) == (0.9, 0.9, 0, "attested")
     assert record.shown_status == "optimal (attested)"
@@ -92,7 +92,7 @@ def test_a_bound_alone_that_a_solver_attests_is_not_wrong(monkeypatch: pytest.Mo
 def test_a_bound_alone_may_not_contradict_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attested bound above the objective that is claimed with it is told as well."""
     outcome = Outcome(Status.OPTIMAL, BoundOnly(), objective=0.5, bound=0.9, certificate=SolverBound("highs", "1"))
-    record = claimed(monkeypatch, outcome)
+    record = run_claiming(monkeypatch, outcome)
     assert (record.verified, record.exit_status) == (False, 5)
     assert record.violations == ("contradiction: attested bound 0.9, but the answer has 0.5",)
 
@@ -116,13 +116,13 @@ def test_the_bound_of_a_run_without_an_answer_is_recomputed(
     monkeypatch: pytest.MonkeyPatch, certificate: Certificate | None, proof: str, bound: float
 ) -> None:
     """Where a limit ends a run, its bound is what the certificate proves; one that proves nothing leaves the word."""
-    record = claimed(monkeypatch, Outcome(Status.LIMIT, None, bound=0.9, certificate=certificate))
+    record = run_claiming(monkeypatch, Outcome(Status.LIMIT, None, bound=0.9, certificate=certificate))
     assert (record.proof, record.bound, record.verified, record.exit_status) == (proof, bound, None, 4)
 
 
 def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What JSON cannot hold is told among the violations, and the record can be written."""
-    record = claimed(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
+    record = run_claiming(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
     assert (record.bound, record.proof, record.gap) == (None, "none", None)
     assert to_line(record)
 

@@ -304,10 +304,10 @@ def test_failures_are_records(bad: Cell, status: str, message: str) -> None:
 def test_a_broken_method_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception that nobody expected becomes the record of its cell, and names itself."""
 
-    def broken(*_: object, **__: object) -> RunRecord:
+    def raise_mistake(*_: object, **__: object) -> RunRecord:
         raise ZeroDivisionError("a mistake\nin two lines")
 
-    monkeypatch.setattr(cell_module, "run", broken)
+    monkeypatch.setattr(cell_module, "run", raise_mistake)
     record = run_cell(cell())
     assert (record.status, record.exit_status) == ("error", 1)
     assert record.message == "internal error: ZeroDivisionError: a mistake in two lines"
@@ -391,10 +391,10 @@ def test_a_lost_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the executor cannot run is a failure; where it gives everything up the comparison ends, and nothing is
     recorded."""
 
-    def lost(data: object, stop: threading.Event) -> dict[str, Any]:
+    def lose_run(data: object, stop: threading.Event) -> dict[str, Any]:
         raise raised
 
-    monkeypatch.setattr(drive, "supervise", lost)
+    monkeypatch.setattr(drive, "supervise", lose_run)
     raised: Exception = OSError("no process\ncan be made")
     (record,) = run_cells([cell()], tmp_path / "records.jsonl").records
     assert record.message == "the run was lost: OSError: no process can be made"
@@ -412,11 +412,11 @@ def test_what_another_comparison_is_at_is_left_to_it(tmp_path: Path) -> None:
     other, (first, _) = Claims(tmp_path / ".records.jsonl.claims"), plan_of(plan, ledger)[1]
     assert other.take(first.key)
 
-    def told(_: str) -> None:
+    def close_other(_: str) -> None:
         Ledger(ledger).append(run_task(first))
         other.close()
 
-    comparison = run_cells(plan, ledger, told)
+    comparison = run_cells(plan, ledger, close_other)
     assert ([record.instance for record in comparison.records], comparison.others) == (["gpt-3-4d"], 1)
     assert len(list(read_records(ledger))) == 2
 

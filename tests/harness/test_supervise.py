@@ -39,7 +39,7 @@ def task(model: str, time_limit_s: float | None = None, memory_bytes: int | None
     return Task(made.cell, made.key, made.known, grace_s=1.0)
 
 
-def made(asked: Task) -> dict[str, Any]:
+def supervise_task(asked: Task) -> dict[str, Any]:
     return supervise(asked).to_json()
 
 
@@ -47,7 +47,7 @@ def test_a_run() -> None:
     """A run that behaves leaves the record that it has in one process, with its key, limits, memory and
     surroundings."""
     asked = task("ring", 60.0, 2**32)
-    record = made(asked)
+    record = supervise_task(asked)
     assert (record["status"], record["verified"], record["stopped"], record["incumbent"]) == (
         "feasible",
         True,
@@ -66,10 +66,10 @@ def test_a_run() -> None:
 def test_what_hangs_is_stopped_and_its_answer_verified() -> None:
     """A method that waits in C with the interpreter locked is stopped; the answer that it had told is verified and
     kept."""
-    record = made(task("fault-hang", 5.0))
+    record = supervise_task(task("fault-hang", 5.0))
     assert (record["status"], record["stopped"], record["exit_status"]) == ("feasible", "time", 0)
     assert (record["verified"], record["objective_unit"]) == (True, "s")
-    assert record["objective"] == made(task("ring"))["objective"]
+    assert record["objective"] == supervise_task(task("ring"))["objective"]
     assert record["incumbent"].keys() == {"objective", "bound", "of", "seconds"}
     assert record["message"] == "it did not end after 5 s and 1 s of grace: stopped"
 
@@ -77,7 +77,7 @@ def test_what_hangs_is_stopped_and_its_answer_verified() -> None:
 def test_what_ignores_its_limit_is_stopped() -> None:
     """A method that never looks at the clock leaves its last incumbent; a solver's numbers do not replace the
     method's."""
-    record = made(task("fault-deaf", 2.0))
+    record = supervise_task(task("fault-deaf", 2.0))
     assert (record["status"], record["stopped"], record["exit_status"]) == ("limit", "time", 4)
     assert (record["incumbent"]["objective"], record["incumbent"]["bound"], record["incumbent"]["of"]) == (
         2.0,
@@ -89,7 +89,7 @@ def test_what_ignores_its_limit_is_stopped() -> None:
 
 def test_what_eats_memory_is_stopped() -> None:
     """A run that holds more than it may is stopped before it has taken the machine."""
-    record = made(task("fault-eat", memory_bytes=400 * 2**20))
+    record = supervise_task(task("fault-eat", memory_bytes=400 * 2**20))
     assert (record["status"], record["stopped"]) == ("limit", "memory")
     assert record["peak_rss_bytes"] > 400 * 2**20
     assert "more than its 400 MiB: stopped" in record["message"]
@@ -97,7 +97,7 @@ def test_what_eats_memory_is_stopped() -> None:
 
 def test_what_crashes_is_told() -> None:
     """The death of a run's process is an error that names the signal, and what it had told is there."""
-    record = made(task("fault-crash"))
+    record = supervise_task(task("fault-crash"))
     assert (record["status"], record["stopped"], record["exit_status"]) == ("error", "crash", 1)
     assert record["message"].startswith("the run's process was killed by SIGSEGV")
     assert record["incumbent"]["objective"] == 3.0
@@ -109,15 +109,15 @@ def test_a_process_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         "import os, sys; sys.stderr.write('no licence\\n'); sys.stderr.flush(); os._exit(3)"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    record = made(task("ring"))
+    record = supervise_task(task("ring"))
     assert record["message"] == "the run's process ended with status 3: no licence"
 
 
 def test_bad_cells_are_records() -> None:
     """What cannot be run is a record that says why, as in one process."""
     (bad,) = tasks([Cell("no-such-instance", Request("ring"))])
-    assert "no such file" in made(bad)["message"]
-    assert "speed: unknown field" in made(task("ring", options={"speed": 3}))["message"]
+    assert "no such file" in supervise_task(bad)["message"]
+    assert "speed: unknown field" in supervise_task(task("ring", options={"speed": 3}))["message"]
 
 
 @pytest.mark.parametrize(("model", "of_solver"), [("teccl", False), ("mtree", False), ("ten-ilp", True)])

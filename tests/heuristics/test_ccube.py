@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def asked(network="dgx1()", size=2**24, chunks=1):
+def make_instance(network="dgx1()", size=2**24, chunks=1):
     base = load(network) if isinstance(network, str) else load("dgx1()").with_changes(network=network)
     return base.with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(size), chunks))
 
@@ -71,7 +71,7 @@ def test_trees_on_a_dgx1():
 @pytest.mark.parametrize("size", [2**10, 2**20, 2**30])
 def test_the_schedule_takes_the_time_of_the_formula(size):
     """The verifier agrees with the schedule; with 6 steps up and down, it takes at most (6 + K - 1) (a + S / (2 K b))."""
-    instance = asked(size=size)
+    instance = make_instance(size=size)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -84,7 +84,7 @@ def test_the_schedule_takes_the_time_of_the_formula(size):
 
 def test_large_messages_use_two_of_six_wires():
     """Of 8 GiB, both trees take S / (2 b) each at the same time, within 1 %: 57 % of what the bound would allow."""
-    instance = asked(size=2**33)
+    instance = make_instance(size=2**33)
     outcome = run(instance)
     seconds = verdict_of(instance, outcome.answer, outcome.certificate).objective
     assert seconds == pytest.approx(2**33 / 50e9, rel=0.01)
@@ -94,7 +94,7 @@ def test_large_messages_use_two_of_six_wires():
 def test_an_edge_without_a_wire_makes_a_detour():
     """Where a tree has to be led through a third rank, one detour is found, and the schedule is right."""
     pairs = Counter(tuple(sorted(pair)) for pair in (*FIRST, *DETOUR, *SECOND))
-    instance = asked(box(pairs))
+    instance = make_instance(box(pairs))
     trees, detours = two_trees(instance.network)
     assert detours == 1
     assert sorted(len(edge.up) for tree in trees for edge in tree) == [1] * 13 + [2]
@@ -110,12 +110,12 @@ def test_parallel_links_are_wires():
     links = [
         replace(link, bandwidth_Bps=rate) for link in topology.links for _ in range(int(link.bandwidth_Bps // rate))
     ]
-    instance = asked(Topology(topology.nodes, tuple(links)))
+    instance = make_instance(Topology(topology.nodes, tuple(links)))
     outcome = run(instance)
     assert outcome.metrics["detours"] == 0
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
-    whole = asked()
+    whole = make_instance()
     assert verdict.objective == pytest.approx(verdict_of(whole, run(whole).answer).objective, rel=0.05)
 
 
@@ -128,7 +128,7 @@ def test_on_random_boxes(rng, wires):
     path = list(range(8))
     rng.shuffle(path)
     pairs.update((max(a, b), min(a, b)) for a, b in pairwise(path))
-    instance = asked(box(pairs), size=2**16, chunks=3)
+    instance = make_instance(box(pairs), size=2**16, chunks=3)
     try:
         outcome = run(instance)
     except Unsupported:
@@ -142,7 +142,7 @@ def test_a_ring_is_refused_in_one_line():
     with pytest.raises(
         Unsupported, match=r"no two trees without a shared wire were found; expected a network such as dgx1\(\)"
     ):
-        run(asked("ring(8)"))
+        run(make_instance("ring(8)"))
 
 
 def test_the_search_is_bounded(monkeypatch):
@@ -153,13 +153,13 @@ def test_the_search_is_bounded(monkeypatch):
 
 def test_a_reason_is_given():
     """More ranks, switches, and other collectives do not fit."""
-    assert METHOD.supports(asked()) is None
-    assert "expected dgx1()" in str(METHOD.supports(asked("torus(4,4)")))
-    assert "1 switches" in str(METHOD.supports(asked("star(8)")))
+    assert METHOD.supports(make_instance()) is None
+    assert "expected dgx1()" in str(METHOD.supports(make_instance("torus(4,4)")))
+    assert "1 switches" in str(METHOD.supports(make_instance("star(8)")))
     assert "no links" in str(METHOD.supports(load("RI(4)_SW(2)")))
 
 
 def test_pieces_are_those_asked_for():
     """The option goes before the collective's chunks, and those before the formula."""
-    assert run(asked(chunks=5), pieces=7).metrics["pieces"] == 7
-    assert run(asked(chunks=5)).metrics["pieces"] == 5
+    assert run(make_instance(chunks=5), pieces=7).metrics["pieces"] == 7
+    assert run(make_instance(chunks=5)).metrics["pieces"] == 5

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def asked(network, size=2**24, chunks=1):
+def make_instance(network, size=2**24, chunks=1):
     return load(network).with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(size), chunks))
 
 
@@ -50,7 +50,7 @@ def test_no_neighbours_are_joined_by_more_than_two_trees(rows, columns, edge_roo
 @given(st.integers(3, 6), st.integers(3, 6), st.integers(2, 6), st.sampled_from(["edge", "any"]))
 def test_schedules_are_right_and_in_time(rows, columns, pieces, roots):
     """The verifier agrees with every schedule, and it takes no longer than its steps: L + 2 (K - 1)."""
-    instance = asked(f"mesh({rows},{columns})", chunks=pieces)
+    instance = make_instance(f"mesh({rows},{columns})", chunks=pieces)
     outcome = run(instance, roots=roots)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -64,7 +64,7 @@ def test_schedules_are_right_and_in_time(rows, columns, pieces, roots):
 
 def test_three_by_three_is_nearly_at_the_bound():
     """Two thirds of the data's time on a link are what the bound of nine ranks together is; 8 GiB take 1 % more."""
-    instance = asked("mesh(3,3)", size=2**33)
+    instance = make_instance("mesh(3,3)", size=2**33)
     outcome = run(instance)
     seconds = verdict_of(instance, outcome.answer, outcome.certificate).objective
     assert outcome.bound == pytest.approx(float(2 * Fraction(2**33) / 3 / instance.network.links[0].bandwidth_Bps))
@@ -100,14 +100,14 @@ def test_a_mesh_in_another_order_is_none():
 
 def test_a_reason_is_given():
     """Two rows are too few, and a torus is no mesh."""
-    assert METHOD.supports(asked("mesh(3,3)")) is None
-    assert "no room for three trees; expected at least 3 x 3" in str(METHOD.supports(asked("mesh(2,4)")))
-    assert "not a 2D mesh" in str(METHOD.supports(asked("torus(4,4)")))
+    assert METHOD.supports(make_instance("mesh(3,3)")) is None
+    assert "no room for three trees; expected at least 3 x 3" in str(METHOD.supports(make_instance("mesh(2,4)")))
+    assert "not a 2D mesh" in str(METHOD.supports(make_instance("torus(4,4)")))
     assert "no links" in str(METHOD.supports(load("RI(4)_SW(2)")))
 
 
 def test_pieces_are_those_asked_for():
     """The option goes before the collective's chunks; the default is many for large data, one for a byte."""
-    assert run(asked("mesh(3,3)", chunks=5), pieces=7).metrics["pieces"] == 7
-    assert run(asked("mesh(3,3)", size=1)).metrics["pieces"] == 1
-    assert run(asked("mesh(3,3)", size=2**30)).metrics["pieces"] > 100
+    assert run(make_instance("mesh(3,3)", chunks=5), pieces=7).metrics["pieces"] == 7
+    assert run(make_instance("mesh(3,3)", size=1)).metrics["pieces"] == 1
+    assert run(make_instance("mesh(3,3)", size=2**30)).metrics["pieces"] > 100

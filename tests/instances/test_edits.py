@@ -15,7 +15,7 @@ from cwb.instances.edits import Edit, edit_instance
 GB = 10**9
 
 
-def changed(text, *edits):
+def make_edited(text, *edits):
     """An instance with changes."""
     return edit_instance(instances.load(text), [Edit(*edit) for edit in edits])
 
@@ -27,19 +27,19 @@ def rates(network):
 
 def test_some_ranks_alone():
     """Ranks that are kept have the links among them and to switches; a switch without any is left out."""
-    network = changed("a100(2)", ("--ranks", "0-2,5")).network
+    network = make_edited("a100(2)", ("--ranks", "0-2,5")).network
     assert network.ranks == ("box0.gpu0", "box0.gpu1", "box0.gpu2", "box0.gpu5")
     assert set(network.switches) == {"box0.nvswitch", "ib0", "ib1"}
     assert len(network.links) == 16
-    assert changed("torus(4,4)", ("--ranks", "0-3")).network.links == instances.load("ring(4)").network.links
+    assert make_edited("torus(4,4)", ("--ranks", "0-3")).network.links == instances.load("ring(4)").network.links
 
 
 def test_links_are_taken_away_in_both_directions():
     """All links between two nodes go, by name or by rank, also parallel ones."""
-    assert len(changed("ring(4)", ("--without-link", "0:1")).network.links) == 6
-    assert len(changed("parallel(ring(4), 3)", ("--without-link", "0:1")).network.links) == 18
-    by_rank = changed("h100(2)", ("--without-link", "0:box0.nvswitch")).network
-    assert by_rank == changed("h100(2)", ("--without-link", "box0.gpu0:box0.nvswitch")).network
+    assert len(make_edited("ring(4)", ("--without-link", "0:1")).network.links) == 6
+    assert len(make_edited("parallel(ring(4), 3)", ("--without-link", "0:1")).network.links) == 18
+    by_rank = make_edited("h100(2)", ("--without-link", "0:box0.nvswitch")).network
+    assert by_rank == make_edited("h100(2)", ("--without-link", "box0.gpu0:box0.nvswitch")).network
 
 
 def test_a_part_of_its_own_bandwidth_stays_on_every_link():
@@ -55,12 +55,12 @@ def test_a_part_of_its_own_bandwidth_stays_on_every_link():
 
 def test_links_are_changed_or_added():
     """A link keeps its latency unless there is one; where there is none, one is added in each direction."""
-    network = changed("ring(4)", ("--link", "0:1=25GB/s"), ("--link", "0:2=1 GB/s, 3 us")).network
+    network = make_edited("ring(4)", ("--link", "0:1=25GB/s"), ("--link", "0:2=1 GB/s, 3 us")).network
     assert (rates(network)["0", "1"], rates(network)["1", "0"], rates(network)["1", "2"]) == (25, 25, 50)
     assert network.links[0].latency_s == Fraction(1, 2 * 10**6)
     assert [(link.source, link.target) for link in network.links[8:]] == [("0", "2"), ("2", "0")]
     assert {link.latency_s for link in network.links[8:]} == {Fraction(3, 10**6)}
-    one_way = changed("ring(4, false)", ("--link", "1:0=5GB/s")).network
+    one_way = make_edited("ring(4, false)", ("--link", "1:0=5GB/s")).network
     assert rates(one_way)["0", "1"] == 5
     assert len(one_way.links) == 4
 
@@ -68,9 +68,9 @@ def test_links_are_changed_or_added():
 def test_links_come_before_ranks():
     """Links are told by the ranks of the whole network, in whatever order the options are."""
     edits = ("--ranks", "1-3"), ("--link", "2:3=7GB/s")
-    network = changed("complete(5)", *edits).network
+    network = make_edited("complete(5)", *edits).network
     assert rates(network)["2", "3"] == 7
-    assert changed("complete(5)", *reversed(edits)) == changed("complete(5)", *edits)
+    assert make_edited("complete(5)", *reversed(edits)) == make_edited("complete(5)", *edits)
 
 
 def test_a_lost_rank_leaves_its_part():
@@ -98,7 +98,7 @@ def test_data_that_are_nowhere_else_are_not_given_up():
 
 def test_a_fabric_is_expanded_and_the_name_says_it():
     """Changes of a fabric are those of its links; the name has them, and the digest differs."""
-    instance = changed("RI(4)_FC(2)", ("--without-link", "npu0:npu1"))
+    instance = make_edited("RI(4)_FC(2)", ("--without-link", "npu0:npu1"))
     assert instance.name == "RI(4)_FC(2) --without-link npu0:npu1"
     assert len(instance.network.links) == 22
     assert instance.sha256 != instances.load("RI(4)_FC(2)").sha256
@@ -146,7 +146,7 @@ def test_process_groups_are_numbered_anew():
 def test_refuses(edit, message):
     """What names nothing of the network is refused with the option, the value and what was expected."""
     with pytest.raises(InputError) as caught:
-        changed("ring(4)", edit)
+        make_edited("ring(4)", edit)
     assert message in str(caught.value)
 
 
@@ -155,4 +155,4 @@ def test_a_design_stays_a_fabric():
     with pytest.raises(
         InputError, match="--ranks: an instance with workloads, prices, a design or experts; expected one of links"
     ):
-        changed("4d", ("--ranks", "0-3"))
+        make_edited("4d", ("--ranks", "0-3"))

@@ -82,7 +82,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> Any:
+def damaged_files(draw: st.DrawFn) -> Any:
     """Damage a right file in one to three places: delete, replace, duplicate, rename or swap."""
     data = json.loads(json.dumps(draw(st.sampled_from(SOURCES))))
     for _ in range(draw(st.integers(1, 3))):
@@ -134,7 +134,7 @@ def use(instance: Instance) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=400, suppress_health_check=list(HealthCheck))
-@given(damaged())
+@given(damaged_files())
 def test_damaged_files_are_refused_in_one_line(folder: Path, data: Any) -> None:
     """Whatever is deleted, changed or put into a right file, loading gives an instance that can be used, or an input
     error."""

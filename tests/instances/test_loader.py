@@ -26,7 +26,7 @@ INSTANCE: dict[str, Any] = {
 }
 
 
-def written(path: Path, data: object) -> Path:
+def write_json(path: Path, data: object) -> Path:
     """Write data as JSON."""
     path.write_text(json.dumps(data))
     return path
@@ -98,7 +98,7 @@ def test_an_instance_is_found_in_every_form(tmp_path: Path, monkeypatch: pytest.
     expressions a network."""
     monkeypatch.chdir(tmp_path)
     assert load("4d").sha256 == load("4d.json").sha256 == load("instances/4d.json").sha256
-    path = written(tmp_path / "mine.json", INSTANCE)
+    path = write_json(tmp_path / "mine.json", INSTANCE)
     assert load("mine.json").name == load(path).name == "mine"
     assert isinstance(load("RI(4)_FC(4)_SW(4)").network, Fabric)
     assert isinstance(load("torus(4,4)").network, Topology)
@@ -109,24 +109,24 @@ def test_an_instance_is_found_in_every_form(tmp_path: Path, monkeypatch: pytest.
 def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of the user with a shipped name is the user's."""
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "4d.json", INSTANCE)
+    write_json(tmp_path / "4d.json", INSTANCE)
     assert load("4d.json").npus == 32
 
 
 def test_a_workload_file_is_found_beside_the_instance(tmp_path: Path) -> None:
     """A relative path of a workload is relative to the instance, wherever cwb is started."""
     workload = {"name": "tiny", "layers": [{"name": "only", "forward": {"compute": "1 us"}}]}
-    written(tmp_path / "w.json", {"$schema": "schema.json", **workload})
-    path = written(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
+    write_json(tmp_path / "w.json", {"$schema": "schema.json", **workload})
+    path = write_json(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
     assert load(path).workloads[0].name == "tiny"
 
 
 def test_an_error_in_a_workload_file_names_that_file(tmp_path: Path) -> None:
     """The file and the place are those of the workload; a missing one is told at the place that names it."""
-    path = written(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
+    path = write_json(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
     with pytest.raises(InputError, match=r"i\.json: workloads\[0\]\.use: no such file '.*w\.json'"):
         load(path)
-    written(tmp_path / "w.json", {"name": "tiny", "layers": [{}]})
+    write_json(tmp_path / "w.json", {"name": "tiny", "layers": [{}]})
     with pytest.raises(InputError) as caught:
         load(path)
     assert str(caught.value) == f"{tmp_path / 'w.json'}: layers[0].name: missing, but required"
@@ -135,16 +135,18 @@ def test_an_error_in_a_workload_file_names_that_file(tmp_path: Path) -> None:
 def test_names_and_texts_do_not_change_the_digest(tmp_path: Path) -> None:
     """The digest is that of the problem: it survives another name, description and order of keys, but not another
     number."""
-    first = load(written(tmp_path / "a.json", INSTANCE))
-    second = load(written(tmp_path / "b.json", dict(reversed(INSTANCE.items())) | {"description": "x", "source": "y"}))
-    third = load(written(tmp_path / "c.json", INSTANCE | {"design": {"total_bandwidth": "101 GB/s"}}))
+    first = load(write_json(tmp_path / "a.json", INSTANCE))
+    second = load(
+        write_json(tmp_path / "b.json", dict(reversed(INSTANCE.items())) | {"description": "x", "source": "y"})
+    )
+    third = load(write_json(tmp_path / "c.json", INSTANCE | {"design": {"total_bandwidth": "101 GB/s"}}))
     assert first.sha256 == second.sha256 != third.sha256
 
 
 def test_equal_quantities_in_other_units_are_equal(tmp_path: Path) -> None:
     """0.1 TB/s is 100 GB/s, exactly."""
-    first = load(written(tmp_path / "a.json", INSTANCE))
-    second = load(written(tmp_path / "b.json", INSTANCE | {"design": {"total_bandwidth": "0.1 TB/s"}}))
+    first = load(write_json(tmp_path / "a.json", INSTANCE))
+    second = load(write_json(tmp_path / "b.json", INSTANCE | {"design": {"total_bandwidth": "0.1 TB/s"}}))
     assert first.sha256 == second.sha256
 
 
@@ -224,10 +226,10 @@ def test_a_million_mistakes_are_told_as_the_first(tmp_path: Path) -> None:
     """Neither a list of wrong objects nor an object of wrong keys makes the loader collect all that is wrong."""
     links = {"network": {"nodes": [{"name": "a"}], "links": [{}] * 300_000}}
     with pytest.raises(InputError, match=r"network\.links\[0\]\.source: missing"):
-        load(written(tmp_path / "a.json", links))
+        load(write_json(tmp_path / "a.json", links))
     keys = {"network": "RI(4)", **{f"k{i}": 1 for i in range(MAX_KEYS)}}
     with pytest.raises(InputError, match="an object has 10,001 keys"):
-        load(written(tmp_path / "b.json", keys))
+        load(write_json(tmp_path / "b.json", keys))
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ GRAPH: dict[str, Any] = {
 }
 
 
-def changed(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+def change_value(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with the value at a dotted path replaced, or deleted if it is Ellipsis."""
     copy = json.loads(json.dumps(data))
     *parents, last = [int(step) if step.isdigit() else step for step in path.split(".")]
@@ -152,7 +152,7 @@ def test_right_files_are_accepted_by_both(data: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("data", "path", "value"), WRONG, ids=[f"{path}={value!r}" for _, path, value in WRONG])
 def test_wrong_files_are_rejected_by_both(data: dict[str, Any], path: str, value: object) -> None:
     """What cwb refuses is marked by an editor too: fields, types, units, signs, ranges and names."""
-    wrong = changed(data, path, value)
+    wrong = change_value(data, path, value)
     assert not validator("instance").is_valid(wrong)
     with pytest.raises(InputError):
         run_validation(lambda: classes.InstanceFile.model_validate(wrong))

@@ -46,7 +46,7 @@ class Exam:
     metric: str = ""
     wanted: float | None = None
 
-    def posed(self):
+    def make_instance(self):
         """The instance with its collective."""
         return with_demand(load(self.instance), self.collective, None, self.chunks)
 
@@ -159,7 +159,7 @@ INSTANCES = {
 }
 
 
-def stated() -> dict[tuple[str, str], tuple[str, float]]:
+def stated_cells() -> dict[tuple[str, str], tuple[str, float]]:
     """Status and value of every cell of the page, by formulation and solver."""
     lines = [line.strip("| ").split(" | ") for line in MATRIX.read_text(encoding="utf-8").splitlines() if "|" in line]
     names = [heading.strip("`") for heading in lines[0][5:]]

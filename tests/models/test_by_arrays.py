@@ -34,7 +34,7 @@ def test_a_model_by_arrays_is_the_model_row_by_row(name, tmp_path):
     declared = registry.formulation(name)
     by_arrays = False
     for case in INSTANCES[name]:
-        posed, options = declared.validate_and_pose(case.posed(), case.options)
+        posed, options = declared.validate_and_pose(case.make_instance(), case.options)
         index = declared.index(posed, options)
         fast = declared.build(index)
         with force_row_by_row():

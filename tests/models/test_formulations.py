@@ -14,7 +14,7 @@ from cwb.exchange.models import FORMATS, write_model
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.instances.demand import with_demand
-from formulation_exams import AGREE, INSTANCES, stated
+from formulation_exams import AGREE, INSTANCES, stated_cells
 
 CASES = [
     pytest.param(name, solver, case, id=f"{name}-{solver}-{number}")
@@ -24,7 +24,7 @@ CASES = [
     if number == 0 or not solver.startswith("pyomo:")
 ]
 
-STATED = stated()
+STATED = stated_cells()
 
 #: Solvers of the page that Pyomo drives; on a machine without them nothing of theirs is tested.
 DRIVEN = ("pyomo:cbc", "pyomo:glpk")
@@ -42,7 +42,7 @@ def test_a_declared_model_agrees_with_its_method(name, solver, case):
     adapter = solvers.get(solver)
     if not adapter.licence().ok:
         pytest.skip(adapter.licence().message)
-    posed = case.posed()
+    posed = case.make_instance()
     record = run_one(posed, Request(name, solver, case.options, time_limit_s=120))
     if declared.capabilities & ~adapter.capabilities:
         assert record.status == "unsupported"
@@ -81,7 +81,7 @@ def test_a_declared_model_is_written_to_files(name):
     """A formulation builds a Pyomo model of an instance that LP and MPS files can hold."""
     case = INSTANCES[name][0]
     declared = registry.formulation(name)
-    model = declared.build(case.posed(), **case.options)
+    model = declared.build(case.make_instance(), **case.options)
     if "Q" in declared.model_class:
         assert write_model(model, ".lp")
         return
@@ -92,7 +92,7 @@ def test_a_declared_model_is_written_to_files(name):
 def test_a_file_has_the_names_of_the_model_when_asked(suffix):
     """Variables and constraints are called as in the model with names, and by numbers without."""
     case = INSTANCES["mcf/flow"][0]
-    model = registry.formulation("mcf/flow").build(case.posed(), **case.options)
+    model = registry.formulation("mcf/flow").build(case.make_instance(), **case.options)
     variable = "flow(0_0)"
     assert variable in write_model(model, suffix, named=True).decode()
     assert variable not in write_model(model, suffix).decode()

@@ -105,7 +105,7 @@ def browse(
     program = require_program("chromium", "chromium-browser", "google-chrome")
     profile = tmp_path_factory.mktemp("profile")
 
-    def opened(file: Path, *flags: str) -> tuple[str, list[str]]:
+    def open_page(file: Path, *flags: str) -> tuple[str, list[str]]:
         command = [
             program,
             "--headless=new",
@@ -120,7 +120,7 @@ def browse(
         lines = done.stderr.decode(errors="replace").splitlines()
         return done.stdout.decode(errors="replace"), [line for line in lines if "CONSOLE" in line]
 
-    return opened
+    return open_page
 
 
 @pytest.fixture(scope="module")

@@ -50,14 +50,14 @@ def test_escape(text: str, escaped: str) -> None:
     assert escape(text) == escaped
 
 
-def unprotected(text: str) -> str:
+def drop_escaped(text: str) -> str:
     """Drop escaped characters, so that what is left has a meaning in TeX."""
     return re.sub(r"\\[\\{}$&#%_]", "", text)
 
 
 def assert_sound(text: str) -> None:
     """Check that nothing is a comment, every brace has its pair, and all rows have the same number of cells."""
-    bare = unprotected(text)
+    bare = drop_escaped(text)
     assert "%" not in bare
     assert "#" not in bare
     depth = 0
@@ -92,7 +92,7 @@ def test_random_records_are_sound(data: list[dict[str, Any]], make_record: Make)
     text = render(table)
     assert_sound(text)
     width = len(table.header_columns)
-    for line in unprotected(text).splitlines():
+    for line in drop_escaped(text).splitlines():
         # Cells with their spans; rules and the frame have none.
         if line.endswith(r"\\") or " & " in line:
             spans = sum(int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line))
@@ -128,7 +128,7 @@ def compile_document(tmp_path: Path, require_program: Callable[..., str]) -> Com
     """Compile a document, which fails on an error, and give what TeX prints."""
     pdflatex = require_program("pdflatex")
 
-    def compiled(document: str) -> str:
+    def run_latex(document: str) -> str:
         (tmp_path / "table.tex").write_text(document)
         command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
@@ -137,7 +137,7 @@ def compile_document(tmp_path: Path, require_program: Callable[..., str]) -> Com
         assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
         return printed
 
-    return compiled
+    return run_latex
 
 
 @pytest.mark.parametrize("name", TABLES)

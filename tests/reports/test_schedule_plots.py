@@ -336,7 +336,7 @@ class Reader(HTMLParser):
             self.scripts[-1] += data
 
 
-def opened(content):
+def open_page(content):
     reader = Reader()
     reader.feed(content.decode())
     return reader, json.loads(reader.scripts[0])
@@ -347,7 +347,7 @@ def test_the_page_has_every_hop():
     the same twice."""
     content = html.page(a_traffic(), a_trace())
     assert content == html.page(a_traffic(), a_trace())
-    _, data = opened(content)
+    _, data = open_page(content)
     assert data["names"] == ["0 → s", "s → 1", "0 → 1", "0 → 1 #2"]
     bars = data["bars"]
     assert bars["row"] == [0, 1, 2, 3]
@@ -363,8 +363,8 @@ def test_the_page_has_every_hop():
 def test_names_cannot_break_the_page(evil):
     """Names that look like markup are shown as they are: the page has its own elements only, and its data say the
     name."""
-    plain, _ = opened(html.page(a_traffic(), a_trace()))
-    reader, data = opened(html.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
+    plain, _ = open_page(html.page(a_traffic(), a_trace()))
+    reader, data = open_page(html.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
     assert reader.tags == plain.tags
     assert data["nodes"] == [printable(evil + "2"), printable(evil), "1"]
 
@@ -372,7 +372,7 @@ def test_names_cannot_break_the_page(evil):
 def test_the_page_needs_nothing_else():
     """No address is in the page, no element loads anything, and its policy forbids to."""
     content = html.page(a_traffic(), a_trace()).decode()
-    reader, _ = opened(content.encode())
+    reader, _ = open_page(content.encode())
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\(", content)
     assert not {"src", "href"} & {name for name, _ in reader.attributes}
     assert "default-src 'none'" in content
@@ -388,7 +388,7 @@ def test_a_page_is_bounded_and_says_so():
     busy = np.array([0, 0, 0, 0, count * 1e-6, 0])
     trace = Trace(SimulationMode.CONGESTION_AWARE, start, start + 1e-6, start, start + 1e-6, busy, count * 1e-6)
     content = html.page(traffic, trace, most=100)
-    _, data = opened(content)
+    _, data = open_page(content)
     assert len(data["bars"]["row"]) <= 100
     assert sum(data["bars"]["count"]) == count
     assert sum(data["bars"]["bytes"]) == 8 * count
@@ -399,7 +399,7 @@ def test_a_page_is_bounded_and_says_so():
 def test_a_page_with_too_many_links_says_so():
     """Of more links than rows, the page has the busiest and says how many there are."""
     content = html.page(a_traffic(), a_trace(), most=4)
-    _, data = opened(content)
+    _, data = open_page(content)
     assert data["names"] == ["0 → 1", "0 → 1 #2"]
     assert "the 2 busiest of 4 used links" in content.decode()
 
@@ -412,7 +412,7 @@ def test_empty_schedules_can_be_drawn():
     with look():
         assert to_bytes(schedule_heatmap.draw(empty), "svg")
         assert to_bytes(schedule_gantt.draw(empty, trace), "svg")
-    assert opened(html.page(empty, trace))[1]["bars"]["row"] == []
+    assert open_page(html.page(empty, trace))[1]["bars"]["row"] == []
 
 
 def test_units_labels_and_colours():

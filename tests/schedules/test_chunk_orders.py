@@ -25,7 +25,7 @@ from cwb.schedules.verify import verify
 KINDS = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER)
 
 
-def posed(text, kind, chunks, latency=True):
+def make_instance(text, kind, chunks, latency=True):
     """A fabric with a collective; without latency if wanted."""
     fabric = to_wired_fabric(parse_fabric(text))
     if not latency:
@@ -37,7 +37,7 @@ def posed(text, kind, chunks, latency=True):
 @pytest.mark.parametrize("text", ["RI(4)_FC(3)", "RI(5)", "SW(6)_RI(4)", "FC(2)_RI(3)_SW(4)", "RI(4)_RI(5)"])
 def test_every_order_is_right(text, kind):
     """Chunks in all orders of the dimensions are verified, block by block."""
-    instance = posed(text, kind, 4)
+    instance = make_instance(text, kind, 4)
     orders = list(permutations(range(len(instance.fabric.dimensions))))
     answer = ChunkOrders(tuple(orders[chunk % len(orders)] for chunk in range(4)), "scf")
     on_links, schedule = to_sends(instance, answer)
@@ -50,7 +50,7 @@ def test_every_order_is_right(text, kind):
 @pytest.mark.parametrize("text", ["RI(6)", "FC(5)", "RI(3)"])
 def test_without_latency_the_links_take_the_time_of_the_model(text, kind):
     """In one dimension, a chunk on links without latency takes exactly the time of the pipeline."""
-    instance = posed(text, kind, 1, latency=False)
+    instance = make_instance(text, kind, 1, latency=False)
     answer = ChunkOrders((tuple(range(len(instance.fabric.dimensions))),), "fifo")
     network, demand = instance.network, instance.demand
     expected = evaluate(network, demand, answer.orders, "fifo").completion_s
@@ -60,7 +60,7 @@ def test_without_latency_the_links_take_the_time_of_the_model(text, kind):
 
 def test_bytes_are_those_of_the_model():
     """An NPU sends in every dimension what table 3.4 of the dissertation says."""
-    instance = posed("RI(4)_FC(3)_SW(2)", Collective.ALL_REDUCE, 2)
+    instance = make_instance("RI(4)_FC(3)_SW(2)", Collective.ALL_REDUCE, 2)
     answer = ChunkOrders(((0, 1, 2), (0, 1, 2)), "fifo")
     on_links, schedule = to_sends(instance, answer)
     sent = [Fraction(0)] * 3
@@ -73,7 +73,7 @@ def test_bytes_are_those_of_the_model():
 
 def test_too_many_sends_are_refused():
     """A large fabric is refused before any send is made."""
-    instance = posed("RI(32)_RI(32)", Collective.ALL_REDUCE, 8)
+    instance = make_instance("RI(32)_RI(32)", Collective.ALL_REDUCE, 8)
     with pytest.raises(InputError, match="33,521,664 sends; expected at most 5,000,000"):
         to_sends(instance, ChunkOrders(((0, 1),) * 8, "fifo"))
 

@@ -25,7 +25,7 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-def changed(path: Path, members: dict[str, bytes | None]) -> Path:
+def change_members(path: Path, members: dict[str, bytes | None]) -> Path:
     """The archive with other members; None takes one out."""
     with zipfile.ZipFile(path) as old:
         content = {name: old.read(name) for name in old.namelist()} | members
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_one_line(name, archive):
     """A member that is missing, foreign or of another form is an input error that names it."""
     members, line = WRONG[name]
     with pytest.raises(InputError) as caught:
-        read_schedule(changed(archive, members))
+        read_schedule(change_members(archive, members))
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -88,27 +88,27 @@ def test_an_archive_that_grows_is_refused_before_it_is_read(archive, monkeypatch
 def test_what_is_wrong_is_said_before_anything_is_expanded(archive, monkeypatch):
     """A long column beside short ones is rejected by its length, a header with a wrong length by the member's size."""
 
-    def expanded(column):
+    def expand(column):
         assert len(column) < 2**20, "a large column was expanded"
         return original(column)
 
     original = columns.Column.read
-    monkeypatch.setattr(columns.Column, "read", expanded)
+    monkeypatch.setattr(columns.Column, "read", expand)
     whole = archive.read_bytes()
-    changed(archive, {"sends/target.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    change_members(archive, {"sends/target.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
     assert archive.stat().st_size < 2**22
     with pytest.raises(InputError, match=r"sends.target: 536,870,912 entries; expected 20"):
         read_schedule(archive)
     archive.write_bytes(whole)
-    changed(archive, {"sends/path_links.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    change_members(archive, {"sends/path_links.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
     with pytest.raises(InputError, match=r"sends.hops: adds up to 20, but there are 536,870,912"):
         read_schedule(archive)
     archive.write_bytes(whole)
-    changed(archive, {"sends/target.npy": npy("|u1", "(20,)", bytes(2**29))})
+    change_members(archive, {"sends/target.npy": npy("|u1", "(20,)", bytes(2**29))})
     with pytest.raises(InputError, match=r"536,870,912 bytes of numbers; expected 20"):
         read_schedule(archive)
     archive.write_bytes(whole)
-    changed(archive, {"sends/more.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
+    change_members(archive, {"sends/more.npy": npy("|u1", f"({2**29},)", bytes(2**29))})
     with pytest.raises(InputError, match=r"sends.more: unknown field"):
         read_schedule(archive)
 

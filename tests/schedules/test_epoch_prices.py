@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def asked(*, fluid=True):
+def all_to_all_on_a_ring(*, fluid=True):
     """All to all on a ring of five without latency, one part an epoch over each link: 3 epochs, since 30 hops use 10
     links."""
     network = load("ring(5, latency='0 s', bandwidth='1 B/s')").network
@@ -32,9 +32,9 @@ def asked(*, fluid=True):
 def test_equal_prices_prove_the_total_load():
     """With the price 1 everywhere, 20 pairs pay 30 and 10 links of 2 epochs cost 20: two epochs are too few, three are
     not."""
-    assert recomputed_epochs(asked(), EpochPrices((0, 2), ((1,),) * 10)) == 3
-    assert recomputed_epochs(asked(), EpochPrices((0, 1, 2), ((1, 1),) * 10)) == 3
-    assert recomputed_epochs(asked(), EpochPrices((0, 3), ((1,),) * 10)) == 0
+    assert recomputed_epochs(all_to_all_on_a_ring(), EpochPrices((0, 2), ((1,),) * 10)) == 3
+    assert recomputed_epochs(all_to_all_on_a_ring(), EpochPrices((0, 1, 2), ((1, 1),) * 10)) == 3
+    assert recomputed_epochs(all_to_all_on_a_ring(), EpochPrices((0, 3), ((1,),) * 10)) == 0
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_no_prices_prove_more_than_the_optimum(data):
     starts = tuple(sorted({0, epochs} | {p for p in inner if p < epochs}))
     row = st.lists(st.integers(0, 9), min_size=len(starts) - 1, max_size=len(starts) - 1).map(tuple)
     prices = data.draw(st.lists(row, min_size=10, max_size=10).map(tuple))
-    assert recomputed_epochs(asked(), EpochPrices(starts, prices)) <= 3
+    assert recomputed_epochs(all_to_all_on_a_ring(), EpochPrices(starts, prices)) <= 3
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_no_prices_prove_more_than_the_optimum(data):
 def test_wrong_prices_are_refused(starts, prices, message):
     """Blocks that do not increase from 0, missing and impossible prices are told."""
     with pytest.raises(InputError, match=message):
-        recomputed_epochs(asked(), EpochPrices(starts, prices))
+        recomputed_epochs(all_to_all_on_a_ring(), EpochPrices(starts, prices))
 
 
 def test_whole_chunks_are_refused():
     """Prices say nothing where chunks are whole."""
     with pytest.raises(InputError, match="may be split"):
-        recomputed_epochs(asked(fluid=False), EpochPrices((0, 2), ((1,),) * 10))
+        recomputed_epochs(all_to_all_on_a_ring(fluid=False), EpochPrices((0, 2), ((1,),) * 10))
 
 
-def gathered():
+def all_gather_on_a_ring():
     """All-gather on a ring of three, two chunks of a byte for each rank; a link takes one chunk in two epochs, without
     latency."""
     network = load("ring(3, latency='0 s', bandwidth='1 B/s')").network
@@ -92,7 +92,7 @@ def into(instance, node):
 def test_prices_of_windows_prove_what_a_node_must_receive():
     """Four chunks come to rank 0 over two links that take one start in two epochs: one window on each is too little, so
     4 epochs are needed."""
-    instance = gathered()
+    instance = all_gather_on_a_ring()
     a, b = into(instance, 0)
     prices = EpochWindowPrices(4, (0,), (a, b), (0, 0), (1, 1))
     assert recomputed_epochs(instance, prices) == 4
@@ -110,7 +110,7 @@ def test_prices_of_windows_prove_what_a_node_must_receive():
 @given(st.data())
 def test_no_prices_of_windows_prove_more_than_the_optimum(data):
     """Whatever the windows, prices and sinks, the bound is at most the optimum, which the bound above meets."""
-    instance = gathered()
+    instance = all_gather_on_a_ring()
     links = len(instance.network.link_ends)
     windows = data.draw(
         st.lists(st.tuples(st.integers(0, links - 1), st.integers(-2, 6), st.integers(0, 5)), max_size=9)
@@ -149,10 +149,10 @@ def test_prices_of_windows_are_read_as_written():
 def test_wrong_prices_of_windows_are_refused(change, message):
     """Nodes, links and numbers that cannot be are told."""
     with pytest.raises(InputError, match=message):
-        recomputed_epochs(gathered(), replace(EpochWindowPrices(4, (0,), (1,), (0,), (1,)), **change))
+        recomputed_epochs(all_gather_on_a_ring(), replace(EpochWindowPrices(4, (0,), (1,), (0,), (1,)), **change))
 
 
 def test_prices_of_windows_are_of_whole_chunks():
     """Where chunks may be split, windows bound nothing."""
     with pytest.raises(InputError, match="whole chunks"):
-        recomputed_epochs(asked(), EpochWindowPrices(3, (0,), (0,), (0,), (1,)))
+        recomputed_epochs(all_to_all_on_a_ring(), EpochWindowPrices(3, (0,), (0,), (0,), (1,)))

@@ -218,10 +218,10 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
 def test_a_long_column_is_refused_before_it_is_parsed(family, column, told, entries, tmp_path, monkeypatch):
     """A column of text that is longer than others allow is rejected by its length; its numbers are never parsed."""
 
-    def parsed(text):
+    def refuse_parsing(text):
         raise AssertionError(f"{len(text):,} characters were parsed")
 
-    monkeypatch.setattr(json_stream, "_numbers", parsed)
+    monkeypatch.setattr(json_stream, "_numbers", refuse_parsing)
     instance, answer = FAMILIES[family]()
     write_schedule(tmp_path / "s.json", instance, answer)
     data = json.loads((tmp_path / "s.json").read_text())

@@ -98,7 +98,7 @@ def test_prices_of_two_slots():
         assert not is_refuted_by_prices(experts, Fraction(11), wrong)
 
 
-def written(path, certificate=PROOF, extra=None):
+def write_file(path, certificate=PROOF, extra=None):
     write_placement(path, INSTANCE, RIGHT, certificate, extra)
     return path
 
@@ -110,14 +110,14 @@ def written(path, certificate=PROOF, extra=None):
 )
 def test_a_file_is_read_as_it_was_written(tmp_path, name, certificate):
     """Experts, placement and certificate come back, compressed or not, and the file is known for what it is."""
-    path = written(tmp_path / name, certificate, {"bound": 3.0})
+    path = write_file(tmp_path / name, certificate, {"bound": 3.0})
     read = read_placement(path)
     assert is_placement(path)
     assert (read.experts, read.answer, read.certificate) == (INSTANCE.experts, RIGHT, certificate)
     assert (read.instance_sha256, read.extra) == (INSTANCE.sha256, {"bound": 3.0})
 
 
-def checked(*arguments):
+def run_check(*arguments):
     runner = CliRunner()
     with runner.isolation() as (out, _, _):
         status = check.main([str(a) for a in arguments], standalone_mode=False)
@@ -126,35 +126,35 @@ def checked(*arguments):
 
 def test_check_tells_what_a_file_proves(tmp_path):
     """Status 0, the load exactly, and that the certificate proves it; as JSON too; for the instance that it is of."""
-    path = written(tmp_path / "p.json")
-    status, out = checked(path, "--instance", INSTANCE.name)
+    path = write_file(tmp_path / "p.json")
+    status, out = run_check(path, "--instance", INSTANCE.name)
     assert status == 0
     assert out.splitlines() == [
         f"{path}: right, a placement of 4 experts on 4 GPUs",
         "largest load of a GPU: 3, exactly 3",
         "its certificate proves 3: optimal",
     ]
-    status, out = checked(path, "--json")
+    status, out = run_check(path, "--json")
     assert (status, json.loads(out)["exact"]) == (0, {"load": "3", "bound": "3"})
     with pytest.raises(InputError, match="different experts"):
-        checked(path, "--instance", "experts(gpus=4, slots=2, loads=[4, 2, 1, 1])")
+        run_check(path, "--instance", "experts(gpus=4, slots=2, loads=[4, 2, 1, 1])")
 
 
 def test_check_refuses_what_is_wrong(tmp_path):
     """Status 5 where a group is apart, and where the file claims more than its certificate proves."""
-    path = written(tmp_path / "p.json", PROOF, {"bound": 3.5})
-    status, out = checked(path)
+    path = write_file(tmp_path / "p.json", PROOF, {"bound": 3.5})
+    status, out = run_check(path)
     assert status == 5
     assert out.startswith("the file claims the bound 3.5, its certificate proves 3.0")
     data = json.loads(path.read_text())
     data["placement"][0][0] = [0, 2]
     path.write_text(json.dumps(data))
-    assert checked(path)[0] == 5
+    assert run_check(path)[0] == 5
 
 
 def test_check_refuses_a_certificate_of_other_layers(tmp_path):
     """Status 5 where a certificate has more layers than the experts."""
-    status, out = checked(written(tmp_path / "p.json", LeastLoads((Fraction(1),) * 2, (None,) * 2)))
+    status, out = run_check(write_file(tmp_path / "p.json", LeastLoads((Fraction(1),) * 2, (None,) * 2)))
     assert status == 5
     assert out.startswith("certificate: it has other layers than the 1 of the experts")
 
@@ -185,7 +185,7 @@ def test_prices_of_a_tiny_replica_are_counted_at_once():
 )
 def test_a_wrong_file_is_refused(tmp_path, change, told):
     """An error names the file and the place of what is wrong."""
-    path = written(tmp_path / "p.json")
+    path = write_file(tmp_path / "p.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(InputError) as caught:
         read_placement(path)

@@ -28,7 +28,7 @@ CASES = [
 ]
 
 
-def proved(name: str, given_options: dict[str, str]):
+def solve_instance(name: str, given_options: dict[str, str]):
     options = LibraOptions.model_validate(given_options)
     instance = pose(load(name), options)
     return instance, solve.run(instance, solvers.get("highs"), Budget(), options)
@@ -36,7 +36,7 @@ def proved(name: str, given_options: dict[str, str]):
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{'-'.join(case[1].values())}")
 def case(request):
-    return proved(*request.param)
+    return solve_instance(*request.param)
 
 
 def test_the_claimed_bound_is_recomputed(case):
@@ -70,7 +70,7 @@ def test_no_change_of_the_multipliers_proves_more_than_the_optimum(case, data):
 def test_a_forged_scale_free_certificate_proves_nothing():
     """A huge weight of cost against a multiplier that takes it back proves no more than the optimum: limits charge
     nothing at scale 0."""
-    instance, outcome = proved("3d-torus", {"objective": "perf-per-cost"})
+    instance, outcome = solve_instance("3d-torus", {"objective": "perf-per-cost"})
     (line,) = outcome.certificate.lines
     prices = network_price(instance.fabric, instance.cost_model)
     for weight in (1e-6, 1.0, 1e6):
@@ -81,7 +81,7 @@ def test_a_forged_scale_free_certificate_proves_nothing():
 
 def test_lines_without_weights_prove_nothing():
     """A line of weights 0 and 0 is no line."""
-    instance, outcome = proved("gpt-3-4d", {})
+    instance, outcome = solve_instance("gpt-3-4d", {})
     nothing = replace(outcome.certificate.lines[0], time_weight=0.0)
     assert recomputed_bound(instance, LagrangianCertificate((nothing,))) is None
 
@@ -113,7 +113,7 @@ def test_smallest_product_of_supporting_lines(points):
     assert smallest_product(lines) <= min(t * c for t, c in exact)
 
 
-def scaled(line: SupportingLine, factor: Fraction) -> SupportingLine:
+def scale_line(line: SupportingLine, factor: Fraction) -> SupportingLine:
     """Multiply weights and multipliers by a factor, which proves the same as long as nothing is rounded."""
     return replace(
         line,
@@ -133,7 +133,7 @@ def test_multiples_of_a_line_prove_the_same(case, exponent):
     proved = recomputed_bound(instance, certificate)
     try:
         lines = tuple(
-            scaled(
+            scale_line(
                 replace(line, time_weight=Fraction(line.time_weight), cost_weight=Fraction(line.cost_weight)), factor
             )
             for line in certificate.lines

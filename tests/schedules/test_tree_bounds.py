@@ -170,7 +170,7 @@ def test_arborescences_are_the_cheapest(seed):
 K4 = [(1, 0, 40), (2, 0, 30), (2, 1, 90), (3, 0, 40), (3, 1, 60), (3, 2, 50)]
 
 
-def solved(**options):
+def solve_mtree(**options):
     """A run of mtree on four sites whose bound is one of prices."""
     links = [Link(str(u), str(v), Fraction(rate * 10**6, 8), Fraction(1, 1000)) for a, b, rate in K4 for u, v in ((a, b), (b, a))]  # fmt: skip
     topology = Topology(tuple(Node(str(v)) for v in range(4)), tuple(links))
@@ -185,7 +185,7 @@ def solved(**options):
 def test_the_method_claims_what_the_verifier_recomputes(options):
     """For heights, few trees and smallest rates the optimum is proved by prices, says for which trees, and the verifier
     finds the same."""
-    done = solved(**options)
+    done = solve_mtree(**options)
     assert (done.record.status, done.record.verified) == ("optimal", True)
     assert isinstance(done.certificate, TreePrices)
     assert done.record.bound == pytest.approx(done.record.objective, rel=1e-6)
@@ -198,10 +198,10 @@ def test_the_method_claims_what_the_verifier_recomputes(options):
 def test_of_other_trees_it_says_nothing():
     """A certificate for fewer, lower or faster trees than those of an answer is refused, and so is one with an answer
     that is none of trees."""
-    done = solved(height=1)
+    done = solve_mtree(height=1)
     certificate, packing = done.certificate, done.answer
     assert fault_of_trees(done.instance, certificate, packing) is None
-    many = solved(height=2)
+    many = solve_mtree(height=2)
     assert len(many.answer) > 1
     for other, told in (
         (replace(certificate, height=None, trees=1), "speaks of at most 1 trees"),
@@ -238,7 +238,7 @@ def test_of_other_trees_it_says_nothing():
 def test_what_means_nothing_is_refused(change, place):
     """Prices that are not one for every link, negative or too large, and trees that cannot exist, are told with their
     place."""
-    done = solved(height=1)
+    done = solve_mtree(height=1)
     with pytest.raises(InputError) as caught:
         recomputed_tree_bound(done.instance, replace(done.certificate, **change))
     assert caught.value.place == place
@@ -246,7 +246,7 @@ def test_what_means_nothing_is_refused(change, place):
 
 def test_prices_of_nothing_prove_nothing():
     """Without prices, or with a price of trees whose number nothing limits, the bound is 0."""
-    done = solved(height=1)
+    done = solve_mtree(height=1)
     assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12)) == 0
     assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12, Fraction(1))) == 0
     assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12, Fraction(1), trees=1)) == Fraction(
@@ -256,7 +256,7 @@ def test_prices_of_nothing_prove_nothing():
 
 def test_other_collectives_are_refused():
     """Prices of trees bound an all-reduce among all nodes, and no other collective."""
-    done = solved(height=1)
+    done = solve_mtree(height=1)
     for demand in (
         Demand(Collective.BROADCAST, Fraction(SIZE)),
         Demand(Collective.ALL_REDUCE, Fraction(SIZE), ranks=(0, 1)),
@@ -268,7 +268,7 @@ def test_other_collectives_are_refused():
 def test_files_hold_it(tmp_path):
     """A schedule file with prices reads back as it was, proves its bound, and a claim beyond it, or prices for other
     trees, fail the check."""
-    done = solved(height="1 ms", min_rate="7 Mb/s")
+    done = solve_mtree(height="1 ms", min_rate="7 Mb/s")
     file = tmp_path / "trees.json"
     write_schedule(file, done.instance, done.answer, done.certificate, {"bound_s": done.record.bound})
     assert read_schedule(file).certificate == done.certificate

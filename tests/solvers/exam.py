@@ -27,7 +27,7 @@ TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expectation:
     """What a solve must come to; values are looked up by the variables' names."""
 
     termination: Termination = Termination.OPTIMAL
@@ -48,7 +48,7 @@ class Case:
     proves: str
     needs: Capability
     build: Callable[[], Any] | None = None
-    expected: Expected = Expected()
+    expected: Expectation = Expectation()
     act: Callable[[Solver, Path], None] | None = None
     not_for: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ def check_point(model: Any, result: SolverResult) -> None:
         assert sense * result.bound <= sense * result.objective + TOLERANCE * max(1.0, abs(result.objective))
 
 
-def check(model: Any, result: SolverResult, expected: Expected) -> None:
+def check(model: Any, result: SolverResult, expected: Expectation) -> None:
     """Check a result against what was expected."""
     assert result.termination is expected.termination, f"{result.termination} {result.message}"
     check_point(model, result)

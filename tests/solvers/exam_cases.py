@@ -14,7 +14,7 @@ import pyomo.environ as pe
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.solver import Capability, ResolvingSolver, Solver, SolverOptions, Termination
-from exam import Case, Expected, check, check_point, close
+from exam import Case, Expectation, check, check_point, close
 
 C = Capability
 LONG_S = 60.0
@@ -41,7 +41,7 @@ def no_time(solver: Solver, folder: Path) -> None:
     assert not result.has_solution
 
 
-def stopped(solver: Solver, folder: Path) -> None:
+def stop(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
     with _later(3.0, budget.stop.set):
         result = solver.solve(model, budget)
@@ -61,7 +61,7 @@ def ctrl_c(solver: Solver, folder: Path) -> None:
     _check_ctrl_c_is_python_s()
 
 
-def stopped_before(solver: Solver, folder: Path) -> None:
+def early_stop(solver: Solver, folder: Path) -> None:
     budget = Budget()
     budget.stop.set()
     result = solver.solve(models.mip(), budget)
@@ -110,7 +110,7 @@ def threads(solver: Solver, folder: Path) -> None:
     for count in (1, 2, 1, 2):
         model = models.mip()
         result = solver.solve(model, Budget(threads=count, time_limit_s=LONG_S))
-        check(model, result, Expected(objective=7.0))
+        check(model, result, Expectation(objective=7.0))
 
 
 def unknown_option(solver: Solver, folder: Path) -> None:
@@ -141,11 +141,11 @@ def log_file_not_writable(solver: Solver, folder: Path) -> None:
 
 def two_alive(solver: Solver, folder: Path) -> None:
     one, two = models.lp_min(), models.mip()
-    check(one, solver.solve(one, Budget()), Expected(objective=9.0, values=(("x", 3.0),)))
-    check(two, solver.solve(two, Budget()), Expected(objective=7.0))
+    check(one, solver.solve(one, Budget()), Expectation(objective=9.0, values=(("x", 3.0),)))
+    check(two, solver.solve(two, Budget()), Expectation(objective=7.0))
     assert close(one.x.value, 3.0), "solving one model has changed another"
     one.c.set_value(one.x + one.y >= 2)
-    check(one, solver.solve(one, Budget()), Expected(objective=4.0))
+    check(one, solver.solve(one, Budget()), Expectation(objective=4.0))
 
 
 def concurrent(solver: Solver, folder: Path) -> None:
@@ -165,14 +165,14 @@ def nothing_left(solver: Solver, folder: Path) -> None:
     assert threading.active_count() == before, "threads were left behind"
 
 
-def solved_again(solver: Solver, folder: Path) -> None:
+def second_solve(solver: Solver, folder: Path) -> None:
     model = models.lp_max()
-    check(model, solver.solve(model, Budget()), Expected(objective=43.0))
+    check(model, solver.solve(model, Budget()), Expectation(objective=43.0))
     model.x.fix(1.0)
-    check(model, solver.solve(model, Budget()), Expected(objective=40.0))
+    check(model, solver.solve(model, Budget()), Expectation(objective=40.0))
     assert model.x.value == 1.0, "a fixed variable was changed"
     model.x.unfix()
-    check(model, solver.solve(model, Budget()), Expected(objective=43.0))
+    check(model, solver.solve(model, Budget()), Expectation(objective=43.0))
 
 
 def infeasible_keeps_values(solver: Solver, folder: Path) -> None:
@@ -196,9 +196,9 @@ def resolve(solver: Solver, folder: Path) -> None:
     assert isinstance(solver, ResolvingSolver)
     budget, model = Budget(), models.max_flow()
     compiled = solver.compile(model, budget)
-    check(model, compiled.solve(budget), Expected(objective=5.0))
+    check(model, compiled.solve(budget), Expectation(objective=5.0))
     compiled.set_variable_bounds([model.f["s", "a"], model.f["a", "b"]], [0, 0], [9, 0])
-    check(model, compiled.solve(budget), Expected(objective=4.0))
+    check(model, compiled.solve(budget), Expectation(objective=4.0))
     compiled.set_objective([(model.f["a", "t"], 2.0), (model.f["b", "t"], 1.0)], offset=10.0)
     assert close(compiled.solve(budget).objective or 0.0, 16.0)
     model.less = pe.Constraint(expr=model.f["a", "t"] + model.f["b", "t"] + 1 <= 4)
@@ -222,11 +222,11 @@ def resolve_two_alive(solver: Solver, folder: Path) -> None:
     budget, one, two = Budget(), models.max_flow(), models.lp_min()
     first, second = solver.compile(one, budget), solver.compile(two, budget)
     for _ in range(2):
-        check(one, first.solve(budget), Expected(objective=5.0))
-        check(two, second.solve(budget), Expected(objective=9.0))
+        check(one, first.solve(budget), Expectation(objective=5.0))
+        check(two, second.solve(budget), Expectation(objective=9.0))
     one_thread, two_threads = Budget(threads=1), Budget(threads=2)
     for each in (one_thread, two_threads, one_thread):
-        check(one, first.solve(each), Expected(objective=5.0))
+        check(one, first.solve(each), Expectation(objective=5.0))
 
 
 def duals(solver: Solver, folder: Path) -> None:
@@ -296,7 +296,7 @@ def _plain(
 ) -> Case:
     termination = next((e for e in expected if isinstance(e, Termination)), Termination.OPTIMAL)
     objective = next((float(e) for e in expected if isinstance(e, int | float)), None)
-    wanted = Expected(termination, objective, tuple(values.items()))
+    wanted = Expectation(termination, objective, tuple(values.items()))
     return Case(name, proves, needs, build, wanted, not_for=not_for or {})
 
 
@@ -322,7 +322,7 @@ CASES = (
         "lp-unbounded",
         "no optimum",
         C.LP,
-        models.unbounded,
+        models.lp_unbounded,
         _UNBOUNDED,
         not_for={"highs-pdlp": "a first-order method has no proof that a program is unbounded"},
     ),
@@ -366,7 +366,7 @@ CASES = (
     _plain("disc", "a convex quadratic row", C.QUADRATIC_CONSTRAINTS, models.convex_quadratic_constraint, 2**0.5),
     _act("nonlinear", "what is not quadratic is refused by name", C.LP, nonlinear),
     _act("infeasible-keeps-values", "no values are loaded without a solution", C.LP, infeasible_keeps_values),
-    _act("solved-again", "a model may be changed and solved again", C.LP, solved_again),
+    _act("solved-again", "a model may be changed and solved again", C.LP, second_solve),
     _act("two-alive", "two models do not touch each other", C.MIP, two_alive),
     _act("concurrent", "three threads solve at once", C.MIP, concurrent),
     _act("threads", "the number of threads may change", C.MIP, threads),
@@ -375,7 +375,7 @@ CASES = (
     _act("log-file", "a log is written, and appended to", C.MIP, log_file),
     _act("log-not-writable", "a log that cannot be written is an error", C.LP, log_file_not_writable),
     _act("no-time", "a limit of zero ends at once", C.MIP, no_time),
-    _act("stopped-before", "a stop that came before ends at once", C.MIP, stopped_before),
+    _act("stopped-before", "a stop that came before ends at once", C.MIP, early_stop),
     _act("time-limit", "a limit keeps the point and the bound", C.MIP, time_limit),
     _act(
         "node-limit",
@@ -388,7 +388,7 @@ CASES = (
         "stopped",
         "budget.stop keeps the point and the bound",
         C.MIP | C.INTERRUPT,
-        stopped,
+        stop,
         not_for={"pyomo:glpk": _LOSES},
     ),
     _act("ctrl-c", "Ctrl-C keeps the point and the bound", C.MIP | C.INTERRUPT, ctrl_c, not_for={"pyomo:glpk": _LOSES}),

@@ -64,7 +64,7 @@ def infeasible() -> Any:
     return m
 
 
-def unbounded() -> Any:
+def lp_unbounded() -> Any:
     """A ray along which the objective grows."""
     m = pe.ConcreteModel()
     m.x = pe.Var(bounds=(0, None))

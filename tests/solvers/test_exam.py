@@ -39,7 +39,7 @@ def test_case_names_are_unique() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-class Broken:
+class BrokenAdapter:
     """HiGHS with a fault: stands between the exam and a good adapter."""
 
     def __init__(self, fault: Callable[[SolverResult, Any], SolverResult], keep_options: bool = True) -> None:
@@ -89,13 +89,13 @@ def _fine(result: SolverResult, model: Any) -> SolverResult:
 
 # The cases that are expected to find each fault; the whole exam for each would take minutes.
 _FAULTS = {
-    "forgets-constant": (Broken(_forgets_constant), "lp-max"),
-    "bound-is-objective": (Broken(_bound_is_objective), "time-limit"),
-    "always-optimal": (Broken(_always_optimal), "lp-infeasible"),
-    "loads-nothing": (Broken(_loads_nothing), "mip"),
-    "prints": (Broken(_prints), "empty"),
-    "drops-incumbent": (Broken(_drops_incumbent), "node-limit"),
-    "ignores-options": (Broken(_fine, keep_options=False), "unknown-option"),
+    "forgets-constant": (BrokenAdapter(_forgets_constant), "lp-max"),
+    "bound-is-objective": (BrokenAdapter(_bound_is_objective), "time-limit"),
+    "always-optimal": (BrokenAdapter(_always_optimal), "lp-infeasible"),
+    "loads-nothing": (BrokenAdapter(_loads_nothing), "mip"),
+    "prints": (BrokenAdapter(_prints), "empty"),
+    "drops-incumbent": (BrokenAdapter(_drops_incumbent), "node-limit"),
+    "ignores-options": (BrokenAdapter(_fine, keep_options=False), "unknown-option"),
 }
 
 
@@ -111,7 +111,7 @@ def test_the_unbroken_one_passes(tmp_path: Path) -> None:
     """What makes the broken adapters fail is their fault, not their frame."""
     for name in ("lp-max", "lp-infeasible", "mip", "empty", "unknown-option"):
         case = next(case for case in CASES if case.name == name)
-        assert run_case(case, Broken(_fine), tmp_path) == ("pass", "")
+        assert run_case(case, BrokenAdapter(_fine), tmp_path) == ("pass", "")
 
 
 @pytest.mark.parametrize("name", solvers.names())

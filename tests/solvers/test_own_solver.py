@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "clarabel_solver.py"
 
 
 @pytest.fixture(autouse=True)
-def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
+def plug_in_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """The example is known, and forgotten after the test."""
     pytest.importorskip("clarabel")
     monkeypatch.setenv(PLUGINS, "")

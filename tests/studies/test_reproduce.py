@@ -35,7 +35,7 @@ def paper(*quantities: dict) -> PublishedFile:
     return PublishedFile.model_validate({"title": "t", "source": "s", "default": DEFAULT, "runs": RUNS, "row": rows})
 
 
-def found(*quantities: dict, **more: object) -> list:
+def paper_findings(*quantities: dict, **more: object) -> list:
     """Findings of such a paper."""
     published = paper(*quantities)
     return findings_of(published, published.row, **more)
@@ -44,7 +44,7 @@ def found(*quantities: dict, **more: object) -> list:
 def test_quantities_are_combined():
     """A ratio of a run to itself is one; differences, sums, extremes and units are what they say."""
     ring = {"run": "ring"}
-    findings = found(
+    findings = paper_findings(
         {"ratio": [ring, ring]},
         {"difference": [ring, ring]},
         {"ratio": [{"total": [ring, ring]}, {"mean": [ring, ring]}]},
@@ -63,15 +63,15 @@ def test_quantities_are_combined():
 
 def test_networks_are_counted():
     """Ranks, nodes with switches, and links of a network; a fabric of dimensions has none of them."""
-    counted = found(*({"network": "star(3)", "value": what} for what in ("ranks", "nodes", "links")))
+    counted = paper_findings(*({"network": "star(3)", "value": what} for what in ("ranks", "nodes", "links")))
     assert [finding.ours for finding in counted] == [3, 4, 6]
-    (none,) = found({"network": "RI(4)_SW(8)", "value": "links"})
+    (none,) = paper_findings({"network": "RI(4)_SW(8)", "value": "links"})
     assert (none.agreement, "no nodes and links" in none.reason) == (Agreement.FAILED, True)
 
 
 def test_words_and_values_of_a_record():
     """Status, metrics and sizes can be asked for."""
-    status, metric, size = found(
+    status, metric, size = paper_findings(
         {"run": "ring", "value": "status"},
         {"run": "ring", "value": "metrics.completion_time_s"},
         {"run": "ring", "value": "size.variables"},
@@ -111,7 +111,7 @@ def test_a_run_stands_for_combinations_of_its_lists():
 
 def test_every_row_has_a_verdict():
     """Hardware, slow runs, missing values and failing runs are verdicts with reasons."""
-    hardware, slow, missing, broken = found(
+    hardware, slow, missing, broken = paper_findings(
         {}, {"run": "slow"}, {"run": "ring", "value": "metrics.none"}, {"run": "broken"}, quick=True
     )
     assert (hardware.agreement, hardware.reason) == (Agreement.UNCHECKED, "needs GPUs")
@@ -127,14 +127,14 @@ def test_ctrl_c_keeps_the_rows_that_were_computed(monkeypatch):
     """The run that is stopped is compared with nothing, and what needs later runs is not run."""
     original = module.run_cell
 
-    def stopped_at_the_second(cell, stop):
+    def stop_at_the_second(cell, stop):
         record = original(cell, stop)
         if cell.request.model == "direct":
             signal.raise_signal(signal.SIGINT)
         return record
 
-    monkeypatch.setattr(module, "run_cell", stopped_at_the_second)
-    before, during, after = found({"run": "ring"}, {"run": "direct"}, {"run": "seeds"})
+    monkeypatch.setattr(module, "run_cell", stop_at_the_second)
+    before, during, after = paper_findings({"run": "ring"}, {"run": "direct"}, {"run": "seeds"})
     assert before.agreement is Agreement.DIFFERS
     assert [(row.agreement, row.reason) for row in (during, after)] == [(Agreement.NOT_RUN, "stopped")] * 2
 
@@ -159,10 +159,10 @@ def test_ctrl_c_breaks_off_what_asks_no_budget(monkeypatch):
     finally:
         signal.signal(signal.SIGALRM, before)
 
-    def stopped(instance, solver, budget, classes):
+    def stop_run(instance, solver, budget, classes):
         budget.stop.set()
 
-    monkeypatch.setattr("cwb.models.mcf.solve.bound", stopped)
+    monkeypatch.setattr("cwb.models.mcf.solve.bound", stop_run)
     monkeypatch.setattr(networks, "network_of", lambda *_: load("ring(3)").network)
     with pytest.raises(KeyboardInterrupt):
         networks._solved_rate(SimpleNamespace(nodes=3), None, 10)
@@ -173,7 +173,7 @@ def test_a_run_is_made_once(monkeypatch):
     made = []
     original = module.run_cell
     monkeypatch.setattr(module, "run_cell", lambda cell, stop: made.append(cell) or original(cell, stop))
-    found({"run": "ring"}, {"ratio": [{"run": "ring"}, {"run": "seeds"}]})
+    paper_findings({"run": "ring"}, {"ratio": [{"run": "ring"}, {"run": "seeds"}]})
     assert len(made) == 3
 
 

@@ -16,18 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def posed(spec, collective="all_gather"):
+def make_instance(spec, collective="all_gather"):
     return cwb.load(spec, collective=collective, size="1 GiB")
 
 
-def found(spec, collective="all_gather", kinds=KINDS, slow=Fraction(0)):
-    return list(failures(posed(spec, collective), kinds, slow, Budget()))
+def find_failures(spec, collective="all_gather", kinds=KINDS, slow=Fraction(0)):
+    return list(failures(make_instance(spec, collective), kinds, slow, Budget()))
 
 
 def test_every_failure_is_there_once():
     """All links, ranks and switches of a machine appear, links by classes."""
-    network = posed("dgx_a100(boxes=2)").network
-    by_kind = {kind: [name for f in found("dgx_a100(boxes=2)") if f.kind == kind for name in f.names] for kind in KINDS}
+    network = make_instance("dgx_a100(boxes=2)").network
+    by_kind = {
+        kind: [name for f in find_failures("dgx_a100(boxes=2)") if f.kind == kind for name in f.names] for kind in KINDS
+    }
     pairs = {frozenset((link.source, link.target)) for link in network.links}
     assert {frozenset(name.split(" - ")) for name in by_kind["link"]} == pairs
     assert len(by_kind["link"]) == len(pairs)
@@ -38,16 +40,18 @@ def test_every_failure_is_there_once():
 @pytest.mark.parametrize("name", ["box0.gpu0 - box0.nvswitch", "box1.gpu3 - ib1"])
 def test_links_of_a_class_cost_the_same(name):
     """Every link of a class costs as much as the one that stands for the class."""
-    whole = posed("dgx_a100(boxes=2)")
-    failure = next(f for f in found("dgx_a100(boxes=2)", kinds=["link"]) if name in f.names)
+    whole = make_instance("dgx_a100(boxes=2)")
+    failure = next(f for f in find_failures("dgx_a100(boxes=2)", kinds=["link"]) if name in f.names)
     alone = optimum_of(edit_instance(whole, [Edit("--without-link", name.replace(" - ", ":"))]))
     assert alone.time_s == failure.optimum.time_s
 
 
 def test_forestcoll_attains_what_is_left():
     """The flow time after the worst failure is that of ForestColl's trees on the changed network."""
-    worst = max(found("mi250(boxes=2)", kinds=["link"]), key=lambda f: f.optimum.time_s)
-    changed = edit_instance(posed("mi250(boxes=2)"), [Edit("--without-link", worst.names[0].replace(" - ", ":"))])
+    worst = max(find_failures("mi250(boxes=2)", kinds=["link"]), key=lambda f: f.optimum.time_s)
+    changed = edit_instance(
+        make_instance("mi250(boxes=2)"), [Edit("--without-link", worst.names[0].replace(" - ", ":"))]
+    )
     record = cwb.solve(changed, "forestcoll")
     assert record.status == "optimal"
     assert record.objective == pytest.approx(float(worst.optimum.time_s), rel=1e-12)
@@ -55,14 +59,14 @@ def test_forestcoll_attains_what_is_left():
 
 def test_slow_links_cost_less_than_lost_ones():
     """A link of half its bandwidth costs something, and no more than a lost one."""
-    whole = optimum_of(posed("ring(5)")).time_s
-    (slow,), (lost,) = (found("ring(5)", kinds=["link"], slow=slow) for slow in (Fraction(1, 2), Fraction(0)))
+    whole = optimum_of(make_instance("ring(5)")).time_s
+    (slow,), (lost,) = (find_failures("ring(5)", kinds=["link"], slow=slow) for slow in (Fraction(1, 2), Fraction(0)))
     assert whole < slow.optimum.time_s <= lost.optimum.time_s
 
 
 def test_ranks_that_are_cut_off_are_named():
     """Where a failure cuts ranks off there is no optimum, and a reason."""
-    (end, *_rest) = (f for f in found("line(3)", kinds=["link"]))
+    (end, *_rest) = (f for f in find_failures("line(3)", kinds=["link"]))
     assert end.optimum is None
     assert end.reason
 

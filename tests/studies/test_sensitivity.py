@@ -40,12 +40,12 @@ def bound(record: RunRecord) -> float:
     return record.bound
 
 
-def asked(network: str, collective: str | None) -> Instance:
+def make_instance(network: str, collective: str | None) -> Instance:
     """An instance of 1 GiB."""
     return with_demand(cwb.load(network), collective, None, chunks=None)
 
 
-def changed(instance: Instance, entry: Entry, part: Fraction) -> Instance:
+def add_bandwidth(instance: Instance, entry: Entry, part: Fraction) -> Instance:
     """The instance with a part more bandwidth on the links of an entry."""
     topology = instance.topology
     index = topology.node_index
@@ -61,7 +61,7 @@ def require_derivatives(found: Sensitivity, instance: Instance, model: str) -> N
         for side, part in ((entry.up, LITTLE), (entry.down, -LITTLE)):
             if side is None:
                 continue
-            again = bound(run_one(changed(instance, entry, part), Request(model)))
+            again = bound(run_one(add_bandwidth(instance, entry, part), Request(model)))
             rate = (again - base) / (entry.bandwidth_GBps * float(part))
             assert rate == pytest.approx(slope(side), rel=3e-3, abs=1e-6 * base)
             assert side.check_s == pytest.approx(side.expected_s, rel=1e-7)
@@ -70,7 +70,7 @@ def require_derivatives(found: Sensitivity, instance: Instance, model: str) -> N
 @pytest.fixture(scope="module")
 def two_boxes() -> Sensitivity:
     """Of a forest on two boxes with NVSwitches."""
-    return cwb.sensitivity(asked("a100(boxes=2)", "all_gather"), "forestcoll")
+    return cwb.sensitivity(make_instance("a100(boxes=2)", "all_gather"), "forestcoll")
 
 
 @pytest.mark.slow
@@ -86,17 +86,17 @@ def test_forests_on_two_boxes(two_boxes: Sensitivity) -> None:
         assert slope(entry.up) == (pytest.approx(cut, rel=1e-12) if entry.count == 16 else 0)
     one, every = found.entries[:2]
     for part in (replace(found, entries=(one,)), replace(found, entries=(replace(every, down=None),))):
-        require_derivatives(part, asked("a100(boxes=2)", "all_gather"), "forestcoll/optimum")
+        require_derivatives(part, make_instance("a100(boxes=2)", "all_gather"), "forestcoll/optimum")
 
 
 def test_ends_of_ranges_are_where_another_cut_takes_over():
     """On both sides of an end that was found, full runs follow different laws."""
-    instance = asked("path(4)", "all_to_all")
+    instance = make_instance("path(4)", "all_to_all")
     found = cwb.sensitivity(instance, "mcf/flow")
     (middle,) = (entry for entry in found.entries if entry.name == "1 - 2")
     assert middle.up is not None
     assert middle.up.until_GBps == pytest.approx(200 / 3, rel=1e-6)
-    times = [bound(run_one(changed(instance, middle, Fraction(k, 12)), Request("mcf/flow"))) for k in (3, 4, 5)]
+    times = [bound(run_one(add_bandwidth(instance, middle, Fraction(k, 12)), Request("mcf/flow"))) for k in (3, 4, 5)]
     assert times[0] > times[1] == pytest.approx(times[2], rel=1e-7)
     require_derivatives(found, instance, "mcf/flow")
 
@@ -104,7 +104,7 @@ def test_ends_of_ranges_are_where_another_cut_takes_over():
 @pytest.mark.slow
 def test_trees_over_a_wide_area_network():
     """The three links that tie two sites to the others are worth T / 2R each, the others nothing, as runs confirm."""
-    instance = asked("gscale", None)
+    instance = make_instance("gscale", None)
     study = _Study(
         cwb.harness.registry.get("mtree"), instance, options_of("mtree"), Request("mtree"), threading.Event()
     )
@@ -166,7 +166,7 @@ def test_dimensions_of_a_fabric():
 
 def test_on_a_grid_of_epochs_there_are_steps():
     """Within the grid more bandwidth on one link changes nothing, and less on all of them is one epoch more at once."""
-    found = cwb.sensitivity(asked("ring(3)", "all_gather"), "teccl-milp")
+    found = cwb.sensitivity(make_instance("ring(3)", "all_gather"), "teccl-milp")
     one, every = found.entries
     assert slope(one.up) == 0
     assert every.down is not None
@@ -187,7 +187,7 @@ def test_on_a_grid_of_epochs_there_are_steps():
 )
 def test_bounds_without_a_run_are_those_of_runs(model: str, network: str, collective: str) -> None:
     """What a method proves without being run is what the verifier recomputes from a run's certificate."""
-    instance = asked(network, collective)
+    instance = make_instance(network, collective)
     exact = cwb.harness.registry.get(model).proved_bound(instance, options_of(model))
     record = run_one(instance, Request(model))
     assert exact is not None
@@ -197,7 +197,10 @@ def test_bounds_without_a_run_are_those_of_runs(model: str, network: str, collec
 
 def test_trees_that_are_limited_are_solved():
     """With a limit on their number, the bound without a run would be another one."""
-    assert cwb.harness.registry.get("mtree").proved_bound(asked("gscale", None), options_of("mtree", trees=2)) is None
+    assert (
+        cwb.harness.registry.get("mtree").proved_bound(make_instance("gscale", None), options_of("mtree", trees=2))
+        is None
+    )
 
 
 def test_what_has_no_sensitivity_is_refused():
@@ -205,9 +208,9 @@ def test_what_has_no_sensitivity_is_refused():
     with pytest.raises(Unsupported, match="proves no time"):
         cwb.sensitivity("gpt-3-4d", "libra", objective="perf-per-cost", total_bandwidth="500 GB/s")
     with pytest.raises(Unsupported, match="uses ticks"):
-        cwb.sensitivity(asked("ring(4)", "all_gather"), "ten-ilp")
+        cwb.sensitivity(make_instance("ring(4)", "all_gather"), "ten-ilp")
     with pytest.raises(Unsupported, match="proves no time"):
-        cwb.sensitivity(asked("ring(4)", "all_gather"), "bfb/lp")
+        cwb.sensitivity(make_instance("ring(4)", "all_gather"), "bfb/lp")
     with pytest.raises(Unsupported, match="forestcoll: "):
         cwb.sensitivity("4d", "forestcoll")
 
@@ -221,7 +224,7 @@ def test_when_the_time_is_over_what_is_known_is_told(monkeypatch: pytest.MonkeyP
         return solved(self, posed)
 
     monkeypatch.setattr(_Study, "_solve_bound", until_ten)
-    found = cwb.sensitivity(asked("path(5)", "all_gather"), "forestcoll")
+    found = cwb.sensitivity(make_instance("path(5)", "all_gather"), "forestcoll")
     assert not found.complete
     assert 0 < len(found.entries) < 4
     assert "the time was over before the rest" in found.text()
@@ -261,10 +264,10 @@ def test_an_interrupted_study_keeps_the_run(
 ) -> None:
     """Ctrl-C while problems are solved again ends the study, and the run is printed."""
 
-    def stopped(*_: Any) -> None:
+    def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cwb.studies.sensitivity.sensitivity", stopped)
+    monkeypatch.setattr("cwb.studies.sensitivity.sensitivity", interrupt)
     arguments = ("solve", "-q", "--model", "forestcoll", "ring(3)", "--collective", "all_gather", "--sensitivity")
     assert command(*arguments) == 130
     told = capsys.readouterr()

@@ -59,7 +59,7 @@ METHODS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 KINDS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "reduce", "gather", "scatter")
 
 
-def wanted(data: Data) -> dict[Condition, Fraction]:
+def bytes_to_move(data: Data) -> dict[Condition, Fraction]:
     """Add up the bytes that a question asks to be moved."""
     count = sum(node.get("kind") != "switch" for node in data["network"]["nodes"])
     total: dict[Condition, Fraction] = defaultdict(Fraction)
@@ -90,7 +90,7 @@ def question(random: Random) -> Data:
     if random.random() < 0.3:
         data = networks.star(random, count, kind=kind, chunks=chunks, high=1)
     elif random.random() < 0.3:
-        data, _ = networks.directed(random, count, kind=kind, high=random.choice((1, 3)))
+        data, _ = networks.directed_network(random, count, kind=kind, high=random.choice((1, 3)))
         data["collective"]["chunks"] = chunks
     else:
         data = networks.direct(random, count, kind=kind, chunks=chunks, high=random.choice((1, 3)))
@@ -114,7 +114,7 @@ def answer(seed: int) -> list[Fault]:
         if solved.record is None or solved.record.status != "unsupported":
             break
     found = client.conduct(solved)
-    if not solved.found:
+    if not solved.has_answer:
         return found
     for wrong in (*faults_of(data, solved), *times_of(data, solved)):
         found.append(Fault("wrong answer accepted", solved.question, solved.outcome_text, wrong, None))
@@ -122,10 +122,10 @@ def answer(seed: int) -> list[Fault]:
     return found
 
 
-def faults_of(data: Data, solved: client.Answered) -> list[str]:
+def faults_of(data: Data, solved: client.Reply) -> list[str]:
     """Return what is wrong with an answer."""
     made = solved.answer
-    want = wanted(data)
+    want = bytes_to_move(data)
     if hasattr(made, "edge_offset"):
         return _trees(solved.instance, made, want)
     if not hasattr(made, "chunks"):
@@ -180,7 +180,7 @@ def _trees(posed: Any, packing: Any, want: Mapping[Condition, Fraction]) -> list
     return found
 
 
-def times_of(data: Data, solved: client.Answered) -> list[str]:
+def times_of(data: Data, solved: client.Reply) -> list[str]:
     """Compute the time of steps and the flow time of trees anew, and try every cut."""
     made, posed, told = solved.answer, solved.instance, solved.record.objective
     exact: Fraction | None = None
@@ -196,7 +196,7 @@ def times_of(data: Data, solved: client.Answered) -> list[str]:
         exact = max((b / posed.network.links[link].bandwidth_Bps for link, b in load.items()), default=Fraction(0))
     if exact is not None and abs(Fraction(told) - exact) > exact / 10**9:
         return [f"ends at {float(exact)!r}"]
-    least = cut(posed, wanted(data))
+    least = cut(posed, bytes_to_move(data))
     return [f"a cut: {float(least)!r}"] if told < float(least) * (1 - client.ROUNDING) else []
 
 
@@ -239,7 +239,9 @@ def expressions(seed: int) -> list[Fault]:
     status, _, err = client.command(*words)
     if status in client.WRONG_STATUS:
         return [
-            Fault(client.WRONG_STATUS[status], client.written(words), err.strip()[-200:], "an answer or a reason", 14)
+            Fault(
+                client.WRONG_STATUS[status], client.command_text(words), err.strip()[-200:], "an answer or a reason", 14
+            )
         ]
     return []
 
@@ -254,7 +256,7 @@ def small(seed: int) -> list[Fault]:
     ]
     data = instance([*"0123"], arcs, KINDS[seed // len(METHODS) % 4], "4 B")
     solved = client.solve(data, name, time_limit_s=10, **options)
-    wrong = [*faults_of(data, solved), *times_of(data, solved)] if solved.found else []
+    wrong = [*faults_of(data, solved), *times_of(data, solved)] if solved.has_answer else []
     told = [Fault("wrong answer accepted", solved.question, solved.outcome_text, text, None) for text in wrong[:1]]
     return client.conduct(solved) + told
 

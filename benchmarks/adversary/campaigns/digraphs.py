@@ -9,7 +9,7 @@ from functools import cache
 from itertools import combinations
 
 from cwb.benchmarks.adversary import client
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import rng
 
 #: Targets of every node.
@@ -90,30 +90,30 @@ def case(seed: int) -> list[Fault]:
     words = (*words, "--all-to-all-limit", "0", "--no-schedule", "--json")
     status, out, err = client.command(*words)
     if status:
-        return [Fault("exit status", client.written(words), f"{status} {err.strip()[-200:]}", "a frontier")]
+        return [Fault("exit status", client.command_text(words), f"{status} {err.strip()[-200:]}", "a frontier")]
     found = json.loads(out)
     alpha, ratio = Fraction(found["alpha_s"]), Fraction(found["size_bytes"]) / Fraction(found["bandwidth_Bps"])
     known, faults = all_values(nodes), []
 
     def fault(kind: str, claimed: object, value: object) -> None:
-        faults.append(Fault(kind, client.written(words), str(claimed), str(value)))
+        faults.append(Fault(kind, client.command_text(words), str(claimed), str(value)))
 
     bound = found["lower_bound"]
     least = bound["T_L"], Fraction(bound["T_B"])
-    compared(len(known))
+    count_comparisons(len(known))
     for steps, time in known:
         if steps < least[0] or time < least[1]:
             fault("bound beaten", bound, (steps, time))
         if float(2 * (steps * alpha + time * ratio)) < bound["all_reduce_s"] * (1 - client.ROUNDING):
             fault("bound beaten", bound["all_reduce_s"], (steps, time))
     for row in found["frontier"]:
-        compared()
+        count_comparisons()
         value = row["T_L"], Fraction(row["T_B"])
         if row["degree"] == 2 and not any(steps <= value[0] and time <= value[1] for steps, time in known):
             fault("no digraph is as good", row, sorted(known)[:3])
     told = " ".join(client.command("find-topology", "--help")[1].split())
     if "no other one beats" in told:
-        compared()
+        count_comparisons()
         best = min(row["all_reduce_s"] for row in found["frontier"])
         fastest = min(float(2 * (steps * alpha + time * ratio)) for steps, time in known)
         if fastest < best * (1 - client.ROUNDING):

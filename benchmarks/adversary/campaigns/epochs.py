@@ -89,7 +89,7 @@ def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -
         leaving.setdefault((net.ends[e][0], c, k), []).append(v)
     for (node, c, k), out in leaving.items():
         if node != wanted[c][0]:
-            for row in _held(net, node, c, k, out, arriving, leaving, len(wanted[c][1])):
+            for row in _storage_rows(net, node, c, k, out, arriving, leaving, len(wanted[c][1])):
                 program.row(row, high=0.0)
     for c, (_, targets) in enumerate(wanted):
         for target in targets:
@@ -141,7 +141,7 @@ def _share(program: Program, net: Net, x: Mapping[tuple[int, int, int], int], ch
                 program.row(row, high=float(int(room)))
 
 
-def _held(
+def _storage_rows(
     net: Net,
     node: int,
     c: int,
@@ -264,12 +264,12 @@ def milp(
         found += client.claims(solved, best * epoch, "program over time", defect)
     if best is not None and not legacy:
         found += client.impossible(solved, best * epoch, "program over time", defect)
-    if solved.found:
-        found += replayed(solved, defect)
+    if solved.has_answer:
+        found += check_replay(solved, defect)
     return found
 
 
-def replayed(solved: client.Answered, defect: int | None) -> list[Fault]:
+def check_replay(solved: client.Reply, defect: int | None) -> list[Fault]:
     """Hold a schedule that the verifier let pass against the replay."""
     timing = solved.instance.timing
     if timing is None or timing.fluid or timing.semantics.value != "store-and-forward":
@@ -312,7 +312,7 @@ def fluid(data: Data, epoch: Fraction, changes: list[dict[str, Any]], defect: in
     best = fewest_fluid(Net(data, epoch, changes), demands(data))
     if best is not None:
         found += client.claims(solved, best * epoch, "flow over time", defect)
-        if solved.found and solved.record.objective < float(best * epoch) * (1 - client.ROUNDING):
+        if solved.has_answer and solved.record.objective < float(best * epoch) * (1 - client.ROUNDING):
             found += client.impossible(solved, best * epoch, "flow over time", defect)
     return found
 
@@ -325,10 +325,10 @@ def between(seed: int) -> list[Fault]:
     kind, each = random.choice(kinds), random.choice((1, 2))
     count = random.choice((2, 3)) if kind == "all_reduce" else 3
     data = networks.direct(random, count, kind=kind, chunks=each, high=1, latencies=("0 s",))
-    return compared(data, "1 s", 22 if summed else None)
+    return compare_methods(data, "1 s", 22 if summed else None)
 
 
-def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
+def compare_methods(data: Data, epoch: str, defect: int | None) -> list[Fault]:
     """Ask ``teccl-milp``, ``teccl`` and ``ten-ilp`` the same, in seconds."""
     options = {"epoch_duration": epoch, "timing": "store-and-forward"}
     runs = [
@@ -338,9 +338,9 @@ def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
     ]
     found = [fault for solved in runs for fault in client.conduct(solved)]
     for solved in runs:
-        if solved.found and solved.record.status == "optimal":
-            found += replayed(solved, defect)
-    right = [s for s in runs if s.found and abs(s.record.objective - round(s.record.objective)) < client.ROUNDING]
+        if solved.has_answer and solved.record.status == "optimal":
+            found += check_replay(solved, defect)
+    right = [s for s in runs if s.has_answer and abs(s.record.objective - round(s.record.objective)) < client.ROUNDING]
     if not right:
         return found
     best = min(right, key=lambda s: s.record.objective)
@@ -349,7 +349,7 @@ def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
         found += client.claims(solved, best.record.objective, best.record.model, defect)
         record = solved.record
         if (
-            solved.found
+            solved.has_answer
             and record.kind == "exact"
             and record.status == "feasible"
             and record.objective > best.record.objective

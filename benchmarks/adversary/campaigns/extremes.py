@@ -64,10 +64,10 @@ def extreme(seed: int) -> list[Fault]:
         if random.random() < 0.95:
             arcs.append((str(b), str(a), rate, late))
     data = instance([*map(str, range(count))], arcs, random.choice(kinds), random.choice(SIZES))
-    return asked(data, name, options)
+    return ask_method(data, name, options)
 
 
-def asked(data: Data, name: str, options: Mapping[str, Any]) -> list[Fault]:
+def ask_method(data: Data, name: str, options: Mapping[str, Any]) -> list[Fault]:
     """Ask, with five seconds to answer in."""
     return client.conduct(client.solve(data, name, time_limit_s=5, **options), 13)
 

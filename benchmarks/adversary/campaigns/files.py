@@ -41,7 +41,7 @@ ODD: tuple[Any, ...] = (
 )
 
 
-def mutated(seed: int) -> list[Fault]:
+def mutate_file(seed: int) -> list[Fault]:
     """Change some fields of a file, then check and simulate it."""
     random = rng("files", seed)
     made = makers.make(random)
@@ -56,10 +56,10 @@ def mutated(seed: int) -> list[Fault]:
     if random.random() < 0.1 and isinstance(data.get("extra"), dict):
         data["extra"]["bound_s"] = random.choice(ODD)
         told.append(f"extra.bound_s = {data['extra']['bound_s']!r}")
-    return verified(data, "; ".join(told))
+    return check_file(data, "; ".join(told))
 
 
-def verified(data: Any, told: str) -> list[Fault]:
+def check_file(data: Any, told: str) -> list[Fault]:
     """Check and simulate a file."""
     file = client.folder() / "mutated.json"
     file.write_text(json.dumps(data))
@@ -141,6 +141,6 @@ def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
 
 
 CAMPAIGNS = (
-    Campaign("files", "exit status", mutated, range(300), 12_000, batch=100),
+    Campaign("files", "exit status", mutate_file, range(300), 12_000, batch=100),
     Campaign("tables", "two runs of known ratio", tables, range(4), 40, cpu_s=120, batch=4),
 )

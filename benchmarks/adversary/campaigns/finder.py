@@ -52,12 +52,12 @@ def size(nodes: int, degree: int, *, circulants: bool) -> list[Fault]:
     if status:
         wrong = status in client.WRONG_STATUS
         return (
-            [Fault("exit status", client.written(words), f"{status} {err.strip()[-200:]}", "a frontier", 20)]
+            [Fault("exit status", client.command_text(words), f"{status} {err.strip()[-200:]}", "a frontier", 20)]
             if wrong
             else []
         )
     found = json.loads(out)
-    return _beaten(found, words, nodes, degree) if circulants else _misjudged(found, words)
+    return _beaten(found, words, nodes, degree) if circulants else _wrong_assessments(found, words)
 
 
 def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
@@ -65,7 +65,7 @@ def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
-def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
+def _wrong_assessments(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
     from cwb.studies.topology_finder.assessment import generate_network, network_of
     from cwb.studies.topology_finder.finder import Job, find
 
@@ -77,17 +77,17 @@ def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
     for choice in find(job, generate_network):
         row = next((row for row in found["frontier"] if row["topology"] == str(choice.candidate)), None)
         network = network_of(choice.candidate, RATE, LATENCY)
-        value = measured(network)
+        value = steps_and_load_by_bfb(network)
         if row is None or value is None:
             continue
         told = row["T_L"], Fraction(row["T_B"])
-        if told not in (value, scheduled(choice.candidate, network)) or _dominates(value, told):
+        if told not in (value, steps_and_load_by_finder(choice.candidate, network)) or _dominates(value, told):
             text = f"{row['topology']} ({row['T_L']}, {row['T_B']})"
-            faults.append(Fault("row misjudged", client.written(words), text, f"bfb: {value[0]}, {value[1]}", 20))
+            faults.append(Fault("row misjudged", client.command_text(words), text, f"bfb: {value[0]}, {value[1]}", 20))
     return faults
 
 
-def scheduled(candidate: Any, network: Topology) -> tuple[int, Fraction]:
+def steps_and_load_by_finder(candidate: Any, network: Topology) -> tuple[int, Fraction]:
     """T_L and T_B of the all-gather that the finder makes for a network: its steps, and the fullest links of all of them."""
     from cwb.studies.topology_finder.assessment import generate_network
     from cwb.studies.topology_finder.build import schedule
@@ -110,12 +110,12 @@ def _beaten(found: dict[str, Any], words: tuple[str, ...], nodes: int, degree: i
     for offsets in combinations(range(1, nodes), degree):
         if offsets[0] != 1:
             continue
-        value = measured(circulant(nodes, offsets))
+        value = steps_and_load_by_bfb(circulant(nodes, offsets))
         if value is not None:
             time = 2 * (value[0] * alpha + value[1] * ratio)
             if float(time) < best * (1 - client.ROUNDING):
                 told = f"directed circulant {list(offsets)}: {float(time)!r} s"
-                return [Fault("frontier beaten", client.written(words), f"best {best!r} s", told, 20)]
+                return [Fault("frontier beaten", client.command_text(words), f"best {best!r} s", told, 20)]
     return []
 
 
@@ -125,7 +125,7 @@ def circulant(nodes: int, offsets: tuple[int, ...]) -> Topology:
     return Topology(tuple(Node(str(i)) for i in range(nodes)), tuple(links))
 
 
-def measured(network: Topology) -> tuple[int, Fraction] | None:
+def steps_and_load_by_bfb(network: Topology) -> tuple[int, Fraction] | None:
     """T_L and T_B of an all-gather by ``bfb``."""
     instance = Instance("row", network, Demand(Collective.ALL_GATHER, Fraction(1)))
     record = run(instance, Request("bfb", options={"schedule": False})).record

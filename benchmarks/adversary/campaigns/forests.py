@@ -8,7 +8,7 @@ from typing import Any
 
 from cwb.benchmarks.adversary import client, trees
 from cwb.benchmarks.adversary.fault import Campaign, Fault
-from cwb.benchmarks.adversary.networks import Data, directed, rng
+from cwb.benchmarks.adversary.networks import Data, directed_network, rng
 
 #: Bytes of the collective of :func:`adversary.networks.directed`.
 SIZE = 12
@@ -20,18 +20,18 @@ def forest(seed: int) -> list[Fault]:
     count = random.choice((2, 3, 3, 4))
     kind = random.choice(("all_gather", "reduce_scatter", "broadcast", "all_reduce"))
     high = random.choice((1, 3, 6, 10**6, 10**12))
-    data, rates = directed(random, count, kind=kind, high=high)
+    data, rates = directed_network(random, count, kind=kind, high=high)
     name = random.choice(("forestcoll", "forestcoll", "forestcoll-lp", "forestcoll-allreduce"))
     options: dict[str, Any] = {"k": random.randint(1, 4)} if name == "forestcoll" and random.random() < 0.2 else {}
-    return asked(data, rates, kind, name, options)
+    return ask_method(data, rates, kind, name, options)
 
 
-def asked(data: Data, rates: trees.Rates, kind: str, name: str, options: dict[str, Any]) -> list[Fault]:
+def ask_method(data: Data, rates: trees.Rates, kind: str, name: str, options: dict[str, Any]) -> list[Fault]:
     """Ask a method, and hold it against all arborescences and all cuts."""
     count = len(data["network"]["nodes"])
     solved = client.solve(data, name, time_limit_s=20, **options)
     found = client.conduct(solved)
-    if not solved.found:
+    if not solved.has_answer:
         return found
     if kind == "all_reduce":
         rate = trees.all_reduce_by_pairs(count, rates)
@@ -47,11 +47,11 @@ def asked(data: Data, rates: trees.Rates, kind: str, name: str, options: dict[st
     return found
 
 
-def routed(seed: int) -> list[Fault]:
+def route_all_to_all(seed: int) -> list[Fault]:
     """Random all-to-alls for the maximum concurrent flow, against cuts and a flow of its own."""
     random = rng("all-to-all", seed)
     count = random.choice((2, 3, 4))
-    data, rates = directed(random, count, kind="all_to_all", high=random.choice((1, 4, 10**6)))
+    data, rates = directed_network(random, count, kind="all_to_all", high=random.choice((1, 4, 10**6)))
     solved = client.solve(data, "all-to-all-mcf", time_limit_s=20)
     found = client.conduct(solved)
     best = concurrent_flow(random, count, rates)
@@ -88,5 +88,5 @@ def concurrent_flow(_: Random, count: int, rates: trees.Rates) -> float | None:
 
 CAMPAIGNS = (
     Campaign("forests", "program over all arborescences, every cut", forest, range(20), 1000, cpu_s=120, batch=10),
-    Campaign("all-to-all", "maximum concurrent flow", routed, range(10), 800, cpu_s=120, batch=10),
+    Campaign("all-to-all", "maximum concurrent flow", route_all_to_all, range(10), 800, cpu_s=120, batch=10),
 )

@@ -98,19 +98,19 @@ def _wan(links: list[tuple[int, int, int]], unit: str) -> tuple[Data, dict[tuple
 def floor_of_a_ring() -> list[Fault]:
     """Three trees of 5 Gb/s."""
     data, rates = _wan([(0, 1, 10), (1, 2, 10), (0, 2, 10)], "Gb/s")
-    return wan.limited(data, rates, "Gb/s", defect=1, floor=1)
+    return wan.check_limited_trees(data, rates, "Gb/s", defect=1, floor=1)
 
 
 def floor_of_a_triangle() -> list[Fault]:
     """Rates of 60, 60 and 30 Mb/s with a floor of 10."""
     data, rates = _wan([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "Mb/s")
-    return wan.limited(data, rates, "Mb/s", defect=1, floor=10)
+    return wan.check_limited_trees(data, rates, "Mb/s", defect=1, floor=10)
 
 
 def endless_trees() -> list[Fault]:
     """Four sites, trees of height 2 with a floor: it has to end."""
     data, rates = _wan([(0, 1, 40), (0, 2, 30), (1, 2, 90), (0, 3, 40), (1, 3, 60), (2, 3, 50)], "Mb/s")
-    return wan.limited(data, rates, "Mb/s", defect=2, height=2, floor=10)
+    return wan.check_limited_trees(data, rates, "Mb/s", defect=2, height=2, floor=10)
 
 
 def two_sites() -> list[Fault]:
@@ -122,13 +122,13 @@ def two_sites() -> list[Fault]:
 
 def few_trees_recomputed() -> list[Fault]:
     """A bound of at most two trees."""
-    return wan.recomputed(_wan([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "Mb/s")[0], 4, trees=2)
+    return wan.check_recomputation(_wan([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "Mb/s")[0], 4, trees=2)
 
 
 def low_trees_recomputed() -> list[Fault]:
     """A bound of trees of height 1."""
     links = [(0, 1, 40), (0, 2, 30), (1, 2, 90), (0, 3, 40), (1, 3, 60), (2, 3, 50)]
-    return wan.recomputed(_wan(links, "Mb/s")[0], 4, height=1)
+    return wan.check_recomputation(_wan(links, "Mb/s")[0], 4, height=1)
 
 
 def _star(count: int, rate: str, kind: str, size: str, *, buffer: str | None, multicast: bool) -> Data:
@@ -197,23 +197,23 @@ def copies_of_split_chunks() -> list[Fault]:
     """Four chunks down a line of three end at 5 s."""
     made = _line(3, Fraction(1), 4, fluid=True)
     cut = bounds.EpochCut((1, 2), None, 0)
-    return verifier.proved_too_much(made, made.to_schedule(), cut, Fraction(made.ends), 9)
+    return verifier.check_proof(made, made.to_schedule(), cut, Fraction(made.ends), 9)
 
 
 def flow_of_a_fast_link() -> list[Fault]:
     """A link that starts 2^32 chunks in an epoch."""
     made = _line(2, Fraction(2**32), 1, fluid=False)
     flow = bounds.EpochFlow(1, 200)
-    return verifier.proved_too_much(made, made.to_schedule(), flow, Fraction(made.ends), 10)
+    return verifier.check_proof(made, made.to_schedule(), flow, Fraction(made.ends), 10)
 
 
 def scaled_multipliers() -> list[Fault]:
     """Lines times what makes their products vanish or overflow."""
     found = []
     for index in (0, 2):
-        certificate = training.answered(index).certificate
+        certificate = training.plan_with_certificate(index).certificate
         for factor in (1e-200, 1e160, 2.36e-159):
-            found += training.proves(index, training.scaled(certificate, factor), f"all lines times {factor!r}")
+            found += training.proves(index, training.scale_lines(certificate, factor), f"all lines times {factor!r}")
     return found
 
 
@@ -226,7 +226,7 @@ def rounded_ticks() -> list[Fault]:
 def _extreme(links: list[tuple[str, str, str]], size: str, name: str, kind: str, **options: str) -> list[Fault]:
     names = sorted({end for link in links for end in link[:2]})
     late = [(*arc, "1 us") for arc in _both(links)]
-    return extremes.asked(instance(names, late, kind, size), name, options)
+    return extremes.ask_method(instance(names, late, kind, size), name, options)
 
 
 def wide_table() -> list[Fault]:
@@ -238,7 +238,7 @@ def wide_table() -> list[Fault]:
 def prime_rates() -> list[Fault]:
     """Large primes, and the reciprocal of one."""
     links = [("0", "1", "999999937 B/s"), ("1", "2", "999999929 B/s"), ("0", "2", "1/999999893 B/s")]
-    return extremes.asked(instance(["0", "1", "2"], _both(links), "all_gather", "1 GB"), "forestcoll", {})
+    return extremes.ask_method(instance(["0", "1", "2"], _both(links), "all_gather", "1 GB"), "forestcoll", {})
 
 
 def tiny_sizes() -> list[Fault]:
@@ -253,7 +253,7 @@ def wide_ratio() -> list[Fault]:
     return _extreme(links, "3 B", "teccl-milp", "all_gather", epoch="slow")
 
 
-def disconnected() -> list[Fault]:
+def disconnected_pairs() -> list[Fault]:
     """Two pairs."""
     return _extreme([("0", "1", "10 GB/s"), ("2", "3", "10 GB/s")], "3 MB", "tacos", "all_gather")
 
@@ -293,7 +293,7 @@ def a_million_nodes() -> list[Fault]:
     said = "1,000,000" in out + err or "4,000,000" in out + err
     if status not in (2, 4, 7) or not said:
         text = f"exit status {status}, {err.strip()[-200:]!r}"
-        return [Fault("loads in silence", client.written(words), text, "the number of nodes, and an end", 14)]
+        return [Fault("loads in silence", client.command_text(words), text, "the number of nodes, and an end", 14)]
     return []
 
 
@@ -302,11 +302,11 @@ def three_equal_steps() -> list[Fault]:
     import cwb
     from cwb.harness import Request, run
 
-    solved = client.Answered("cwb solve --model pccl pccl-figure-6-13 -O steps=2000")
-    with client.watched(solved):
+    solved = client.Reply("cwb solve --model pccl pccl-figure-6-13 -O steps=2000")
+    with client.watch_errors(solved):
         done = run(cwb.load("pccl-figure-6-13"), Request("pccl", options={"steps": 2000}, time_limit_s=20))
         solved.instance, solved.record, solved.answer = done.instance, done.record, done.answer
-    if not solved.found:
+    if not solved.has_answer:
         return client.conduct(solved, 15)
     return client.conduct(solved, 15) + synthesis.whole_steps(solved, Fraction(solved.record.objective) / 3)
 
@@ -338,7 +338,7 @@ def order_of_requests() -> list[Fault]:
     """Bruck's algorithm on a mesh, in three units."""
     size = Fraction(10**6)
     scales = (Fraction(1), Fraction(1, 3), Fraction(10, 3))
-    return [fault for scale in scales for fault in simulate.timed("mesh(4,5)", "all_reduce", "bruck", size, scale)]
+    return [fault for scale in scales for fault in simulate.check_time("mesh(4,5)", "all_reduce", "bruck", size, scale)]
 
 
 def line_graphs() -> list[Fault]:
@@ -356,7 +356,7 @@ def thirds_of_bandwidth() -> list[Fault]:
     file = client.folder() / "network.json"
     words = ("find-topology", "--nodes", "7", "--degree", "3", "--all-to-all-limit", "0", "-o", str(file))
     status, _, err = client.command(*words)
-    return [Fault("exit status", client.written(words), f"{status} {err.strip()}", "a file", 20)] if status else []
+    return [Fault("exit status", client.command_text(words), f"{status} {err.strip()}", "a file", 20)] if status else []
 
 
 def mean_of_seeds() -> list[Fault]:
@@ -367,7 +367,7 @@ def mean_of_seeds() -> list[Fault]:
 def sums_on_a_line() -> list[Fault]:
     """Two chunks summed up along a line of three take 3 s."""
     data = instance(["0", "1", "2"], _both([("0", "1", "1 B/s"), ("1", "2", "1 B/s")]), "reduce", "2 B", chunks=2)
-    return epochs.compared(data, "1 s", 22)
+    return epochs.compare_methods(data, "1 s", 22)
 
 
 def two_copies_in_a_buffer_for_one() -> list[Fault]:
@@ -483,7 +483,7 @@ def pool_of_placements() -> list[Fault]:
     told = record.get("message", "")
     if len(record.get("pool", ())) >= 3 and "binary variables" in told:
         return []
-    return [Fault("pool cut off", client.written(words), told or err, "three numbers of replicas", 32)]
+    return [Fault("pool cut off", client.command_text(words), told or err, "three numbers of replicas", 32)]
 
 
 #: The defect and the case, by seed.
@@ -548,7 +548,7 @@ CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
     (13, prime_rates),
     (13, tiny_sizes),
     (13, wide_ratio),
-    (13, disconnected),
+    (13, disconnected_pairs),
     (13, bound_in_words),
     (14, a_million_nodes),
     (15, three_equal_steps),

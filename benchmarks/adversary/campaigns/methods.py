@@ -10,7 +10,7 @@ from typing import Any
 
 from cwb.benchmarks.adversary import client, networks
 from cwb.benchmarks.adversary.campaigns.answers import KINDS, METHODS, faults_of, times_of
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, rng
 from cwb.harness import registry
 
@@ -46,7 +46,7 @@ class Answer:
     """
 
     name: str
-    solved: client.Answered
+    solved: client.Reply
     grid: Any
     flow: bool
 
@@ -58,7 +58,7 @@ class Answer:
 
     def times(self) -> Iterator[tuple[str, float]]:
         """Give the times that the verifier has let pass."""
-        if self.solved.found and self.solved.answer is not None:
+        if self.solved.has_answer and self.solved.answer is not None:
             yield ("flow time" if self.flow else "completion time"), self.solved.record.objective
             played = self.solved.record.metrics.get("completion_time_s")
             if self.flow and isinstance(played, float):
@@ -72,7 +72,7 @@ def question(random: Random) -> Data:
     if shape < 0.2:
         return networks.star(random, min(count, 4), kind=kind, high=3)
     if shape < 0.4:
-        return networks.directed(random, count, kind=kind, high=random.choice((1, 3)))[0]
+        return networks.directed_network(random, count, kind=kind, high=random.choice((1, 3)))[0]
     return networks.direct(random, count, kind=kind, chunks=random.choice((1, 1, 2)), high=random.choice((1, 3)))
 
 
@@ -90,14 +90,14 @@ def all_methods(seed: int) -> list[Fault]:
         if solved.record is None or solved.record.objective_unit != "s" or name in POSED_ANEW:
             continue
         told.append(Answer(name, solved, solved.instance.timing, not hasattr(solved.answer, "sends")))
-        if solved.found and not _adds_in_switches(solved):
-            compared()
+        if solved.has_answer and not _adds_in_switches(solved):
+            count_comparisons()
             for wrong in [*faults_of(data, solved), *times_of(data, solved)][:1]:
                 found.append(Fault("wrong answer accepted", solved.question, solved.outcome_text, wrong))
     return found + _between(told)
 
 
-def _adds_in_switches(solved: client.Answered) -> bool:
+def _adds_in_switches(solved: client.Reply) -> bool:
     """True if switches are nodes of its trees, which the replay does not know."""
     passes = getattr(solved.answer, "passes", ())
     ranks = len(solved.instance.network.rank_nodes)
@@ -116,11 +116,11 @@ def _between(told: list[Answer]) -> list[Fault]:
             continue
         record, known = a.solved.record, f"{what} of {b.name}: {time!r}"
         if a.bound is not None:
-            compared()
+            count_comparisons()
             if a.bound > time * (1 + client.ROUNDING):
                 found.append(Fault("bound above an answer", a.solved.question, a.solved.outcome_text, known))
         if record.status == "infeasible":
-            compared()
+            count_comparisons()
             found.append(Fault("feasible called infeasible", a.solved.question, a.solved.outcome_text, known))
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from cwb.benchmarks.adversary import client
 from cwb.benchmarks.adversary.campaigns.wan import METHODS, SIZE
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.lp import Program
 from cwb.benchmarks.adversary.networks import Data, connected_pairs, instance, rng
 
@@ -149,9 +149,9 @@ def check_method(
     best = Fraction(SIZE) / (rate * 10**6)
     found += client.claims(solved, best, "all trees with all links", DEFECT)
     if exact:
-        compared(solved.found)
+        count_comparisons(solved.has_answer)
         found += client.impossible(solved, best, "all trees with all links", DEFECT)
-        if solved.found and solved.record.objective > float(best) * (1 + 1e-5):
+        if solved.has_answer and solved.record.objective > float(best) * (1 + 1e-5):
             known = f"{float(best)!r} by all trees with all links"
             found.append(Fault("tree is missed", solved.question, solved.outcome_text, known, DEFECT))
     return found
@@ -189,14 +189,14 @@ def check_repair(data: Data, links: Sequence[Link], trees: Sequence[Tree], rando
     for index, link in enumerate(links):
         between.setdefault((link.source, link.target), []).append(index)
 
-    def written(tree: Tree) -> dict[str, Any]:
+    def tree_data(tree: Tree) -> dict[str, Any]:
         ways = zip(tree.links[::2], tree.links[1::2], strict=True)
         ends = [(links[i].source, links[i].target, i, j) for i, j in ways]
         rows = [[str(a), str(b), between[a, b].index(i), between[b, a].index(j)] for a, b, i, j in ends]
         return {"links": rows, "units": 1, "root": "0"}
 
     old = random.sample(trees, min(len(trees), random.randint(1, 3)))
-    asked: dict[str, Any] = {"previous": [written(tree) for tree in old], "new_trees": 0, "resolve": False}
+    asked: dict[str, Any] = {"previous": [tree_data(tree) for tree in old], "new_trees": 0, "resolve": False}
     solved = client.solve(data, "mtree-repair", **asked)
     found = client.conduct(solved, DEFECT)
     if solved.refused:
@@ -206,8 +206,8 @@ def check_repair(data: Data, links: Sequence[Link], trees: Sequence[Tree], rando
         best = Fraction(SIZE) / (rate * 10**6)
         found += client.claims(solved, best, "the old trees", DEFECT)
         found += client.impossible(solved, best, "the old trees", DEFECT)
-        compared()
-        if not solved.found or solved.record.objective > float(best) * (1 + 1e-5):
+        count_comparisons()
+        if not solved.has_answer or solved.record.objective > float(best) * (1 + 1e-5):
             found.append(Fault("tree is missed", solved.question, solved.outcome_text, repr(float(best)), DEFECT))
     return found
 

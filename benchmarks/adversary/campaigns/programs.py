@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from cwb.benchmarks.adversary import client, networks
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, rng
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "reduce", "gather", "scatter")
@@ -143,11 +143,11 @@ class Program:
         if any(self.queues.values()):
             raise WrongError("sent and not received")
         for rank in range(self.ranks):
-            for chunk, want in self.wanted(rank):
+            for chunk, want in self.required_chunks(rank):
                 if (got := self.data.get(self.place(rank, "o", chunk))) != want:
                     raise WrongError(f"chunk {chunk} of the output of {rank} is {got}; expected {want}")
 
-    def wanted(self, rank: int) -> Iterator[tuple[int, Counter[tuple[int, int]]]]:
+    def required_chunks(self, rank: int) -> Iterator[tuple[int, Counter[tuple[int, int]]]]:
         """Chunks of the output with their contributions, by the definition of the collective."""
         everyone, each = range(self.ranks), self.each
         if self.kind in ("gather", "reduce") and rank != self.root:
@@ -246,7 +246,7 @@ def question(random: Random) -> Data:
     if shape < 0.3:
         return networks.star(random, count, kind=kind, chunks=chunks)
     if shape < 0.5:
-        data = networks.directed(random, count, kind=kind, high=3)[0]
+        data = networks.directed_network(random, count, kind=kind, high=3)[0]
         data["collective"]["chunks"] = chunks
         return data
     return networks.direct(random, count, kind=kind, chunks=chunks)
@@ -269,16 +269,16 @@ def case(seed: int) -> list[Fault]:
         file.unlink(missing_ok=True)
         status, _, err = client.command("export", "msccl", str(plan), "-o", str(file), *asked)
         compact = json.dumps(data, separators=(",", ":"))
-        text = f"cwb solve --model {method} '{compact}'; {client.written(('export', 'msccl', *asked))}"
+        text = f"cwb solve --model {method} '{compact}'; {client.command_text(('export', 'msccl', *asked))}"
         if status != 0:
             if status not in (2, 7) or err.count("\n") != 1:
                 found.append(Fault("exit status", text, f"{status}: {err.strip()[-300:]}", "0, or one line"))
             continue
-        compared()
+        count_comparisons()
         if wrong := wrong_in(file, 0, seed):
             found.append(Fault("wrong program", text, "written", wrong))
             continue
-        found += forged(random, file, asked[1], text)
+        found += forge_step(random, file, asked[1], text)
     return found
 
 
@@ -298,7 +298,7 @@ def _options(random: Random, kind: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def forged(random: Random, file: Path, dialect: str, text: str) -> list[Fault]:
+def forge_step(random: Random, file: Path, dialect: str, text: str) -> list[Fault]:
     """Change a number of a step: where the program then goes wrong here, ``cwb check`` does not call it right."""
     tree = ET.parse(file)  # noqa: S314 (a file of our own)
     steps = list(tree.iter("step"))
@@ -318,7 +318,7 @@ def forged(random: Random, file: Path, dialect: str, text: str) -> list[Fault]:
         return []
     if wrong is None:
         return []
-    compared()
+    count_comparisons()
     status, _, err = client.command("check", str(file), "--dialect", dialect)
     if status in (2, 5):
         return []

@@ -11,7 +11,7 @@ from typing import Any
 
 from cwb.benchmarks.adversary import client, networks
 from cwb.benchmarks.adversary.campaigns import epochs
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import COPIED, Data, rng
 from cwb.benchmarks.adversary.replay import sends_in_epochs
 
@@ -54,7 +54,7 @@ def net_of(data: Data, timing: str, changes: list[dict[str, Any]], room: int | N
     return net
 
 
-def check_epochs(solved: client.Answered, best: int | None, defect: int | None, *, exact: bool = True) -> list[Fault]:
+def check_epochs(solved: client.Reply, best: int | None, defect: int | None, *, exact: bool = True) -> list[Fault]:
     """Hold an answer against the fewest epochs; of those that only bound, ``exact`` is false."""
     found = client.conduct(solved, defect)
     if best is not None:
@@ -81,7 +81,7 @@ def check_forwarding(data: Data, room: int, objective: str = "makespan") -> list
         model = client.solve(data, "teccl/milp", time_limit_s=20, epochs=limit, objective="feasible", **options)
         found += client.conduct(model, 24) + check_replay(model, room, 24)
         decided = model.record is not None and model.record.status in ("optimal", "feasible", "infeasible")
-        compared(decided)
+        count_comparisons(decided)
         if decided and (model.record.status == "infeasible") != (limit < best):
             found.append(Fault("wrong feasibility", model.question, model.outcome_text, f"{best} epochs", 24))
     return found
@@ -128,21 +128,21 @@ def late_sums(seed: int) -> list[Fault]:
     found: list[Fault] = []
     for model in ("teccl", "teccl-lp", "teccl-astar", "teccl-all-to-all"):
         solved = client.solve(data, model, time_limit_s=10, **options)
-        compared(solved.record is not None)
+        count_comparisons(solved.record is not None)
         found += client.conduct(solved, 25)
     return found
 
 
-def check_replay(solved: client.Answered, room: int | None, defect: int | None) -> list[Fault]:
+def check_replay(solved: client.Reply, room: int | None, defect: int | None) -> list[Fault]:
     """Hold a schedule that the verifier let pass against the replay."""
-    if not solved.found or solved.answer is None:
+    if not solved.has_answer or solved.answer is None:
         return []
-    compared()
+    count_comparisons()
     wrong = next(faults(solved, room), None)
     return [Fault("wrong schedule accepted", solved.question, solved.outcome_text, wrong, defect)] if wrong else []
 
 
-def faults(solved: client.Answered, room: int | None) -> Iterator[str]:
+def faults(solved: client.Reply, room: int | None) -> Iterator[str]:
     """Give what is wrong with a schedule on a grid, of whole chunks or of parts; all data is copied, none is summed."""
     instance, chunks, timing = solved.instance, solved.answer.chunks, solved.instance.timing
     links = instance.network.links
@@ -179,7 +179,7 @@ def _hops(instance: Any, send: Any, window: list[int]) -> tuple[list[tuple[int, 
 
 
 def _loads(
-    solved: client.Answered, moved: list[tuple[int, int, int, int]], rate: list[Fraction], window: list[int]
+    solved: client.Reply, moved: list[tuple[int, int, int, int]], rate: list[Fraction], window: list[int]
 ) -> Iterator[str]:
     """Give the links that carry more than they can, and a last arrival that is not the objective."""
     chunks, timing = solved.answer.chunks, solved.instance.timing
@@ -216,7 +216,7 @@ def _data(instance: Any, chunks: Any, moved: list[tuple[int, int, int, int]], ro
     for chunk in range(len(chunks)):
         held = {rank_node[r] for r in chunks.groups[chunks.held_by[chunk]]}
         needed = {rank_node[r] for r in chunks.groups[chunks.needed_by[chunk]]}
-        came, early = _reached(instance, held, [row[1:] for row in moved if row[0] == chunk])
+        came, early = _arrivals(instance, held, [row[1:] for row in moved if row[0] == chunk])
         yield from early
         for node in needed - held:
             if not came[node]:
@@ -236,7 +236,7 @@ def _data(instance: Any, chunks: Any, moved: list[tuple[int, int, int, int]], ro
             yield f"{node} holds {amount} at {index}"
 
 
-def _reached(instance: Any, held: set[int], todo: list[tuple[int, int, int]]) -> tuple[dict[int, set[int]], list[str]]:
+def _arrivals(instance: Any, held: set[int], todo: list[tuple[int, int, int]]) -> tuple[dict[int, set[int]], list[str]]:
     """When a chunk comes to each node, and the hop, if there is one, that sends what is not there."""
     came: dict[int, set[int]] = defaultdict(set)
     while todo:

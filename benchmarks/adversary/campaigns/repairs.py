@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from cwb.benchmarks.adversary import client, networks
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, rng
 from cwb.benchmarks.adversary.replay import Send, faults_of_data, rows
 from cwb.core.schedule import StepSchedule
@@ -68,7 +68,7 @@ def case(seed: int) -> list[Fault]:
     plan.unlink(missing_ok=True)
     if client.command(*words)[0] != 0 or not plan.exists():
         return []
-    text = f"{client.written(tuple(words))} with {json.dumps(data, separators=(',', ':'))}; "
+    text = f"{client.command_text(tuple(words))} with {json.dumps(data, separators=(',', ':'))}; "
     ends = random.choice(data["network"]["links"])
     link = f"{ends['source']}:{ends['target']}"
     rank = random.choice([n["name"] for n in data["network"]["nodes"] if n.get("kind") != "switch"])
@@ -88,11 +88,11 @@ def _repair(plan: Any, out: Any, text: str, change: tuple[str, str]) -> Iterator
         yield Fault("exit status", question, f"{status}: {errors[:200]}", "exit status 0, 2 or 7", DEFECT)
         return
     read, claims = read_schedule(out), json.loads(told)
-    compared()
+    count_comparisons()
     if claims["after_s"] < claims["bound_s"] * (1 - client.ROUNDING):
         yield Fault("below its bound", question, told[:300], "a bound is at most the time", DEFECT)
     if hasattr(read.answer, "sends"):
-        compared()
+        count_comparisons()
         for wrong in itertools.islice(violations(read.instance, read.answer, claims["after_s"]), 1):
             yield Fault("wrong repair", question, wrong, "own replay", DEFECT)
 
@@ -154,8 +154,8 @@ def sums(seed: int) -> list[Fault]:
     )
     solved = client.solve(data, "pccl", steps=200, time_limit_s=10)
     found = client.conduct(solved, 33)
-    if solved.found and hasattr(solved.answer, "sends"):
-        compared()
+    if solved.has_answer and hasattr(solved.answer, "sends"):
+        count_comparisons()
         told_s = solved.record.metrics.get("completion_time_s") or solved.record.objective
         wrong = itertools.islice(violations(solved.instance, solved.answer, told_s), 1)
         found += [Fault("wrong sums", solved.question, text, "own replay", 33) for text in wrong]

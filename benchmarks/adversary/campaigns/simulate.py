@@ -23,7 +23,7 @@ def _network(random: Random) -> str:
     return random.choice((f"mesh({a},{b})", f"torus({a},{b})", f"ring({a + b})", f"line({a + 1})", f"star({a + 1})"))
 
 
-def _scaled(spec: str, kind: str, size: Fraction, scale: Fraction) -> Any:
+def _scale_network(spec: str, kind: str, size: Fraction, scale: Fraction) -> Any:
     """Load a network with all rates times a number and all latencies over it."""
     loaded = cwb.load(spec)
     network = loaded.network
@@ -43,12 +43,12 @@ def order(seed: int) -> list[Fault]:
     name = random.choice(TEXTBOOK)
     size = Fraction(random.choice((1, 10**3, 10**6, 2**20, 10**9 + 7)))
     scale = Fraction(random.randint(1, 10), random.randint(1, 10)) * Fraction(10) ** random.randint(-3, 3)
-    return timed(spec, kind, name, size, scale)
+    return check_time(spec, kind, name, size, scale)
 
 
-def timed(spec: str, kind: str, name: str, size: Fraction, scale: Fraction) -> list[Fault]:
+def check_time(spec: str, kind: str, name: str, size: Fraction, scale: Fraction) -> list[Fault]:
     """Hold the objective of a schedule in steps against the exact clock."""
-    done = run(_scaled(spec, kind, size, scale), Request(name))
+    done = run(_scale_network(spec, kind, size, scale), Request(name))
     if done.record.objective is None or not hasattr(done.answer, "step"):
         return []
     exact = clock.completion(done.instance, done.answer)
@@ -83,7 +83,7 @@ def one_clock(seed: int) -> list[Fault]:
     file.unlink(missing_ok=True)
     words = ["solve", "--model", name, spec, "--collective", kind, "--size", size, "--json", "-o", str(file), "--quiet"]
     words += [word for key, value in options.items() for word in ("-O", f"{key}={value}")]
-    question = client.written(tuple(words))
+    question = client.command_text(tuple(words))
     status, out, err = client.command(*words)
     if status in client.WRONG_STATUS:
         return [Fault(client.WRONG_STATUS[status], question, err.strip()[-300:], "exit status 0", None)]

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from cwb.benchmarks.adversary import client, networks
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, rng
 from cwb.benchmarks.adversary.replay import Send, faults_of_data, rows
 
@@ -100,8 +100,8 @@ def case(seed: int) -> list[Fault]:
     solved = client.solve(data, "straggler", tries=5, time_limit_s=10)
     found = client.conduct(solved, DEFECT)
     round_s = shortest_round(data)
-    compared()
-    if not solved.found:
+    count_comparisons()
+    if not solved.has_answer:
         if round_s is not None and not found:
             found.append(Fault("no rounds", solved.question, solved.outcome_text, f"rounds of {round_s} s", DEFECT))
         return found

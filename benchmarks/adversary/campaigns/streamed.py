@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from cwb.benchmarks.adversary import client, makers, networks
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, rng
 from cwb.benchmarks.adversary.replay import Send, faults_of_data
 from cwb.core.schedule import Chunks
@@ -40,7 +40,7 @@ def question(random: Random) -> Data:
     """Ranks with equal links, some of them one-way unless sums have to go back over them."""
     kind, count = random.choice(KINDS), random.randint(2, 6)
     if kind != "all_reduce" and random.random() < 0.4:
-        data = networks.directed(random, count, kind=kind, high=1)[0]
+        data = networks.directed_network(random, count, kind=kind, high=1)[0]
     else:
         data = networks.direct(random, count, kind=kind, high=1)
     chunks = random.choice((1, 1, 2, 3, 11, 40) if count < 5 else (1, 2, 14))  # beyond one word of 64 chunks, too
@@ -48,7 +48,7 @@ def question(random: Random) -> Data:
     return data
 
 
-def changed(random: Random, rows: Any) -> Any:
+def change_rows(random: Random, rows: Any) -> Any:
     """Swap two steps or two sends, drop one, do one twice, or move one to another step, link or chunk."""
     rows = rows.copy()
     taken, free = np.argwhere(rows >= 0), np.argwhere(rows < 0)
@@ -94,7 +94,7 @@ def gathers(ends: list[tuple[int, int]], ranks: int, copies: int, rows: Any) -> 
     return all(len(each) == ranks * copies for each in held)
 
 
-def kept(kind: str, ends: list[tuple[int, int]], rows: Any) -> list[Send]:
+def all_sends(kind: str, ends: list[tuple[int, int]], rows: Any) -> list[Send]:
     """All sends of the collective, step by step: sums go backwards in time, those of an all-reduce over the links back."""
     found = []
     steps = len(rows)
@@ -118,30 +118,30 @@ def case(seed: int) -> list[Fault]:
     kind, copies = data["collective"]["kind"], data["collective"]["chunks"]
     solved = client.solve(data, "tacos", answer="stream")
     found = client.conduct(solved)
-    if not solved.found:
+    if not solved.has_answer:
         return [*found, Fault("no steps", solved.question, solved.outcome_text, "equal links")]
     instance, answer = solved.instance, solved.answer
     ends, ranks = list(instance.network.link_ends), len(data["network"]["nodes"])
     rows = np.concatenate(list(answer.blocks()))
     link = data["network"]["links"][0]
     step_s = networks.exact(link.get("latency", "0 s")) + chunk_bytes(data) / networks.exact(link["bandwidth"])
-    compared()
+    count_comparisons()
     if abs(solved.record.objective - float(answer.steps * step_s)) > client.ROUNDING * solved.record.objective:
         found.append(Fault("time", solved.question, solved.outcome_text, f"{answer.steps} steps of {step_s} s"))
     groups, chunk_rows = makers.chunks_of(kind, ranks, copies)
     columns = [np.array(column) for column in zip(*chunk_rows, strict=True)]
     chunks = Chunks(np.ones(len(chunk_rows), dtype=np.int64), chunk_bytes(data), groups, *columns)
     for change in range(CHANGES + 1):
-        steps = changed(random, rows) if change else rows
+        steps = change_rows(random, rows) if change else rows
         if change and random.random() < 0.2:
-            steps = changed(random, steps)
+            steps = change_rows(random, steps)
         text = f"{solved.question}; change {change} of seed {seed}"
         blocks = Rows(steps, random.choice((1, 2, 7, 1000)))
         digest = sha256(steps.astype("<i4").tobytes()).hexdigest()
         stream = replace(
             answer, blocks=blocks, gather_steps=len(steps), gather_sends=int((steps >= 0).sum()), digest=digest
         )
-        sends = kept(kind, ends, steps)
+        sends = all_sends(kind, ends, steps)
         made = makers.MadeSchedule(instance, chunks, sends, step_s).to_schedule()
         there = ends if kind != "reduce_scatter" else [(head, tail) for tail, head in ends]
         once = gathers(there, ranks, copies, steps)
@@ -150,7 +150,7 @@ def case(seed: int) -> list[Fault]:
             raise AssertionError("the oracle of streams lets pass what the replay does not")
         verdicts = {"stream": (stream, once), "memory": (made, right)}
         for name, (one, known) in verdicts.items():
-            compared()
+            count_comparisons()
             verdict, crash = client.verdict(instance, one)
             accepted = verdict is not None and verdict.ok
             if crash or accepted != known:
@@ -158,7 +158,7 @@ def case(seed: int) -> list[Fault]:
                 found.append(Fault(f"verdict of {name}", text, claimed, "right" if known else "wrong"))
         file = client.folder() / "streamed.json"
         if change < 3:
-            compared()
+            count_comparisons()
             write_schedule(file, instance, made, None, {})
             status, _, err = client.command("check", str(file))
             if status != (0 if right else 5):

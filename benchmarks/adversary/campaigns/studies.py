@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from cwb.benchmarks.adversary import client
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import Data, instance, rng
 
 #: Bytes of every collective.
@@ -64,7 +64,7 @@ class Small:
         ranks, switches = (tuple(n for n in names if n != node) for names in (self.ranks, self.switches))
         return Small(ranks, switches, arcs, self.kind)
 
-    def scaled(self, pairs: set[frozenset[str]], factor: Fraction) -> Small:
+    def scale_rates(self, pairs: set[frozenset[str]], factor: Fraction) -> Small:
         """The network with so many times the rate of all links between pairs of nodes; without them for 0."""
         changed = ((a, b, rate * factor if frozenset((a, b)) in pairs else rate) for a, b, rate in self.arcs)
         return Small(self.ranks, self.switches, tuple(arc for arc in changed if arc[2]), self.kind)
@@ -166,7 +166,7 @@ def check_failures(posed: Small, slow: Fraction) -> list[Fault]:
     status, out, err = client.command("resilience", str(path), "--slow", str(slow), "--json", "-q")
     question = f"cwb resilience --slow {slow} --json '{text}'"
     whole = posed.seconds()
-    compared()
+    count_comparisons()
     if not posed.is_balanced() or whole is None:
         right = status in (2, 7) and err.count("\n") == 1
         return [] if right else [Fault("solved without trees", question, f"{status}: {out[:200]}", "status 2 or 7")]
@@ -179,7 +179,7 @@ def check_failures(posed: Small, slow: Fraction) -> list[Fault]:
         for name in failure["names"]:
             ends = frozenset(name.split(" - "))
             asked.add((failure["kind"], "".join(sorted(ends))))
-            left = posed.scaled({ends}, slow) if failure["kind"] == "link" else posed.without(name)
+            left = posed.scale_rates({ends}, slow) if failure["kind"] == "link" else posed.without(name)
             found += _check_failure(failure, left, f"{question} # {failure['kind']} {name}")
     links = {("link", "".join(sorted({a, b}))) for a, b, _ in posed.arcs}
     known = links | {("rank", r) for r in posed.ranks} | {("switch", s) for s in posed.switches}
@@ -190,7 +190,7 @@ def check_failures(posed: Small, slow: Fraction) -> list[Fault]:
 
 def _check_failure(failure: dict[str, Any], left: Small, question: str) -> list[Fault]:
     """Hold one failure against what is left of the network."""
-    compared()
+    count_comparisons()
     if len(left.ranks) < 2 or not left.is_balanced():
         right = "flow_time_s" not in failure and failure["loss"] is None
         return [] if right else [Fault("called cut off", question, str(failure)[:200], "not known", 27)]
@@ -249,7 +249,7 @@ def check_sensitivity(posed: Small, *, drawn: bool = False) -> list[Fault]:
         for side, known in zip(("up", "down"), posed.derivatives(pairs), strict=True):
             if entry[side] is None or entry[side]["slope_s_per_GBps"] is None:
                 continue
-            compared()
+            count_comparisons()
             wanted = known / Fraction(entry["bandwidth_GBps"])
             slope = Fraction(entry[side]["slope_s_per_GBps"])
             if abs(slope - wanted) > SLOPES * abs(wanted):

@@ -113,10 +113,10 @@ def equal(seed: int) -> list[Fault]:
     return client.conduct(solved) + whole_steps(solved, Fraction(1))
 
 
-def whole_steps(solved: client.Answered, step_s: Fraction) -> list[Fault]:
+def whole_steps(solved: client.Reply, step_s: Fraction) -> list[Fault]:
     """Hold status and bound against a bound that is rounded up to whole steps."""
     record = solved.record
-    if not solved.found or record.bound is None:
+    if not solved.has_answer or record.bound is None:
         return []
     steps = -int(-Fraction(record.bound * (1 - client.ROUNDING)) / step_s // 1)
     if record.status != "optimal" and record.objective <= float(steps * step_s) * (1 + client.ROUNDING):

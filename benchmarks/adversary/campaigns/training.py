@@ -24,26 +24,26 @@ QUESTIONS: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 @cache
-def answered(index: int) -> Any:
+def plan_with_certificate(index: int) -> Any:
     """A plan with its certificate."""
     name, options = QUESTIONS[index]
     return run(cwb.load(name), Request("libra", options=options))
 
 
-def forged(seed: int) -> list[Fault]:
+def forge_certificate(seed: int) -> list[Fault]:
     """Change a certificate in up to three places, and verify the plan with it."""
     random = rng("multipliers", seed)
     index = random.randrange(len(QUESTIONS))
-    done = answered(index)
+    done = plan_with_certificate(index)
     certificate = done.certificate
     if not getattr(certificate, "lines", None):
         return []
     changes = []
     if random.random() < 0.05:
-        other = answered(random.randrange(len(QUESTIONS))).certificate
+        other = plan_with_certificate(random.randrange(len(QUESTIONS))).certificate
         certificate, changes = (other, ["swapped"]) if getattr(other, "lines", None) else (certificate, [])
     for _ in range(random.randint(1, 3)):
-        certificate, told = _changed(random, certificate)
+        certificate, told = _change_lines(random, certificate)
         changes.append(told)
     return proves(index, certificate, "; ".join(changes))
 
@@ -51,7 +51,7 @@ def forged(seed: int) -> list[Fault]:
 def proves(index: int, certificate: Any, changes: str) -> list[Fault]:
     """Verify a plan with a certificate, and hold what it proves against the plan."""
     name, options = QUESTIONS[index]
-    done = answered(index)
+    done = plan_with_certificate(index)
     verdict, crash = client.verdict(done.instance, done.answer, certificate)
     question = f"cwb solve --model libra {name} {options}, certificate with {changes}"
     if crash:
@@ -65,7 +65,7 @@ def proves(index: int, certificate: Any, changes: str) -> list[Fault]:
     return []
 
 
-def scaled(certificate: Any, factor: float) -> Any:
+def scale_lines(certificate: Any, factor: float) -> Any:
     """Scale whole lines: what they prove stays what it is."""
     lines = tuple(
         replace(
@@ -83,14 +83,14 @@ def _factor(random: Random) -> float:
     return random.choice((random.uniform(0, 2), 10.0 ** random.uniform(-320, 300), 10.0 ** random.uniform(-165, -145)))
 
 
-def _changed(random: Random, certificate: Any) -> tuple[Any, str]:
+def _change_lines(random: Random, certificate: Any) -> tuple[Any, str]:
     factor = _factor(random)
     lines = list(certificate.lines)
     place = random.randrange(len(lines))
     line = lines[place]
     match random.randrange(8):
         case 0 | 1:
-            return scaled(certificate, factor), f"all lines times {factor!r}"
+            return scale_lines(certificate, factor), f"all lines times {factor!r}"
         case 2:
             line, told = replace(line, time_weight=line.time_weight * factor), f"time weight {place} times {factor!r}"
         case 3:
@@ -123,4 +123,6 @@ def _changed(random: Random, certificate: Any) -> tuple[Any, str]:
     return replace(certificate, lines=tuple(lines)), told
 
 
-CAMPAIGNS = (Campaign("multipliers", "plans that were found", forged, range(1200), 20_000, cpu_s=120, batch=500),)
+CAMPAIGNS = (
+    Campaign("multipliers", "plans that were found", forge_certificate, range(1200), 20_000, cpu_s=120, batch=500),
+)

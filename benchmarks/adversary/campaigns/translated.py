@@ -13,7 +13,7 @@ from typing import Any
 import cwb
 import numpy as np
 from cwb.benchmarks.adversary import client
-from cwb.benchmarks.adversary.fault import Campaign, Fault, compared
+from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import rng
 from cwb.core.errors import CwbError
 from cwb.core.orbits import Translation, TreeOrbits
@@ -84,7 +84,7 @@ def _load_of(instance: Any, answer: TreeOrbits) -> Fraction:
                     a, b = (place[v] for v in ends[e])
                     require(a == at and (a, b) in link_of)
                     moved = link_of[a, b]
-                    require(topology.links[moved] == _renamed(topology, e, a, b))
+                    require(topology.links[moved] == _move_link(topology, e, a, b))
                     at = b
                     load[moved] += units
                 require(at == child)
@@ -96,7 +96,7 @@ def _load_of(instance: Any, answer: TreeOrbits) -> Fraction:
     return max(units * trees.unit_bytes / topology.links[e].bandwidth_Bps for e, units in load.items())
 
 
-def _renamed(topology: Any, e: int, a: int, b: int) -> Any:
+def _move_link(topology: Any, e: int, a: int, b: int) -> Any:
     """The link with other ends."""
     return replace(topology.links[e], source=topology.nodes[a].name, target=topology.nodes[b].name)
 
@@ -107,7 +107,7 @@ def forge(random: Random, answer: TreeOrbits) -> TreeOrbits:
     which = random.randrange(len(each))
     image, order = each[which].image.copy(), each[which].order
 
-    def changed(name: str) -> np.ndarray:
+    def change_column(name: str) -> np.ndarray:
         column = getattr(trees, name).copy()
         i, j = random.randrange(len(column)), random.randrange(len(column))
         if random.random() < 0.5:
@@ -134,7 +134,7 @@ def forge(random: Random, answer: TreeOrbits) -> TreeOrbits:
             each.append(Translation(image, order)) if random.random() < 0.5 or len(each) == 1 else each.pop(which)
         case _:
             name = random.choice(("root", "units", "parent", "child", "path_links"))
-            trees = replace(trees, **{name: changed(name)})
+            trees = replace(trees, **{name: change_column(name)})
     return TreeOrbits(trees, tuple(each))
 
 
@@ -145,19 +145,19 @@ def case(seed: int) -> list[Fault]:
     instance, answer, certificate = posed_answer(name)
     if not isinstance(answer, TreeOrbits):
         return [Fault("no translated trees", name, type(answer).__name__, "TreeOrbits")]
-    found = held(instance, answer, certificate, name)
+    found = check_verdict(instance, answer, certificate, name)
     for _ in range(20):
         try:
             wrong = forge(random, answer)
         except CwbError:
             continue
-        found += held(instance, wrong, certificate, f"{name}, seed {seed}")
+        found += check_verdict(instance, wrong, certificate, f"{name}, seed {seed}")
     return found
 
 
-def held(instance: Any, answer: TreeOrbits, certificate: Any, name: str) -> list[Fault]:
+def check_verdict(instance: Any, answer: TreeOrbits, certificate: Any, name: str) -> list[Fault]:
     """Hold a verdict against the expansion."""
-    compared()
+    count_comparisons()
     known = load_of(instance, answer)
     verdict, crash = client.verdict(instance, answer, certificate)
     if crash:

@@ -14,7 +14,7 @@ from cwb.benchmarks.adversary.replay import faults_in_epochs
 from cwb.core.instance import plain
 
 
-def _told(made: makers.MadeSchedule, certificate: Any = None) -> str:
+def _schedule_text(made: makers.MadeSchedule, certificate: Any = None) -> str:
     """Write a schedule down, briefly."""
     network = plain(made.instance.network)
     links = [[a["source"], a["target"], a["bandwidth_Bps"], a["latency_s"]] for a in network["links"]]
@@ -28,7 +28,7 @@ def _told(made: makers.MadeSchedule, certificate: Any = None) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-def _undetermined(made: makers.MadeSchedule) -> bool:
+def _is_undetermined(made: makers.MadeSchedule) -> bool:
     """Whether the rules leave open what is right: sums and their parts in switches that do not copy, or that one part passes."""
     nodes = made.instance.network.nodes
     switches = {i for i, node in enumerate(nodes) if node.kind.value == "switch"}
@@ -53,22 +53,24 @@ def schedules(seed: int) -> list[Fault]:  # noqa: PLR0911 (one for each way to d
         return []
     for _ in range(random.randrange(3)):
         if made.sends:
-            made = makers.mutated(random, made)
+            made = makers.mutate_send(random, made)
     if not made.chunks.reduced.any() and random.random() < 0.5:
-        made = makers.limited(random, made)
-    if not made.sends or _undetermined(made):
+        made = makers.limit_switches(random, made)
+    if not made.sends or _is_undetermined(made):
         return []
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
     verdict, crash = client.verdict(made.instance, made.to_schedule())
     defect = 8 if inside else None
     if crash:
-        return [Fault("internal error", _told(made), crash, "a verdict", defect)]
+        return [Fault("internal error", _schedule_text(made), crash, "a verdict", defect)]
     if verdict is None:
         return []
     if verdict.ok and wrong:
-        return [Fault("wrong schedule accepted", _told(made), "right", wrong[0], defect)]
+        return [Fault("wrong schedule accepted", _schedule_text(made), "right", wrong[0], defect)]
     if not verdict.ok and not wrong:
-        return [Fault("right schedule refused", _told(made), verdict.violations[0], "nothing is wrong", defect)]
+        return [
+            Fault("right schedule refused", _schedule_text(made), verdict.violations[0], "nothing is wrong", defect)
+        ]
     return []
 
 
@@ -83,7 +85,7 @@ def epoch_bounds(seed: int) -> list[Fault]:
     certificate = certificates.in_epochs(random, len(topology.nodes), len(topology.links), made.ends, fluid=fluid)
     if random.random() < 0.15:
         certificate = certificates.in_seconds(random, len(topology.nodes), len(topology.ranks), len(topology.links))
-    return proved_too_much(
+    return check_proof(
         made, made.to_schedule(), certificate, made.ends * made.unit_s, 9 if fluid else 10 if fast else None
     )
 
@@ -98,33 +100,35 @@ def network_bounds(seed: int) -> list[Fault]:
     topology, answer = made.instance.network, made.in_steps()
     certificate = certificates.in_seconds(random, len(topology.nodes), len(topology.ranks), len(topology.links))
     time = clock.completion(made.instance, answer)
-    found = proved_too_much(made, answer, certificate, time, None)
+    found = check_proof(made, answer, certificate, time, None)
     verdict, crash = client.verdict(made.instance, answer)
     if not crash and verdict is not None and verdict.ok:
         off = abs(Fraction(verdict.objective) - time)
         if off > Fraction(1, 10**9) * time:
-            found.append(Fault("another time", _told(made), repr(verdict.objective), repr(float(time)), 19))
+            found.append(Fault("another time", _schedule_text(made), repr(verdict.objective), repr(float(time)), 19))
     return found
 
 
-def proved_too_much(
+def check_proof(
     made: makers.MadeSchedule, answer: Any, certificate: Any, time: Fraction, defect: int | None
 ) -> list[Fault]:
     """Verify a right schedule with a certificate."""
     verdict, crash = client.verdict(made.instance, answer, certificate)
     if crash:
-        return [Fault("internal error", _told(made, certificate), crash, "a verdict", defect)]
+        return [Fault("internal error", _schedule_text(made, certificate), crash, "a verdict", defect)]
     if verdict is None or verdict.bound is None:
         # A verifier that compares refuses a file whose certificate contradicts it: here the schedule is right, so the arithmetic is not.
         text = next((v for v in verdict.violations if "contradict" in v), None) if verdict else None
         return (
-            [Fault("contradiction", _told(made, certificate), text, f"ends at {float(time)!r} s", defect)]
+            [Fault("contradiction", _schedule_text(made, certificate), text, f"ends at {float(time)!r} s", defect)]
             if text
             else []
         )
     if not verdict.bound <= float(time) * (1 + client.ROUNDING):
         known = f"a right schedule ends at {float(time)!r} s"
-        return [Fault("proves too much", _told(made, certificate), f"proves {verdict.bound!r} s", known, defect)]
+        return [
+            Fault("proves too much", _schedule_text(made, certificate), f"proves {verdict.bound!r} s", known, defect)
+        ]
     return []
 
 

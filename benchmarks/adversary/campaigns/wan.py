@@ -29,7 +29,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def limited(
+def check_limited_trees(
     data: Data,
     rates: trees.Rates,
     unit: str,
@@ -63,16 +63,16 @@ def floors(seed: int) -> list[Fault]:
     random = rng("floors", seed)
     data, rates = wan(random, random.choice((3, 3, 4)), asymmetric=False, unit="Mb/s")
     if seed % 8 == 0:
-        return limited(data, rates, "Mb/s", defect=1) + recomputed(
+        return check_limited_trees(data, rates, "Mb/s", defect=1) + check_recomputation(
             data, 4, **random.choice(({}, {"height": 1}, {"trees": 2}))
         )
     floor = random.choice((0, *range(1, max(rates.values()) + 1)))
     most = random.choice((None, None, 1, 2, 3))
     height = random.choice((None, None, 1, 2))
-    return limited(data, rates, "Mb/s", defect=1, trees_most=most, height=height, floor=floor)
+    return check_limited_trees(data, rates, "Mb/s", defect=1, trees_most=most, height=height, floor=floor)
 
 
-def recomputed(data: Data, defect: int, **options: Any) -> list[Fault]:
+def check_recomputation(data: Data, defect: int, **options: Any) -> list[Fault]:
     """Ask whether the verifier computes the bound of ``mtree`` from its certificate, or the record says whose word it is."""
     solved = client.solve(data, "mtree", **options)
     if solved.record is None or solved.record.bound is None or solved.answer is None:
@@ -110,7 +110,7 @@ def asymmetric(data: Data, rate: float | None, name: str, defect: int, unit: str
     return found
 
 
-def rescaled(seed: int) -> list[Fault]:
+def check_rescaling(seed: int) -> list[Fault]:
     """Ask the same in another unit: sizes and rates times a number, so that the time is the same."""
     random = rng("rescaled", seed)
     data, _ = wan(random, 3, asymmetric=False, unit="MB/s")
@@ -125,7 +125,7 @@ def rescaled(seed: int) -> list[Fault]:
     other["network"] = {**data["network"], "links": links}
     second = client.solve(other, name)
     found = client.conduct(first) + client.conduct(second)
-    if first.found and second.found:
+    if first.has_answer and second.has_answer:
         for what in ("status", "objective", "bound"):
             a, b = getattr(first.record, what), getattr(second.record, what)
             same = a == b if a is None or b is None or isinstance(a, str) else abs(a - b) <= 1e-7 * abs(a)
@@ -141,5 +141,5 @@ CAMPAIGNS = (
         "floors", "program over all spanning trees", floors, range(12), 400, cpu_s=60, batch=8, endless=lambda _: 2
     ),
     Campaign("directions", "program over all arborescences", directions, range(8), 500, cpu_s=120, batch=8),
-    Campaign("rescaled", "the same question in another unit", rescaled, range(6), 150, cpu_s=120, batch=8),
+    Campaign("rescaled", "the same question in another unit", check_rescaling, range(6), 150, cpu_s=120, batch=8),
 )

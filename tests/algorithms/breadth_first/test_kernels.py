@@ -33,7 +33,7 @@ def load(problem, least=Fraction(0), links=LINKS):
     return Fraction(int(above), int(below))
 
 
-def sent_by(problem, pieces, capacity):
+def sent_pieces(problem, pieces, capacity):
     """Pieces of every class on every link, and the links that are too few."""
     over, counts = arrays(problem)
     sent = np.empty(over.shape, dtype=np.int64)
@@ -66,14 +66,14 @@ def test_there_is_no_limit_to_the_links():
 def test_the_load_in_pieces_is_the_next_whole_number_and_not_less(problem, pieces):
     """Shards in P pieces need ceil(P U) on the busiest link; with one less, a set of links is named that is too small."""
     best = ceil(pieces * brute_force(problem))
-    sent, stuck = sent_by(problem, pieces, best)
+    sent, stuck = sent_pieces(problem, pieces, best)
     assert not stuck
     for (links, count), row in zip(problem.items(), sent, strict=True):
         assert row.sum() == count * pieces
         assert row.min() >= 0
         assert set(np.flatnonzero(row).tolist()) <= links
     assert sent.sum(axis=0).max() <= best
-    _, stuck = sent_by(problem, pieces, best - 1)
+    _, stuck = sent_pieces(problem, pieces, best - 1)
     assert sum(n * pieces for links, n in problem.items() if links <= stuck) > (best - 1) * len(stuck)
 
 
@@ -87,7 +87,7 @@ def test_the_transport_sends_as_much_as_the_maximum_flow(problem, capacity):
         network.add_edges_from((f"class {c}", link) for link in links)
     network.add_edges_from(((link, "sink") for link in range(LINKS)), capacity=capacity)
     everything = nx.maximum_flow_value(network, "source", "sink") == sum(problem.values())
-    assert (not sent_by(problem, 1, capacity)[1]) == everything
+    assert (not sent_pieces(problem, 1, capacity)[1]) == everything
 
 
 def test_the_example_of_figure_5():

@@ -114,7 +114,7 @@ def test_prices_prove_more_than_blocks():
     assert result.optimal
     proof = result.proof
     assert price_bounds.check_prices(network, proof)
-    assert recomputed(case, proof.certificate()) == result.bound
+    assert recomputed_bound(case, proof.certificate()) == result.bound
     assert not price_bounds.check_prices(network, replace(proof, epochs=proof.epochs + 1))
     assert not price_bounds.check_prices(network, replace(proof, price=0 * proof.price))
 
@@ -128,7 +128,7 @@ def test_pairs_of_nodes_prove_more_than_each_of_them():
     proof = price_bounds.prices_for(network, (4, 5), 39, None)
     assert proof is not None
     assert price_bounds.check_prices(network, proof)
-    assert recomputed(case, proof.certificate()) == 40
+    assert recomputed_bound(case, proof.certificate()) == 40
 
 
 def test_prices_of_kinds_hold_for_all_links():
@@ -159,7 +159,7 @@ def test_a_chunk_does_not_meet_itself_at_a_switch_that_does_not_copy():
     assert sorted(plan.start.tolist()) == [0, 1]
 
 
-def recomputed(case, certificate):
+def recomputed_bound(case, certificate):
     """What the verifier says that a certificate proves."""
     instance, options = instance_of(case)
     return recomputed_epochs(METHOD.pose(instance, METHOD.options.model_validate(options)), certificate)
@@ -173,6 +173,6 @@ def test_the_verifier_recomputes_cuts_over_time():
         network = case.network()
         bound, cut = flow_bounds.improve(network, network.diameter, 0, 400)
         if cut is not None:
-            assert recomputed(case, cut.certificate()) == bound
+            assert recomputed_bound(case, cut.certificate()) == bound
             found += 1
     assert found

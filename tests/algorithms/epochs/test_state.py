@@ -21,13 +21,13 @@ def test_reservations_keep_every_window_within_its_room(window, room, wishes):
     allowed."""
     table, starts = np.zeros((1, 60), dtype=np.int16), []
 
-    def allowed(start):
+    def is_allowed(start):
         trial = [*starts, start]
         return all(sum(t <= s < t + window for s in trial) <= room for t in range(-window, 60))
 
     for wish in wishes:
         start = earliest(table, 0, wish, window, room)
-        expected = next((t for t in range(wish, 60 - window + 1) if allowed(t)), NEVER)
+        expected = next((t for t in range(wish, 60 - window + 1) if is_allowed(t)), NEVER)
         assert start == expected
         if start != NEVER:
             reserve(table, 0, start, window, 1)

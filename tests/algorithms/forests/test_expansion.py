@@ -11,7 +11,7 @@ from cwb.algorithms.forests.engine import grow_forest
 from cwb.algorithms.forests.expansion import ParallelLinks, expand, trace_splits
 from cwb.algorithms.graphs.network import exact_array
 from cwb.core.budget import Budget
-from networks import FAMILIES, random_network, seeded
+from networks import FAMILIES, random_network, seeded_random
 from random_digraphs import column, flags, with_trees
 
 pytestmark = pytest.mark.slow  # random networks, checked by brute force
@@ -27,7 +27,7 @@ def parallel(rng, capacity):
     return links
 
 
-def expanded(rng, network, demand):
+def expand_forest(rng, network, demand):
     """Grow a forest on parallel links and give it its paths."""
     nodes, members = len(network.nodes), flags(len(network.nodes), network.compute)
     links = parallel(rng, network.capacity)
@@ -71,11 +71,11 @@ def check_paths(network, demand, links, packing):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_paths_are_links_and_fit(family):
     """Every path leads from parent to child over switches alone, and every single one of parallel links keeps its whole copies."""
-    rng = seeded(31)
+    rng = seeded_random(31)
     divided = 0
     for _ in range(30):
         network, demand = with_trees(rng, random_network(rng, family))
-        links, grown, packing = expanded(rng, network, demand)
+        links, grown, packing = expand_forest(rng, network, demand)
         check_paths(network, demand, links, packing)
         divided += len(packing) > len(grown.forest)
     assert divided > 3
@@ -86,20 +86,20 @@ def test_ranks_outside_of_the_group_are_passed_through():
 
     ``check_paths`` asserts it.
     """
-    rng = seeded(32)
+    rng = seeded_random(32)
     for i in range(30):
         network = random_network(rng, FAMILIES[i % 3])
         group = tuple(sorted(rng.sample(network.compute, rng.randint(2, len(network.compute)))))
         network = type(network)(group, tuple(v for v in network.nodes if v not in group), network.capacity)
         network, demand = with_trees(rng, network)
-        links, _, packing = expanded(rng, network, demand)
+        links, _, packing = expand_forest(rng, network, demand)
         check_paths(network, demand, links, packing)
 
 
 @pytest.mark.parametrize("factor", [2**30, 2**58 + 1])
 def test_large_amounts(factor):
     """The same with as many copies as 64 bits can count, and capacities beyond them; ``check_paths`` asserts it."""
-    rng = seeded(33)
+    rng = seeded_random(33)
     for i in range(9):
         network, demand = with_trees(rng, random_network(rng, FAMILIES[i % 3]))
         if max(demand.values()) * factor >= 2**63:
@@ -108,7 +108,7 @@ def test_large_amounts(factor):
             network.compute, network.switches, {link: c * factor for link, c in network.capacity.items()}
         )
         demand = {v: d * factor for v, d in demand.items()}
-        links, _, packing = expanded(rng, network, demand)
+        links, _, packing = expand_forest(rng, network, demand)
         check_paths(network, demand, links, packing)
 
 

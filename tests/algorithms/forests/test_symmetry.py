@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.forests.symmetry import MODES, SwitchPorts, find_groups, propose_pairs
 from cwb.algorithms.graphs.network import exact_array
-from networks import FAMILIES, random_network, seeded
+from networks import FAMILIES, random_network, seeded_random
 from random_digraphs import as_dict, digraph, flags
 
 
@@ -55,7 +55,7 @@ def copies_of(rng, shapes, hub):
     return digraph(capacity, nodes + hub), flags(nodes + hub, names[:nodes])
 
 
-def weighted(rng, graph, largest):
+def weighted_graph(rng, graph, largest):
     """A directed copy with random capacities among its nodes and to the outside."""
     both = nx.DiGraph(graph) if rng.random() < 0.7 else nx.DiGraph(list(graph.edges))
     for u, v in both.edges:
@@ -68,11 +68,11 @@ def weighted(rng, graph, largest):
 @pytest.mark.parametrize("largest", [1, 3, 10**6, 2**60, 2**65])
 def test_copies_are_one_family(largest):
     """Copies of a random graph with random capacities, their nodes shuffled, are put over one another."""
-    rng = seeded(largest)
+    rng = seeded_random(largest)
     for _ in range(25):
         base = nx.random_labeled_tree(rng.randint(2, 8), seed=rng)
         base.add_edges_from(rng.sample(range(len(base)), 2) for _ in range(rng.randint(0, 8)))
-        part = weighted(rng, base, largest)
+        part = weighted_graph(rng, base, largest)
         graph, members = copies_of(rng, [part] * rng.randint(2, 4), hub=rng.random() < 0.7)
         groups = find_groups(graph, members)
         check(graph, members, groups)
@@ -82,7 +82,7 @@ def test_copies_are_one_family(largest):
 
 def test_graphs_that_only_look_alike_are_no_family():
     """K3,3 and the prism, the Shrikhande graph and the rook's, and a graph with one capacity changed, are not called equal."""
-    rng = seeded(1)
+    rng = seeded_random(1)
     prism = nx.circular_ladder_graph(3)
     rook = nx.convert_node_labels_to_integers(nx.line_graph(nx.complete_bipartite_graph(4, 4)))
     steps = [(0, 1), (1, 0), (1, 1)]
@@ -93,12 +93,12 @@ def test_graphs_that_only_look_alike_are_no_family():
         assert not nx.is_isomorphic(one, other)
         assert sorted(dict(one.degree).values()) == sorted(dict(other.degree).values())
         for _ in range(10):
-            parts = [weighted(rng, each, 1).to_undirected().to_directed() for each in (one, other)]
+            parts = [weighted_graph(rng, each, 1).to_undirected().to_directed() for each in (one, other)]
             graph, members = copies_of(rng, parts, hub=True)
             groups = find_groups(graph, members)
             check(graph, members, groups)
             assert len(set(groups.family.tolist())) == 2
-    cube = weighted(rng, nx.hypercube_graph(3), 9).copy()
+    cube = weighted_graph(rng, nx.hypercube_graph(3), 9).copy()
     other = cube.copy()
     u, v = next(iter(other.edges))
     other.edges[u, v]["capacity"] += 1
@@ -110,7 +110,7 @@ def test_graphs_that_only_look_alike_are_no_family():
 
 def test_symmetric_machines_are_one_family():
     """Cycles, cubes, complete and bipartite graphs, where all nodes look alike, are put over one another, too."""
-    rng = seeded(2)
+    rng = seeded_random(2)
     for base in (nx.cycle_graph(8), nx.hypercube_graph(4), nx.complete_graph(8), nx.complete_bipartite_graph(4, 4)):
         part = nx.DiGraph(base)
         nx.set_edge_attributes(part, 25, "capacity")
@@ -124,7 +124,7 @@ def test_symmetric_machines_are_one_family():
 
 def test_any_network_and_members():
     """On random networks with any members, groups are components, and families are equal; ``check`` asserts it."""
-    rng = seeded(3)
+    rng = seeded_random(3)
     for i in range(100):
         network = random_network(rng, FAMILIES[i % 3])
         nodes = len(network.nodes)
@@ -167,7 +167,7 @@ def sums(pairs):
 @pytest.mark.parametrize("mode", MODES)
 def test_amounts_add_up(mode, up):
     """Every port below gets rid of all it has and gets as much; no port above more than it has, and as much each way."""
-    rng = seeded(10 * mode + up)
+    rng = seeded_random(10 * mode + up)
     proposed = 0
     for _ in range(150):
         ports = random_ports(rng, up)
@@ -194,7 +194,7 @@ def test_amounts_add_up(mode, up):
 
 def test_nobody_is_paired_within_a_group_that_is_at_most_half():
     """Where no group has more than half of all, no pair is within a group; where one has, only in that one."""
-    rng = seeded(5)
+    rng = seeded_random(5)
     halves = 0
     for _ in range(300):
         ports = random_ports(rng, 0)
@@ -209,13 +209,13 @@ def test_nobody_is_paired_within_a_group_that_is_at_most_half():
         inside = {group[u] for u, t in sums(pairs)[2] if group[u] == group[t]}
         if 2 * max(size.values()) > sum(size.values()):
             assert inside <= {max(size, key=lambda box: size[box])}
-        elif rounded_exactly(ports):
+        elif is_exactly_rounded(ports):
             halves += 1
             assert not inside
     assert halves > 60
 
 
-def rounded_exactly(ports):
+def is_exactly_rounded(ports):
     """Whether every slice has a fixed part of all ports, so that the largest group is at most half of each."""
     capacity = ports.capacity.tolist()
     slices = max(1, min(len(set(ports.group.tolist())) - 1, *capacity))
@@ -224,7 +224,7 @@ def rounded_exactly(ports):
 
 def test_a_port_to_itself_only_where_it_must():
     """Ports of single nodes are paired with themselves only where one has more than half of all, up to the rounding of slices."""
-    rng = seeded(6)
+    rng = seeded_random(6)
     for _ in range(100):
         count = rng.randint(2, 8)
         amounts = [rng.randint(1, 30) for _ in range(count)]

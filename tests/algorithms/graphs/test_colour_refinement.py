@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def refined(pairs, nodes, colours=None):
+def refine_colours(pairs, nodes, colours=None):
     """Classes of the flows of all nodes on a graph; links may be coloured."""
     tails, heads = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     network = FlowArcs(tails, heads, np.arange(len(pairs)), nodes, len(pairs))
@@ -48,7 +48,7 @@ def test_classes_are_equitable(drawn):
     """On random graphs every class is surrounded alike, which is what makes the reduced program exact."""
     nodes, pairs = drawn
     pairs = [(a, b) for a, b in pairs if a != b] or [(0, 1)]
-    assert_equitable(pairs, nodes, refined(pairs, nodes))
+    assert_equitable(pairs, nodes, refine_colours(pairs, nodes))
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_classes_are_equitable(drawn):
 def test_symmetric_networks_have_few_classes(network, flows):
     """A 4x4x4 torus has 12 classes of its 24,576 flows; others have what distance and direction tell apart, or fewer."""
     topology = load(network).network
-    classes = refined(list(topology.link_ends), len(topology.nodes))
+    classes = refine_colours(list(topology.link_ends), len(topology.nodes))
     assert classes.sizes[0] <= flows
 
 
 def test_a_colour_of_one_link_breaks_symmetry():
     """A ring in which one link differs has as many classes as flows."""
     pairs = [(i, (i + 1) % 5) for i in range(5)]
-    assert refined(pairs, 5).sizes[0] == 5
-    assert refined(pairs, 5, [1, 0, 0, 0, 0]).sizes[0] == 25
+    assert refine_colours(pairs, 5).sizes[0] == 5
+    assert refine_colours(pairs, 5, [1, 0, 0, 0, 0]).sizes[0] == 25

@@ -10,8 +10,18 @@ import pytest
 from cwb.algorithms.graphs import flow_kernels
 from cwb.algorithms.graphs.maxflow import RootedFlow, Unreachable, arcs_of, near_order, smallest_step, worst_cut
 from cwb.algorithms.graphs.network import kernel_for
-from networks import seeded, seeded_networks
-from oracle import SOURCE, fixed_k_by_cuts, floored, has_trees, max_flow, optimum, optimum_by_cuts, uniform, with_source
+from networks import seeded_networks, seeded_random
+from oracle import (
+    SOURCE,
+    fixed_k_by_cuts,
+    floor_capacities,
+    has_trees,
+    max_flow,
+    optimum,
+    optimum_by_cuts,
+    uniform,
+    with_source,
+)
 from random_digraphs import LARGEST, as_dict, column, digraph, flags, is_rooted, random_digraph
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
@@ -36,7 +46,7 @@ def state(graph, demand, dtype, touched=None):
 @pytest.mark.parametrize("largest", LARGEST)
 def test_flow_and_cut_are_networkxs(largest):
     """A sink lacks exactly what a maximum flow of networkx lacks, and the set that is given lacks exactly that."""
-    rng = seeded(largest)
+    rng = seeded_random(largest)
     failed = 0
     for _ in range(25):
         graph = random_digraph(rng, largest)
@@ -59,7 +69,7 @@ def test_flow_and_cut_are_networkxs(largest):
 
 def test_flow_is_scipys():
     """From one grown node, the kernel's maximum flow is scipy's, on graphs of 40 nodes."""
-    rng = seeded(3)
+    rng = seeded_random(3)
     for _ in range(20):
         graph = random_digraph(rng, 10**5, 40)
         matrix = csr_array(
@@ -75,7 +85,7 @@ def test_flow_is_scipys():
 @pytest.mark.parametrize("touched", [None, 0, 1, 3])
 def test_compiled_and_interpreted_are_the_same(touched):
     """Both runs of one source leave the same numbers, also where there are too many arcs to remember, and all is put back."""
-    rng = seeded(4)
+    rng = seeded_random(4)
     overflowed = False
     for _ in range(60):
         graph = random_digraph(rng, 1000)
@@ -108,7 +118,7 @@ def test_compiled_and_interpreted_are_the_same(touched):
 
 def test_rooted_is_theorem_5():
     """All sinks can receive all demand where networkx says so, in any order of the sinks, and the first that cannot is told."""
-    rng = seeded(5)
+    rng = seeded_random(5)
     answers = set()
     for _ in range(150):
         graph = random_digraph(rng, rng.choice((3, 1000, 2**62)))
@@ -129,7 +139,7 @@ def test_rooted_is_theorem_5():
 
 def test_a_test_goes_on_where_it_stopped():
     """The same sink is told again until it is served; then the next; a restart begins anew; what is asked last counts."""
-    rng = seeded(6)
+    rng = seeded_random(6)
     changed = 0
     for _ in range(150):
         graph = random_digraph(rng, 20)
@@ -171,7 +181,7 @@ def test_a_test_goes_on_where_it_stopped():
 
 def test_resuming_takes_those_before_as_served():
     """A test from a later sink on tells the sink that it tells from that place in the order."""
-    graph = random_digraph(seeded(7), 20, 6)
+    graph = random_digraph(seeded_random(7), 20, 6)
     demand = column(6, dict.fromkeys(range(6), 40))
     flow = RootedFlow(graph, demand, np.arange(6))
     flow.resume(4)
@@ -184,7 +194,7 @@ def test_resuming_takes_those_before_as_served():
 
 def test_near_order():
     """Every chosen node comes once, each breadth first from the first one; unconnected nodes come last."""
-    rng = seeded(8)
+    rng = seeded_random(8)
     for _ in range(30):
         graph = random_digraph(rng, 1)
         chosen = flags(graph.nodes, rng.sample(range(graph.nodes), rng.randint(1, graph.nodes)))
@@ -197,7 +207,7 @@ def test_near_order():
         assert far == sorted(far)
 
 
-def posed(network, weights):
+def flow_problem(network, weights):
     nodes = len(network.nodes)
     graph = digraph(network.capacity, nodes)
     return graph, column(nodes, weights), near_order(graph, flags(nodes, network.compute))
@@ -206,17 +216,17 @@ def posed(network, weights):
 @pytest.mark.slow
 def test_worst_cut_is_brute_forces():
     """Newton's method finds the maximum over all cuts, with equal and with random weights, and a set that has this ratio."""
-    rng = seeded(1)
+    rng = seeded_random(1)
     for network in seeded_networks(120, seed=11):
         if len(network.nodes) > 11:
             continue
         weights = uniform(network) if rng.random() < 0.5 else {v: rng.randint(0, 4) for v in network.compute}
         if sum(weights.values()) == 0:
             continue
-        found = worst_cut(*posed(network, weights))
+        found = worst_cut(*flow_problem(network, weights))
         assert found.ratio == optimum_by_cuts(network, weights) == optimum(network, weights)
         outside = sum(w for v, w in weights.items() if not found.side[v])
-        assert Fraction(outside, posed(network, weights)[0].into(found.side)) == found.ratio
+        assert Fraction(outside, flow_problem(network, weights)[0].into(found.side)) == found.ratio
         assert any(found.side[v] for v in network.compute)
 
 
@@ -228,12 +238,12 @@ def test_any_size_of_capacities_is_exact(factor):
             network.compute, network.switches, {link: c * factor + 1 for link, c in network.capacity.items()}
         )
         if len(network.nodes) <= 9:
-            assert worst_cut(*posed(large, uniform(large))).ratio == optimum_by_cuts(large)
+            assert worst_cut(*flow_problem(large, uniform(large))).ratio == optimum_by_cuts(large)
 
 
 def test_a_set_that_nothing_enters_is_told():
     """Where somebody cannot be reached, the set that is told has a sink and no edge into it; else there is none such."""
-    rng = seeded(2)
+    rng = seeded_random(2)
     told = 0
     for _ in range(100):
         graph = random_digraph(rng, 5, rng.randint(2, 6))
@@ -260,25 +270,25 @@ def test_no_demand_has_no_cut():
 
 def test_smallest_step_is_brute_forces():
     """With floors, the smallest scale at which trees exist is the maximum over all cuts of the scale that each needs."""
-    rng = seeded(3)
+    rng = seeded_random(3)
     for network in seeded_networks(60, seed=13):
         if len(network.nodes) > 10:
             continue
         demand = uniform(network, rng.randint(1, 4))
         nodes = len(network.nodes)
-        graph, numbers, sinks = posed(network, demand)
+        graph, numbers, sinks = flow_problem(network, demand)
 
         def at(scale, network=network, nodes=nodes):
-            return digraph(floored(network, scale).capacity, nodes)
+            return digraph(floor_capacities(network, scale).capacity, nodes)
 
-        def needed(side, network=network, demand=demand):
+        def needed_step(side, network=network, demand=demand):
             rates = [c for (u, v), c in network.capacity.items() if side[v] and not side[u]]
             missing = sum(d for v, d in demand.items() if not side[v])
             steps = sorted({Fraction(i, c) for c in rates for i in range(1, missing + 1)})
             return next(s for s in steps if sum(s.numerator * c // s.denominator for c in rates) >= missing)
 
         start = worst_cut(graph, numbers, sinks).ratio
-        found, side = smallest_step(at, needed, numbers, sinks, start)
+        found, side = smallest_step(at, needed_step, numbers, sinks, start)
         assert found == fixed_k_by_cuts(network, demand)
         assert (side is None) == (found == start)
 
@@ -292,10 +302,10 @@ def test_a_sink_may_fail_several_times():
     def at(scale):
         return digraph({link: int(scale * c) for link, c in chain.items()}, length + 1)
 
-    def needed(side):
+    def needed_step(side):
         return Fraction(1, next(c for (u, v), c in chain.items() if side[v] and not side[u]))
 
-    found, side = smallest_step(at, needed, demand, sinks, Fraction(1, 100))
+    found, side = smallest_step(at, needed_step, demand, sinks, Fraction(1, 100))
     assert (found, side.tolist()) == (Fraction(1, 2), [False] + [True] * length)
     worst = worst_cut(digraph(chain, length + 1), demand, sinks)
     assert (worst.ratio, worst.side.tolist()) == (Fraction(1, 2), [False] + [True] * length)

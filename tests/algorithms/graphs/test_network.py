@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 from cwb.algorithms.graphs.network import INT64_SAFE, Network, exact_array
-from networks import seeded
+from networks import seeded_random
 from random_digraphs import LARGEST, as_dict, flags, random_digraph
 
 
 def test_parallel_edges_add_up_and_loops_go():
     """Merging gives the sums of a dict, sorted, without loops and empty edges, for capacities of any size."""
-    rng = seeded(1)
+    rng = seeded_random(1)
     for largest in LARGEST:
         for _ in range(20):
             nodes, count = rng.randint(1, 6), rng.randint(0, 30)
@@ -31,7 +31,7 @@ def test_parallel_edges_add_up_and_loops_go():
 @pytest.mark.parametrize("largest", LARGEST)
 def test_sums_and_copies(largest):
     """Sums at nodes, capacity into a set, multiples and the transposed graph are those of a dict."""
-    rng = seeded(2)
+    rng = seeded_random(2)
     for _ in range(20):
         graph = random_digraph(rng, largest)
         links = as_dict(graph)

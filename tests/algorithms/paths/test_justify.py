@@ -33,7 +33,7 @@ def first(instance, name="ten-ilp", seed=0, **options):
     return posed, method.run(posed, None, budget, asked).answer
 
 
-def stretched(schedule: Schedule, factor: int) -> Schedule:
+def stretch_schedule(schedule: Schedule, factor: int) -> Schedule:
     """The same schedule with all starts so many times as late."""
     took = schedule.end_s - schedule.start_s
     return replace(schedule, start_s=schedule.start_s * factor, end_s=schedule.start_s * factor + took)
@@ -63,7 +63,7 @@ def test_no_schedule_becomes_longer_or_wrong(rng, nodes, kind, chunks, factor):
     """On random networks with slow and fast links, what the verifier agreed with it agrees with afterwards, and it takes no longer."""
     demand = Demand(collective_named(kind), Fraction(60), chunks)
     posed, schedule = first(Instance("by hand", random_network(rng, nodes)).with_changes(demand=demand))
-    late = stretched(schedule, factor)
+    late = stretch_schedule(schedule, factor)
     better = justify_schedule(posed, late)
     before, after = verdict_of(posed, late), verdict_of(posed, better)
     assert not before.violations
@@ -130,8 +130,8 @@ def test_what_cannot_be_treated_is_left_alone():
     """Another timing, links that chunks share, and a schedule that is short already give the schedule itself."""
     posed, schedule = first(load("ring(4)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(4))))
     assert justify_schedule(posed, schedule) is schedule
-    assert justify_schedule(posed.with_changes(timing=None), stretched(schedule, 3)) is not schedule
-    late = stretched(schedule, 3)
+    assert justify_schedule(posed.with_changes(timing=None), stretch_schedule(schedule, 3)) is not schedule
+    late = stretch_schedule(schedule, 3)
     assert justify_schedule(posed.with_changes(timing=None), late) is late
     assert justify_schedule(load("RI(4)_SW(2)"), late) is late
     links = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]

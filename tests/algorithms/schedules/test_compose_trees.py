@@ -30,7 +30,7 @@ def star(ranks=4, one_way=False):
     return Topology((*nodes, Node("s", NodeKind.SWITCH)), tuple(Link(a, b, RATE) for a, b in ends))
 
 
-def asked(topology, kind):
+def make_instance(topology, kind):
     return Instance("x", topology, Demand(kind, SIZE))
 
 
@@ -74,7 +74,7 @@ def chains(instance, units):
 def test_turned_around_along_the_links_back():
     """An all-gather along paths through a switch becomes a reduce-scatter with the same load, and back again the same all-gather."""
     topology = star()
-    gather, scatter = (asked(topology, kind) for kind in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER))
+    gather, scatter = (make_instance(topology, kind) for kind in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER))
     out = stars(scatter, [(root, 1) for root in range(4)])
     back = reverse_trees(out, topology)
     assert verify(scatter, back).ok
@@ -87,9 +87,9 @@ def test_turned_around_along_the_links_back():
 def test_turned_around_for_the_transposed_network():
     """Chains of the transposed one-way ring reduce on the ring itself, along the same links; on the ring there is no link back."""
     topology = star(4, one_way=True)
-    turned = asked(transpose(topology), Collective.REDUCE_SCATTER)
+    turned = make_instance(transpose(topology), Collective.REDUCE_SCATTER)
     ranks = 4
-    chain = chains(asked(topology, Collective.REDUCE_SCATTER), [(root, 1) for root in range(ranks)])
+    chain = chains(make_instance(topology, Collective.REDUCE_SCATTER), [(root, 1) for root in range(ranks)])
     # The chain of the transposed ring runs the other way: link k leads from k + 1 to k.
     back = TreePacking(
         turned.with_changes(network=topology).sha256,
@@ -111,7 +111,7 @@ def test_turned_around_for_the_transposed_network():
 def test_a_reduction_and_a_broadcast_are_an_all_reduce():
     """In-trees and out-trees that cut the data of their roots differently are cut at the ends of both, and load as much as before."""
     topology = star()
-    instance = asked(topology, Collective.ALL_REDUCE)
+    instance = make_instance(topology, Collective.ALL_REDUCE)
     out = stars(instance, [(2, 5), (0, 3), (2, 1), (1, 3)])
     back = reverse_trees(stars(instance, [(0, 1), (1, 1), (2, 1), (2, 1)]), topology)
     both = reduce_then_broadcast(back, out)
@@ -126,7 +126,7 @@ def test_a_reduction_and_a_broadcast_are_an_all_reduce():
 def test_what_does_not_belong_together_is_refused():
     """Other kinds, and other data at a root, are errors of one line."""
     topology = star()
-    instance = asked(topology, Collective.ALL_REDUCE)
+    instance = make_instance(topology, Collective.ALL_REDUCE)
     out = stars(instance, [(0, 1), (1, 1)])
     with pytest.raises(InputError, match="expected in-trees and out-trees"):
         reduce_then_broadcast(out, out)

@@ -31,7 +31,7 @@ def line_tree(topology: Topology, root: int) -> list[TreeEdge]:
     return [TreeEdge(n, up, (link[n, up],), (link[up, n],)) for n, up in rows]
 
 
-def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Collective.ALL_REDUCE) -> Instance:
+def make_instance(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Collective.ALL_REDUCE) -> Instance:
     return load(network).with_changes(demand=Demand(kind, Fraction(size), chunks, ranks))
 
 
@@ -44,7 +44,7 @@ def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Col
 )
 def test_pieces_flow_without_waiting(ranks, roots, pieces, spare):
     """On a line with any roots, every link has at most one send in a step, the verifier agrees, and the time is no more than that of all steps."""
-    instance = asked(f"line({ranks})")
+    instance = make_instance(f"line({ranks})")
     topology = instance.topology
     trees = [line_tree(topology, root % ranks) for root in roots]
     load_of = Counter(link for tree in trees for edge in tree for link in edge.up + edge.down)
@@ -86,7 +86,7 @@ def test_without_latency_pieces_cost_nothing():
 
 def test_trees_that_need_a_link_too_often_are_refused():
     """Two trees on one line need two steps for a piece."""
-    topology = asked("line(3)").network
+    topology = make_instance("line(3)").network
     assert isinstance(topology, Topology)
     trees = [line_tree(topology, 0)] * 2
     with pytest.raises(Unsupported, match="more often than 1 steps"):
@@ -95,7 +95,7 @@ def test_trees_that_need_a_link_too_often_are_refused():
 
 def test_schedules_that_are_too_large_are_refused():
     """The number of sends is checked before memory is taken for them."""
-    instance = asked("line(3)")
+    instance = make_instance("line(3)")
     topology = instance.topology
     items = pipeline([line_tree(topology, 0)], [1] * len(topology.links), 1)
     with pytest.raises(Unsupported, match="sends; expected at most"):
@@ -104,12 +104,12 @@ def test_schedules_that_are_too_large_are_refused():
 
 def test_what_is_no_all_reduce_of_all_ranks_is_named():
     """A fabric, no collective, another one, a process group and no data are told apart."""
-    assert supports_all_reduce(asked("line(3)"), "x()") is None
-    assert supports_all_reduce(asked("line(3)", ranks=(2, 0, 1)), "x()") is None
+    assert supports_all_reduce(make_instance("line(3)"), "x()") is None
+    assert supports_all_reduce(make_instance("line(3)", ranks=(2, 0, 1)), "x()") is None
     assert "such as x()" in str(supports_all_reduce(load("RI(4)_SW(2)"), "x()"))
     assert "expected one all_reduce" in str(supports_all_reduce(load("line(3)"), "x()"))
-    assert "broadcast" in str(supports_all_reduce(asked("line(3)", kind=Collective.BROADCAST), "x()"))
-    assert "process group" in str(supports_all_reduce(asked("line(3)", ranks=(0, 1)), "x()"))
-    assert "no data" in str(supports_all_reduce(asked("line(3)", size=0), "x()"))
-    empty = asked("line(3)").with_changes(network=Topology(asked("line(3)").network.nodes, ()))
+    assert "broadcast" in str(supports_all_reduce(make_instance("line(3)", kind=Collective.BROADCAST), "x()"))
+    assert "process group" in str(supports_all_reduce(make_instance("line(3)", ranks=(0, 1)), "x()"))
+    assert "no data" in str(supports_all_reduce(make_instance("line(3)", size=0), "x()"))
+    empty = make_instance("line(3)").with_changes(network=Topology(make_instance("line(3)").network.nodes, ()))
     assert "no links" in str(supports_all_reduce(empty, "x()"))

@@ -34,7 +34,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "exchange" / "chakra.md"
 REFUSED = {"multicast_broadcast", "in_network_all_reduce", "group_all_gather"}
 
 
-def stored(trace, folder, prefix="t"):
+def store_trace(trace, folder, prefix="t"):
     """Write a trace to a folder."""
     folder.mkdir(exist_ok=True)
     for rank in range(trace.ngpus):
@@ -49,7 +49,7 @@ def test_families_run_with_their_bytes(name, tmp_path):
     instance, answer = FAMILIES[name]()
     flow = flow_of(instance, answer)
     trace = trace_of(flow)
-    again = read_trace(stored(trace, tmp_path))
+    again = read_trace(store_trace(trace, tmp_path))
     assert problems_of(again) == []
     assert again.transfers == trace.transfers
     assert [[(n.id, n.type, n.after, n.tag) for n in nodes] for nodes in again.ranks] == [
@@ -67,7 +67,7 @@ def test_bytes_of_links_are_those_of_the_schedule(tmp_path):
     """Where every transfer has one shortest way, the links carry what the schedule says, read from the files alone."""
     asked = load("mesh(2,3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(6 * 2**20)))
     done = run(asked, Request("direct"))
-    trace = read_trace(stored(trace_of(flow_of(asked, done.answer)), tmp_path))
+    trace = read_trace(store_trace(trace_of(flow_of(asked, done.answer)), tmp_path))
     assert dict(loads_of(trace, asked.network).chunks) == links_of(done.answer)
 
 
@@ -114,7 +114,7 @@ def attribute(name, kind, content):
     return field(10, field(1, name.encode()) + field(kind, content))
 
 
-def fixed(name, number, content):
+def fixed_attribute(name, number, content):
     """An attribute whose value has four or eight bytes."""
     kind = varint(number << 3 | (1 if len(content) == 8 else 5))
     return field(10, field(1, name.encode()) + kind + content)
@@ -139,8 +139,8 @@ def test_foreign_files_are_read(tmp_path):
         attribute("comm_size", 7, 4096),
         attribute("comm_size", 13, 4096),
         attribute("comm_size", 17, 8192),
-        fixed("comm_size", 21, (4096).to_bytes(8, "little")),
-        fixed("comm_size", 19, (4096).to_bytes(4, "little")),
+        fixed_attribute("comm_size", 21, (4096).to_bytes(8, "little")),
+        fixed_attribute("comm_size", 19, (4096).to_bytes(4, "little")),
     ]
     own = field(1, 9) + field(3, COMP) + field(5, bytes([0, 1])) + field(4, 2)
     (tmp_path / "a.0.et").write_bytes(foreign(*(send(i, size=size, tag=i) for i, size in enumerate(sizes)), own))
@@ -226,7 +226,7 @@ def test_broken_files_are_refused(name, tmp_path, capsys):
 
 def test_folders_that_are_no_trace_are_refused(tmp_path, capsys):
     """Files of two traces, of two formats, one file alone, and options of others."""
-    stored(Trace(PAIR), tmp_path, "a")
+    store_trace(Trace(PAIR), tmp_path, "a")
     assert cwb("check", tmp_path / "a.0.et") == 2
     assert cwb("check", tmp_path, "--dialect", "rccl") == 2
     (tmp_path / "c.xml").touch()
@@ -262,7 +262,7 @@ def test_how_much_is_read_is_limited(tmp_path, monkeypatch):
 @given(st.integers(0, 200), st.binary(max_size=6), st.integers(0, 4))
 def test_any_change_is_read_or_refused(tmp_path_factory, at, new, cut):
     """Any bytes in the place of others give a trace, which can be run, or an InputError."""
-    folder = stored(Trace(PAIR), tmp_path_factory.mktemp("t"))
+    folder = store_trace(Trace(PAIR), tmp_path_factory.mktemp("t"))
     path = folder / "t.0.et"
     raw = path.read_bytes()
     path.write_bytes(raw[:at] + new + raw[at + cut :])

@@ -34,7 +34,7 @@ def bare(trace):
     return Trace(tuple(tuple(n._replace(data=-1, use=0, grains=0) for n in nodes) for nodes in trace.ranks))
 
 
-def sent(trace):
+def sent_messages(trace):
     """How many messages of which size go from rank to rank."""
     return Counter(
         (rank, node.peer, node.size_bytes)
@@ -60,7 +60,7 @@ def test_families_come_back(name, tmp_path):
     assert again.demand == demand
     back = trace_of(flow_of(again, schedule))
     assert back.transfers == trace.transfers
-    assert name.startswith("timed") or sent(back) == sent(trace)
+    assert name.startswith("timed") or sent_messages(back) == sent_messages(trace)
 
 
 @pytest.mark.parametrize("name", [n for n in FAMILIES if n not in REFUSED | {"routed_all_to_all", "stored_gather"}])
@@ -179,7 +179,7 @@ PLAIN = {
 
 
 @st.composite
-def changed(draw):
+def changed_traces(draw):
     """A right trace with a few changes, with or without what cwb says of the data."""
     name = draw(st.sampled_from(sorted(PLAIN)))
     trace = PLAIN[name] if draw(st.booleans()) else bare(PLAIN[name])
@@ -207,7 +207,7 @@ def changed(draw):
 
 
 @settings(max_examples=60)
-@given(changed())
+@given(changed_traces())
 def test_any_change_is_a_verified_schedule_or_refused(found):
     """Whatever a trace says, it becomes a schedule that the verifier takes, or an error of one line."""
     instance, trace = found

@@ -25,7 +25,7 @@ def _step(program, random, pick=lambda one: True):
     return random.choice(places) if places else None
 
 
-def _renumbered(steps):
+def _renumber_steps(steps):
     return [one._replace(s=s) for s, one in enumerate(steps)]
 
 
@@ -35,7 +35,9 @@ def _on_step(program, random, change, pick=lambda one: True, *, renumber=False):
     if place is None:
         return program
     gpu, number, at = place
-    return with_steps(program, gpu, number, lambda steps: (_renumbered if renumber else list)(change(list(steps), at)))
+    return with_steps(
+        program, gpu, number, lambda steps: (_renumber_steps if renumber else list)(change(list(steps), at))
+    )
 
 
 def _field(program, random, name, values, pick=lambda one: True):

@@ -47,7 +47,7 @@ def exchange_all_reduce(**changes):
     return algorithm("allreduce", 1, *gpus, **changes)
 
 
-def changed(program, gpu, number, place, **fields):
+def change_step(program, gpu, number, place, **fields):
     """A program with one step changed."""
     return with_steps(
         program,

@@ -85,11 +85,11 @@ class OneRun:
             return False
         one = steps[thread["at"]]
         if one.type == "nop":
-            if one.depid >= 0 and not self.passed(thread, one):
+            if one.depid >= 0 and not self.has_passed(thread, one):
                 return False
             thread["count"] += one.depid >= 0
         else:
-            if thread["unit"] == 0 and one.depid >= 0 and not self.passed(thread, one):
+            if thread["unit"] == 0 and one.depid >= 0 and not self.has_passed(thread, one):
                 return False
             if one.cnt < 1 or one.cnt > 71:
                 raise WrongError("count")
@@ -104,7 +104,7 @@ class OneRun:
         thread["at"] += 1
         return True
 
-    def passed(self, thread, one):
+    def has_passed(self, thread, one):
         """Whether a wait is over."""
         flag = self.flags.get((thread["gpu"].id, one.depid))  # of an earlier call, if it has not been set in this one
         return flag is not None and flag >= one.deps
@@ -179,10 +179,11 @@ class OneRun:
     def serves(self, rank, root):
         """Whether a rank has what it needs."""
         return all(
-            self.memory.get((rank, self.where(rank, "o", grain))) == wanted for grain, wanted in self.wanted(rank, root)
+            self.memory.get((rank, self.where(rank, "o", grain))) == wanted
+            for grain, wanted in self.required_output(rank, root)
         )
 
-    def wanted(self, rank, root):
+    def required_output(self, rank, root):
         """What a rank's output is to hold."""
         everyone, part, coll = range(self.ranks), self.part, self.program.coll
         found = []

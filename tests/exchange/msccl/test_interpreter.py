@@ -13,13 +13,13 @@ from cwb.exchange.msccl.program import Gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import MUTATIONS, mutant
-from programs import algorithm, block, changed, exchange_all_reduce, ring_all_gather, step, with_block, with_steps
+from programs import algorithm, block, change_step, exchange_all_reduce, ring_all_gather, step, with_block, with_steps
 from slow_run import is_right
 
 RUNTIME = (DIALECTS["msccl-executor"],)
 
 
-def found(program, *, inplace=False):
+def broken_rules(program, *, inplace=False):
     """Rules of what goes wrong in a run."""
     run = execute(program, inplace=inplace)
     if run.ended:
@@ -29,14 +29,14 @@ def found(program, *, inplace=False):
 
 def test_right_programs():
     """A ring and an exchange run to their end and leave what is asked for."""
-    assert found(ring_all_gather(5)) == set()
-    assert found(ring_all_gather(5), inplace=True) == set()
-    assert found(exchange_all_reduce()) == set()
+    assert broken_rules(ring_all_gather(5)) == set()
+    assert broken_rules(ring_all_gather(5), inplace=True) == set()
+    assert broken_rules(exchange_all_reduce()) == set()
 
 
 def test_in_place_an_exchange_adds_in_its_input():
     """In place the copy is none, and the sum is there as well."""
-    assert found(exchange_all_reduce(), inplace=True) == set()
+    assert broken_rules(exchange_all_reduce(), inplace=True) == set()
 
 
 def test_what_is_never_sent_hangs():
@@ -50,7 +50,7 @@ def test_what_is_never_sent_hangs():
 def test_what_is_never_received_is_left_over():
     """A sender without a receiver leaves its chunk in the connection."""
     program = with_steps(ring_all_gather(), 2, 0, lambda steps: (*steps, steps[0]._replace(s=3)))
-    assert "unmatched" in found(program)
+    assert "unmatched" in broken_rules(program)
 
 
 def test_a_wait_in_a_circle():
@@ -67,7 +67,7 @@ def test_steps_of_different_sizes_do_not_match():
     """Two chunks that are sent at once are not received one by one."""
     program = ring_all_gather(2)
     program = with_steps(program, 0, 0, lambda steps: (steps[0]._replace(cnt=2), steps[1]))
-    assert "count" in found(program)
+    assert "count" in broken_rules(program)
 
 
 def test_a_connection_that_is_full():
@@ -78,17 +78,17 @@ def test_a_connection_that_is_full():
         copy = block(1, -1, -1, step("cpy", ("i", 0), ("o", 3 * rank), cnt=3))
         gpus.append(replace(ring_all_gather(2).gpus[0], id=rank, blocks=(block(0, 1 - rank, 1 - rank, *steps), copy)))
     program = algorithm("allgather", 6, *gpus, max_bytes=2**30)
-    assert found(program) == {"hang"}
+    assert broken_rules(program) == {"hang"}
     assert not is_right(program)
-    assert found(replace(program, max_bytes=2**20)) == set()
+    assert broken_rules(replace(program, max_bytes=2**20)) == set()
     assert is_right(replace(program, max_bytes=2**20))
 
 
 def test_a_race_is_found_in_a_run_that_happens_to_be_right():
     """Without its wait, the addition is right only if it comes late enough; that is a race."""
-    program = changed(exchange_all_reduce(), 0, 2, 0, depid=-1)
+    program = change_step(exchange_all_reduce(), 0, 2, 0, depid=-1)
     program = with_steps(program, 0, 2, lambda steps: [steps[1]._replace(s=0)])
-    assert "race" in found(program)
+    assert "race" in broken_rules(program)
     assert not is_right(program)
 
 
@@ -102,7 +102,7 @@ def test_a_message_puts_accesses_in_order():
     second = (block(0, 0, 0, step("rcs", ("s", 0), ("s", 0)), step("cpy", ("s", 0), ("o", 0))),)
     gpus = (replace(gpu, s_chunks=1, blocks=first), replace(gpu, id=1, s_chunks=1, blocks=second))
     program = algorithm("broadcast", 1, *(replace(one, o_chunks=1) for one in gpus))
-    assert found(program) == set()
+    assert broken_rules(program) == set()
     assert is_right(program)
 
 
@@ -115,9 +115,9 @@ def test_a_message_of_one_chunk_says_nothing_of_the_next(size):
     )
     second = (block(0, 0, 0, step("rcs", ("o", 0), ("o", 0), cnt=2)),)
     program = algorithm("custom", 3, Gpu(0, 3, 3, 0, first), Gpu(1, 3, 3, 0, second), max_bytes=size)
-    assert found(program) == {"race"}
+    assert broken_rules(program) == {"race"}
     last = with_steps(program, 0, 1, lambda steps: [steps[0]._replace(dstoff=0)])
-    assert found(last) == set()
+    assert broken_rules(last) == set()
 
 
 @pytest.mark.parametrize(("kind", "shift"), [("cpy", 1), ("cpy", -1), ("re", -1), ("rrc", -1)])
@@ -129,8 +129,8 @@ def test_a_step_that_writes_what_it_reads_elsewhere(kind, shift):
     here = Gpu(0, 4, 4, 4, (block(0, -1, peer, fill, move),))
     other = Gpu(1, 4, 4, 4, (block(0, 0, -1, *([step("s", cnt=2)] if kind == "rrc" else [])),))
     program = algorithm("custom", 4, here, other)
-    assert found(program) == {"race"}
-    assert found(changed(program, 0, 0, 1, dstoff=1)) == set()
+    assert broken_rules(program) == {"race"}
+    assert broken_rules(change_step(program, 0, 0, 1, dstoff=1)) == set()
 
 
 def test_chains_are_one_step():
@@ -142,7 +142,7 @@ def test_chains_are_one_step():
         block(1, -1, -1, step("cpy", ("o", 0), ("s", 0), dep=(0, 2))),
     )
     program = algorithm("allreduce", 3, replace(gpu, blocks=blocks))
-    assert found(program) == {"result"}  # one rank alone: its output is not its input
+    assert broken_rules(program) == {"result"}  # one rank alone: its output is not its input
     assert execute(program, inplace=False).ended
 
 

@@ -89,16 +89,16 @@ def test_what_is_no_schedule_is_refused(program, network, problem):
 
 
 @pytest.fixture
-def written(tmp_path):
+def schedule_files(tmp_path):
     """A schedule file of a ring of five, and where its XML goes."""
     instance, answer = FAMILIES["ring_all_gather"]()
     write_schedule(tmp_path / "s.json", instance, answer)
     return tmp_path / "s.json", tmp_path / "a.xml"
 
 
-def test_export_check_import(written, tmp_path, capsys):
+def test_export_check_import(schedule_files, tmp_path, capsys):
     """Out, checked, and in again: three commands, status 0, a schedule that is right."""
-    schedule, xml = written
+    schedule, xml = schedule_files
     assert cwb("export", "msccl", schedule, "-o", xml, "--placement", "both", "--dialect", "rccl") == 0
     assert "allgather of 5 GPUs" in capsys.readouterr().err
     assert cwb("check", xml, "--topology", "ring(5)") == 0
@@ -111,9 +111,9 @@ def test_export_check_import(written, tmp_path, capsys):
     assert read_schedule(tmp_path / "b.json").instance.demand.size_bytes == 5 * 10**6
 
 
-def test_check_says_what_is_wrong(written, capsys):
+def test_check_says_what_is_wrong(schedule_files, capsys):
     """A file that leaves out a chunk, or goes over links that there are not, is wrong: status 5, and JSON for programs."""
-    schedule, xml = written
+    schedule, xml = schedule_files
     assert cwb("export", "msccl", schedule, "-o", xml) == 0
     assert cwb("check", xml, "--topology", "line(5)", "--json") == 5
     (found,) = json.loads(capsys.readouterr().out)["files"]
@@ -126,9 +126,9 @@ def test_check_says_what_is_wrong(written, capsys):
     assert "WRONG" in capsys.readouterr().out
 
 
-def test_a_dialect_that_is_asked_for_must_take_it(written, capsys):
+def test_a_dialect_that_is_asked_for_must_take_it(schedule_files, capsys):
     """A file of msccl lacks what the others require; asked for, that is wrong."""
-    schedule, xml = written
+    schedule, xml = schedule_files
     assert cwb("export", "msccl", schedule, "-o", xml, "--dialect", "msccl") == 0
     text = xml.read_text().replace(' outofplace="1"', "")
     xml.write_text(text)
@@ -138,9 +138,9 @@ def test_a_dialect_that_is_asked_for_must_take_it(written, capsys):
     assert "has no outofplace" in capsys.readouterr().out
 
 
-def test_a_folder_has_holes_and_overlaps(written, tmp_path, capsys):
+def test_a_folder_has_holes_and_overlaps(schedule_files, tmp_path, capsys):
     """Sizes that no file is for, and sizes that two are for, are told for every runtime by its own bounds."""
-    schedule, _ = written
+    schedule, _ = schedule_files
     for name, low, high in (("a", "0 B", "1 KiB"), ("b", "1 KiB", "4 KiB"), ("c", "5 KiB", "8 KiB")):
         arguments = ("--dialect", "rccl", "--min-bytes", low, "--max-bytes", high)
         assert cwb("export", "msccl", schedule, "-o", tmp_path / f"{name}.xml", *arguments) == 0
@@ -162,9 +162,9 @@ def test_a_folder_has_holes_and_overlaps(written, tmp_path, capsys):
         (["import", "msccl", "{folder}/none.xml", "--topology", "ring(5)", "-o", "{folder}/b.json"], "no such file"),
     ],
 )
-def test_bad_input_is_one_line(written, tmp_path, capsys, arguments, problem):
+def test_bad_input_is_one_line(schedule_files, tmp_path, capsys, arguments, problem):
     """What cannot be used is told in one line, with status 2."""
-    words = [word.format(folder=tmp_path, schedule=written[0]) for word in arguments]
+    words = [word.format(folder=tmp_path, schedule=schedule_files[0]) for word in arguments]
     assert cwb(*words) == 2
     error = capsys.readouterr().err
     assert problem in error

@@ -30,7 +30,7 @@ REFUSED = {
 }
 
 
-def solved(spec, model, collective, size="1 MiB", **options):
+def solve_method(spec, model, collective, size="1 MiB", **options):
     """Instance and answer of a method."""
     done = load_and_run(Cell(spec, Request(model, options=options), collective, size, 1))
     assert done.record.verified, done.record.message
@@ -69,7 +69,7 @@ def test_families_are_right_everywhere(name, dialect):
 )
 def test_every_collective_in_every_placement(model, collective, placement):
     """Whether input and output are the same memory or not, or either, no order of the steps goes wrong."""
-    instance, answer = solved("hypercube(2)", model, collective)
+    instance, answer = solve_method("hypercube(2)", model, collective)
     for dialect in ("msccl-executor", "rccl"):
         found = lower(flow_of(instance, answer), Target(DIALECTS[dialect], placement=placement, instances=2))
         checked = check_algorithm(found, [DIALECTS[dialect]])
@@ -80,7 +80,7 @@ def test_every_collective_in_every_placement(model, collective, placement):
 
 def test_bytes_of_links_are_those_of_the_schedule():
     """On a torus, where every transfer has one shortest way, the links carry what the schedule says."""
-    instance, answer = solved("mesh(2,3)", "forestcoll", "all_gather")
+    instance, answer = solve_method("mesh(2,3)", "forestcoll", "all_gather")
     flow = flow_of(instance, answer)
     found = lower(flow, Target(DIALECTS["msccl"]))
     assert {e: n * flow.grain_bytes for e, n in loads_of(found, instance.network).chunks.items()} == links_of(answer)
@@ -88,7 +88,7 @@ def test_bytes_of_links_are_those_of_the_schedule():
 
 def test_a_ring_is_one_thread_block():
     """What a ring passes on is received and sent at once, by one thread block beside the one that copies."""
-    instance, answer = solved("ring(6, bidirectional=False)", "ring", "all_gather")
+    instance, answer = solve_method("ring(6, bidirectional=False)", "ring", "all_gather")
     found = lower(flow_of(instance, answer), Target(DIALECTS["msccl"]))
     assert [len(gpu.blocks) for gpu in found.gpus] == [2] * 6
     assert sum(step.type == "rcs" for gpu in found.gpus for block in gpu.blocks for step in block.steps) == 24
@@ -96,7 +96,7 @@ def test_a_ring_is_one_thread_block():
 
 def test_rccl_has_no_fused_steps():
     """Its default build refuses them, so reductions go over scratch memory; they are there when asked for."""
-    instance, answer = solved("ring(4)", "ring", "all_reduce")
+    instance, answer = solve_method("ring(4)", "ring", "all_reduce")
     types = {
         fused: {s.type for gpu in found.gpus for block in gpu.blocks for s in block.steps}
         for fused in (None, True)
@@ -108,7 +108,7 @@ def test_rccl_has_no_fused_steps():
 
 def test_msccl_is_for_one_placement():
     """It matches ``inplace`` exactly; the file says both attributes, as every file does."""
-    flow = flow_of(*solved("ring(3)", "ring", "all_gather"))
+    flow = flow_of(*solve_method("ring(3)", "ring", "all_gather"))
     with pytest.raises(InputError, match="expected in or out"):
         lower(flow, Target(DIALECTS["msccl"], placement="both"))
     found = {placed: lower(flow, Target(DIALECTS["msccl"], placement=placed)) for placed in ("in", "out")}
@@ -117,7 +117,7 @@ def test_msccl_is_for_one_placement():
 
 def test_instances_are_channels():
     """Two copies of the whole carry a half each, over channels of their own."""
-    instance, answer = solved("ring(4)", "ring", "all_gather")
+    instance, answer = solve_method("ring(4)", "ring", "all_gather")
     one, two = (lower(flow_of(instance, answer), Target(DIALECTS["rccl"], instances=n)) for n in (1, 2))
     assert two.nchunksperloop == 2 * one.nchunksperloop
     assert two.nchannels == 2 * one.nchannels
@@ -126,7 +126,7 @@ def test_instances_are_channels():
 
 def test_more_steps_than_a_thread_block_takes_are_spread_over_channels():
     """A ring of 67 has 67 steps: two channels on RCCL, where a thread block takes 64."""
-    instance, answer = solved("ring(67, bidirectional=False)", "ring", "all_gather")
+    instance, answer = solve_method("ring(67, bidirectional=False)", "ring", "all_gather")
     found = lower(flow_of(instance, answer), Target(DIALECTS["rccl"]))
     assert found.nchannels > 1
     assert max(len(block.steps) for gpu in found.gpus for block in gpu.blocks) <= 64
@@ -141,7 +141,7 @@ def test_more_steps_than_a_thread_block_takes_are_spread_over_channels():
 )
 def test_what_does_not_fit_names_the_limit(dialect, collective, problem):
     """A collective that a runtime does not have, and an exchange with more GPUs than it has thread blocks."""
-    instance, answer = solved("star(66)" if collective == "all_to_all" else "ring(3)", "direct", collective)
+    instance, answer = solve_method("star(66)" if collective == "all_to_all" else "ring(3)", "direct", collective)
     with pytest.raises(InputError) as caught:
         lower(flow_of(instance, answer), Target(DIALECTS[dialect]))
     assert problem in str(caught.value)

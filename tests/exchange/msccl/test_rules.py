@@ -10,7 +10,7 @@ from cwb.exchange.msccl.lint import RULES, lint
 from programs import (
     algorithm,
     block,
-    changed,
+    change_step,
     exchange_all_reduce,
     ring_all_gather,
     step,
@@ -58,7 +58,7 @@ def many_gpus(program):
 
 def late_wait(program):
     """A wait for thread block 130."""
-    return changed(many_blocks(140)(program), 0, 2, 1, depid=130, deps=0)
+    return change_step(many_blocks(140)(program), 0, 2, 1, depid=130, deps=0)
 
 
 def long_block(count):
@@ -70,13 +70,13 @@ def waits_for(number, place, *, hasdep=1):
     """The last thread block of GPU 0 waits for a step of another one."""
 
     def change(program):
-        program = changed(program, 0, 1, place, hasdep=hasdep) if place < 2 else program
-        return changed(program, 0, 2, 1, depid=number, deps=place)
+        program = change_step(program, 0, 1, place, hasdep=hasdep) if place < 2 else program
+        return change_step(program, 0, 2, 1, depid=number, deps=place)
 
     return change
 
 
-def crowded(program):
+def crowded_program(program):
     """33 thread blocks that send over channel 0, to GPUs that there are."""
     gpu = replace(program.gpus[0], o_chunks=0)
     blocks = [block(n, 1 + n, -1, step("s", ("i", 0), ("o", 0))) for n in range(33)]
@@ -86,7 +86,7 @@ def crowded(program):
     return replace(program, ngpus=40, nchunksperloop=40, gpus=(replace(gpu, blocks=tuple(blocks)), *others))
 
 
-def added(*steps):
+def add_block(*steps):
     """A thread block of its own with these steps, in GPU 0 with scratch."""
     return lambda p: with_gpu(p, 0, s_chunks=40, blocks=(*p.gpus[0].blocks, block(3, -1, -1, *steps)))
 
@@ -129,7 +129,7 @@ CASES = [
     ("peers", ("msccl",), lambda p: with_block(p, 0, 1, lambda b: replace(b, send=3)), "rejected"),
     ("peers", PLACED, lambda p: with_block(p, 0, 1, lambda b: replace(b, send=3)), "not checked"),
     ("connections", ALL, lambda p: with_block(p, 0, 1, lambda b: replace(b, send=2)), "the same send 2"),
-    ("connections", ALL, crowded, "more than 32"),
+    ("connections", ALL, crowded_program, "more than 32"),
     ("wait_numbers", ("msccl", "msccl-executor"), late_wait, "8 bits"),
     ("buffers", ALL, lambda p: with_gpu(p, 0, s_chunks=-1), "s_chunks"),
     ("buffers", ("msccl",), lambda p: with_gpu(p, 0, i_chunks=2), "i_chunks is 2"),
@@ -138,26 +138,26 @@ CASES = [
     ("elements", ("rccl",), lambda p: many_gpus(many_blocks(61, 64)(p)), "elements"),
     ("steps", ("msccl", "msccl-executor"), long_block(257), "256"),
     ("steps", ("rccl",), long_block(65), "64"),
-    ("steps", ALL, lambda p: changed(p, 0, 0, 0, s=-1), "rejected"),
-    ("numbers", ALL, lambda p: changed(p, 0, 0, 0, s=5), "order of the file"),
-    ("types", ALL, lambda p: changed(p, 0, 0, 0, type="move"), "rejected"),
-    ("types", ("msccl",), lambda p: changed(p, 0, 0, 0, type="ra"), "not executed"),
-    ("counts", ALL, lambda p: changed(p, 0, 1, 0, cnt=0), "moves nothing"),
-    ("peerless", ALL, lambda p: changed(p, 0, 0, 0, type="s"), "without send"),
-    ("buffer_names", ALL, lambda p: changed(p, 0, 0, 0, srcbuf="x"), "rejected"),
-    ("offsets", ALL, lambda p: changed(p, 0, 0, 0, srcoff=1), "rejected"),
-    ("offsets", ALL, lambda p: changed(p, 0, 0, 0, srcoff=-1), "not checked"),
-    ("offsets", ALL, lambda p: changed(p, 0, 1, 1, dstoff=2, cnt=2), "chunks 2 to 3"),
-    ("flags", ALL, lambda p: changed(p, 0, 0, 0, hasdep=2), "rejected"),
-    ("flags", ALL, added(step("nop", dep=(0, 0), hasdep=1), step("cpy", dep=(0, 0))), "sets no flag"),
-    ("nops", ALL, added(step("nop"), step("cpy")), "shifts"),
-    ("nops", ALL, added(step("nop", dep=(0, 0)), step("cpy")), "no depid itself"),
-    ("nops", ALL, added(step("cpy"), step("nop", dep=(0, 0))), "nothing waits"),
+    ("steps", ALL, lambda p: change_step(p, 0, 0, 0, s=-1), "rejected"),
+    ("numbers", ALL, lambda p: change_step(p, 0, 0, 0, s=5), "order of the file"),
+    ("types", ALL, lambda p: change_step(p, 0, 0, 0, type="move"), "rejected"),
+    ("types", ("msccl",), lambda p: change_step(p, 0, 0, 0, type="ra"), "not executed"),
+    ("counts", ALL, lambda p: change_step(p, 0, 1, 0, cnt=0), "moves nothing"),
+    ("peerless", ALL, lambda p: change_step(p, 0, 0, 0, type="s"), "without send"),
+    ("buffer_names", ALL, lambda p: change_step(p, 0, 0, 0, srcbuf="x"), "rejected"),
+    ("offsets", ALL, lambda p: change_step(p, 0, 0, 0, srcoff=1), "rejected"),
+    ("offsets", ALL, lambda p: change_step(p, 0, 0, 0, srcoff=-1), "not checked"),
+    ("offsets", ALL, lambda p: change_step(p, 0, 1, 1, dstoff=2, cnt=2), "chunks 2 to 3"),
+    ("flags", ALL, lambda p: change_step(p, 0, 0, 0, hasdep=2), "rejected"),
+    ("flags", ALL, add_block(step("nop", dep=(0, 0), hasdep=1), step("cpy", dep=(0, 0))), "sets no flag"),
+    ("nops", ALL, add_block(step("nop"), step("cpy")), "shifts"),
+    ("nops", ALL, add_block(step("nop", dep=(0, 0)), step("cpy")), "no depid itself"),
+    ("nops", ALL, add_block(step("cpy"), step("nop", dep=(0, 0))), "nothing waits"),
     ("dependences", ALL, waits_for(9, 0), "which there is not"),
     ("dependences", ALL, waits_for(1, 0, hasdep=0), "it hangs"),
     ("dependences", ALL, waits_for(1, 7), "not a step of it"),
-    ("chains", ALL, added(*LONG_CHAINS), "has room for 16"),
-    ("chains", ALL, added(step("re", ("s", 0), ("s", 8)), step("re", ("s", 1), ("s", 8), cnt=2)), "they differ"),
+    ("chains", ALL, add_block(*LONG_CHAINS), "has room for 16"),
+    ("chains", ALL, add_block(step("re", ("s", 0), ("s", 8)), step("re", ("s", 1), ("s", 8), cnt=2)), "they differ"),
 ]  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def base(rule, dialect):
     """A right file that a rule is tried on, in which GPU 0 can be waited for."""
     program = exchange_all_reduce() if rule == "coll" else direct_all_gather()
     if rule in ("nops", "flags"):
-        program = changed(program, 0, 0, 0, hasdep=1)
+        program = change_step(program, 0, 0, 0, hasdep=1)
     if dialect == "msccl":
         program = replace(program, outofplace=None)
     return program
@@ -206,7 +206,7 @@ def test_what_is_worth_knowing_is_not_wrong():
     assert {finding.rule for finding in lint(ring_all_gather(), DIALECTS["rccl"]).kept} == {"step_types"}
     rooted = replace(exchange_all_reduce(), coll="broadcast")
     assert [finding.wrong for finding in lint(rooted, DIALECTS["rccl"]).kept] == [False]
-    later = changed(waits_for(1, 0, hasdep=0)(direct_all_gather()), 0, 1, 1, hasdep=1)
+    later = change_step(waits_for(1, 0, hasdep=0)(direct_all_gather()), 0, 1, 1, hasdep=1)
     (finding,) = lint(later, DIALECTS["rccl"]).kept
     assert not finding.wrong
     assert "a later one lets it go on" in finding.text

@@ -9,7 +9,7 @@ from cwb.harness.plan import Cell
 
 
 @pytest.fixture
-def solved():
+def solve_method():
     """Instance and answer of a method."""
 
     def of(spec, model, collective, size="1 MiB"):

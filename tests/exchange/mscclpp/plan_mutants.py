@@ -29,32 +29,32 @@ def _on_op(plan, random, change, pick=lambda op: True):
 
 
 def _field(plan, random, change, pick):
-    def changed(ops, place):
+    def change_ops(ops, place):
         ops[place] = change(ops[place])
         return ops
 
-    return _on_op(plan, random, changed, pick)
+    return _on_op(plan, random, change_ops, pick)
 
 
 def _buffers(plan, random, side, change):
-    def changed(op):
+    def change_side(op):
         some = list(getattr(op, side))
         place = random.randrange(len(some))
         some[place] = change(some[place])
         return op._replace(**{side: tuple(some)})
 
-    return _field(plan, random, changed, lambda op: getattr(op, side))
+    return _field(plan, random, change_side, lambda op: getattr(op, side))
 
 
 def _sizes(plan, random):
     """All buffers of an operation larger or smaller."""
     by = random.choice((-1, 1))
 
-    def changed(op):
+    def change_size(op):
         src, dst = (tuple(one._replace(size=one.size + by) for one in some) for some in (op.src, op.dst))
         return op._replace(src=src, dst=dst)
 
-    return _field(plan, random, changed, lambda op: op.src)
+    return _field(plan, random, change_size, lambda op: op.src)
 
 
 def _swap(ops, place, random):
@@ -80,19 +80,19 @@ def _block(plan, random, change):
 
 
 def _channels(plan, random):
-    def changed(block):
+    def change_lists(block):
         lists = {kind: tuple(one + random.choice((0, 1)) for one in ids) for kind, ids in block.channels.items()}
         return replace(block, channels=lists)
 
-    return _block(plan, random, changed)
+    return _block(plan, random, change_lists)
 
 
 def _refs(plan, random):
-    def changed(block):
+    def change_lists(block):
         lists = {kind: tuple(random.choice((0, 1, one)) for one in ids) for kind, ids in block.remote.items()}
         return replace(block, remote=lists)
 
-    return _block(plan, random, changed)
+    return _block(plan, random, change_lists)
 
 
 def _peers(plan, random):
@@ -128,10 +128,10 @@ def _chunks(plan, random):
 
 
 def _semaphores(plan, random):
-    def changed(op):
+    def change_semaphores(op):
         return op._replace(semaphores=tuple(one + random.choice((-1, 1)) for one in op.semaphores))
 
-    return _field(plan, random, changed, lambda op: op.semaphores)
+    return _field(plan, random, change_semaphores, lambda op: op.semaphores)
 
 
 def _begins(plan, random):

@@ -44,7 +44,7 @@ def pair(ops, *, chunks=(1, 1, 0), buffer="s", **changes):
     return plan(changes.pop("collective", "allreduce"), *gpus, **changes)
 
 
-def exchanged(**changes):
+def exchange_plan(**changes):
     """Two ranks put their inputs into the scratch memory of one another, and add what comes."""
 
     def ops(rank):
@@ -89,7 +89,7 @@ def packets(**changes):
     return pair(ops, chunks=(1, 1, 1), protocol="LL", double_scratch=True, **changes)
 
 
-def switched(ranks=2, **changes):
+def switch_plan(ranks=2, **changes):
     """Every rank has the switch add one chunk and store it everywhere."""
     gpus = []
     for rank in range(ranks):
@@ -102,9 +102,9 @@ def switched(ranks=2, **changes):
     return plan("allreduce", *gpus, inplace=True, **changes)
 
 
-def pipelined(**changes):
+def pipelined_plan(**changes):
     """The same in a pipeline: one thread block copies to scratch memory, another one has the switch add, a third copies back."""
-    base = switched()
+    base = switch_plan()
     gpus = []
     for rank, gpu in enumerate(base.gpus):
         whole = [Op("copy", (local(a, c),), (local(b, c),)) for a, b in ("is", "so") for c in range(2)]
@@ -129,9 +129,9 @@ def _sem(name, number):
     return Op(name, semaphores=(number,))
 
 
-def sliced(**changes):
-    """Two thread blocks do the exchange of :func:`exchanged`, each one half of the chunk, and meet at a barrier first."""
-    base = exchanged()
+def sliced_plan(**changes):
+    """Two thread blocks do the exchange of :func:`exchange_plan`, each one half of the chunk, and meet at a barrier first."""
+    base = exchange_plan()
     gpus = []
     for gpu in base.gpus:
         ops = gpu.blocks[0].ops
@@ -147,7 +147,7 @@ def sliced(**changes):
 
 def over_ports(**changes):
     """The exchange over ports, which signal with the last byte and are waited for."""
-    base = exchanged()
+    base = exchange_plan()
     gpus = []
     for gpu in base.gpus:
         put = Op("pwsf", (local("i"),), (remote(0),), "port", (0,))
@@ -163,11 +163,11 @@ def over_ports(**changes):
 #: Right plans.
 PLANS = {
     one.__name__: one
-    for one in (exchanged, read_and_added, got, packets, switched, pipelined, sliced, over_ports)
+    for one in (exchange_plan, read_and_added, got, packets, switch_plan, pipelined_plan, sliced_plan, over_ports)
 }  # fmt: skip
 
 #: Those that the second interpreter runs.
-WHOLE = [name for name in PLANS if name not in ("pipelined", "sliced")]
+WHOLE = [name for name in PLANS if name not in ("pipelined_plan", "sliced_plan")]
 
 
 def with_gpu(one, rank, **fields):

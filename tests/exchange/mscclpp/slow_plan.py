@@ -231,10 +231,10 @@ class OneRun:
         call = self.call[rank]
         return all(
             self.memory.get(self.where(rank, "o", grain)) == Counter({(r, k, call): 1 for r, k in wanted})
-            for grain, wanted in self.wanted(rank, root)
+            for grain, wanted in self.required_output(rank, root)
         )
 
-    def wanted(self, rank, root):
+    def required_output(self, rank, root):
         """What a rank's output is to hold."""
         everyone, part, coll, chunks = range(self.ranks), self.part, self.plan.collective, self.plan.gpus[rank].output
         if coll in ("allreduce", "reducescatter") or (coll == "reduce" and rank == root):

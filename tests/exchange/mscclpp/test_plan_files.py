@@ -14,7 +14,7 @@ from cwb.exchange.mscclpp.read import is_plan, parse_plan, read_plan
 from cwb.exchange.mscclpp.write import json_text
 from cwb.schedules.files import write_schedule
 from families import FAMILIES
-from plans import PLANS, exchanged, pipelined, with_op
+from plans import PLANS, exchange_plan, pipelined_plan, with_op
 
 
 def data_of(plan):
@@ -22,7 +22,7 @@ def data_of(plan):
     return json.loads("".join(json_text(plan)))
 
 
-def parsed(data):
+def plan_of_data(data):
     """A plan of plain data."""
     return parse_plan(json.dumps(data).encode())
 
@@ -31,24 +31,24 @@ def parsed(data):
 def test_plans_are_read_as_they_were_written(name):
     """Every field of every operation comes back."""
     plan = PLANS[name]()
-    assert parsed(data_of(plan)) == plan
+    assert plan_of_data(data_of(plan)) == plan
 
 
 def test_what_may_be_left_out_has_the_value_of_the_executor():
     """Only what the executor requires has to be there."""
-    data = data_of(exchanged())
+    data = data_of(exchange_plan())
     kept = {name: data[name] for name in ("name", "collective", "protocol", "inplace", "gpus")}
     for gpu in kept["gpus"]:
         del gpu["semaphores"]
-    assert parsed(kept) == exchanged()
+    assert plan_of_data(kept) == exchange_plan()
 
 
 def test_an_older_field_is_read_and_told():
     """``buff`` of a switch channel became ``buffer_type``."""
-    data = data_of(pipelined())
+    data = data_of(pipelined_plan())
     for gpu in data["gpus"]:
         gpu["channels"][1]["buff"] = gpu["channels"][1].pop("buffer_type")
-    assert parsed(data).old == ("a switch channel has buff, which is buffer_type today: rejected",)
+    assert plan_of_data(data).old == ("a switch channel has buff, which is buffer_type today: rejected",)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_an_older_field_is_read_and_told():
 )
 def test_what_is_wrong_is_told_with_its_place(change, problem):
     """One line names the place, the value, and what was expected."""
-    data = data_of(exchanged())
+    data = data_of(exchange_plan())
     change(data)
     with pytest.raises(InputError, match=problem):
-        parsed(data)
+        plan_of_data(data)
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"3", b"{", b"\xff\xfe", b'{"name": "a"}', b"[" * 5000])
@@ -113,15 +113,15 @@ def call(*arguments):
 def test_check_knows_a_plan_by_what_it_says(tmp_path):
     """A right plan ends with 0, a wrong one with 5, one that cannot be read with an error of one line."""
     path = tmp_path / "plan.json"
-    path.write_text("".join(json_text(exchanged())))
+    path.write_text("".join(json_text(exchange_plan())))
     assert is_plan(path)
     status, told = call("check", path, "--topology", "complete(2)")
     assert (status, "right, allreduce of 2 GPUs" in told) == (0, True)
     assert "carries 1 chunk, each 1/1 of the data" in told
-    path.write_text("".join(json_text(with_op(exchanged(), 0, 0, 5, channels=(1,)))))
+    path.write_text("".join(json_text(with_op(exchange_plan(), 0, 0, 5, channels=(1,)))))
     status, told = call("check", path)
     assert (status, "not run" in told) == (5, True)
-    path.write_text("".join(json_text(exchanged())).replace('"size": 1', '"size": -1.5'))
+    path.write_text("".join(json_text(exchange_plan())).replace('"size": 1', '"size": -1.5'))
     with pytest.raises(InputError, match="expected an integer"):
         call("check", path)
     with pytest.raises(click.UsageError, match="of MSCCL files"):
@@ -131,7 +131,7 @@ def test_check_knows_a_plan_by_what_it_says(tmp_path):
 def test_check_tells_a_plan_as_json(tmp_path):
     """All that is found is one object."""
     path = tmp_path / "plan.json"
-    path.write_text("".join(json_text(exchanged())))
+    path.write_text("".join(json_text(exchange_plan())))
     status, told = call("check", path, "--json")
     data = json.loads(told)
     assert status == 0

@@ -53,9 +53,9 @@ def test_the_second_interpreter_agrees(name, target):
     assert is_right(lower(flow_of(*FAMILIES[name]()), TARGETS[target]), 3)
 
 
-def test_many_operations_are_spread_over_thread_blocks(solved):
+def test_many_operations_are_spread_over_thread_blocks(solve_method):
     """No thread block has more operations than the executor takes."""
-    plan = lower(flow_of(*solved("ring(40, bidirectional=False)", "ring", "all_gather")), Target())
+    plan = lower(flow_of(*solve_method("ring(40, bidirectional=False)", "ring", "all_gather")), Target())
     longest = max(len(block.ops) for gpu in plan.gpus for block in gpu.blocks)
     assert MAX_OPERATIONS / 2 < longest <= MAX_OPERATIONS
     assert check_plan(plan).problems == []

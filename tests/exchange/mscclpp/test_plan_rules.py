@@ -10,16 +10,16 @@ from cwb.exchange.mscclpp.rules import RULES, lint
 from plans import (
     NOP,
     PLANS,
-    exchanged,
+    exchange_plan,
     got,
     local,
     over,
     over_ports,
     packets,
-    pipelined,
+    pipelined_plan,
     remote,
-    sliced,
-    switched,
+    sliced_plan,
+    switch_plan,
     with_block,
     with_gpu,
     with_op,
@@ -32,27 +32,27 @@ PUT, ADD = 3, 8  # places in the exchange
 def other_barrier(number):
     """All thread blocks meet at this barrier."""
 
-    def changed(gpu):
+    def replace_barrier(gpu):
         meet = gpu.blocks[0].ops[0]._replace(barrier=number)
         return replace(gpu, blocks=tuple(replace(block, ops=(meet, *block.ops[1:])) for block in gpu.blocks))
 
-    return replace(sliced(), gpus=tuple(map(changed, sliced().gpus)))
+    return replace(sliced_plan(), gpus=tuple(map(replace_barrier, sliced_plan().gpus)))
 
 
 def other_group(*ranks):
     """A switch channel of these GPUs."""
-    memory = switched().gpus[0].channels[0]
-    return with_gpu(switched(), 0, channels=(memory, Channel("switch", (), "i", (ranks,))))
+    memory = switch_plan().gpus[0].channels[0]
+    return with_gpu(switch_plan(), 0, channels=(memory, Channel("switch", (), "i", (ranks,))))
 
 
 def long_block(count):
     """A thread block with so many operations more."""
-    return with_ops(exchanged(), 0, 0, lambda ops: [*ops, *[NOP] * count])
+    return with_ops(exchange_plan(), 0, 0, lambda ops: [*ops, *[NOP] * count])
 
 
 def more_blocks(count):
     """So many thread blocks more that do nothing."""
-    one = exchanged()
+    one = exchange_plan()
     blocks = one.gpus[0].blocks + tuple(Block(1 + n, (NOP,)) for n in range(count))
     return with_gpu(one, 0, blocks=blocks)
 
@@ -60,7 +60,7 @@ def more_blocks(count):
 def in_pipeline(*ops, chunks=1, unit_bytes=2**19):
     """A pipeline beside what is right."""
     pipeline = Op("pipeline", ops=ops, unit_bytes=unit_bytes, chunks=chunks)
-    return with_ops(exchanged(), 0, 0, lambda some: [*some, pipeline])
+    return with_ops(exchange_plan(), 0, 0, lambda some: [*some, pipeline])
 
 
 def scratch_of_packets(**changes):
@@ -71,60 +71,64 @@ def scratch_of_packets(**changes):
 
 def many_channels():
     """A thread block with 17 channels."""
-    one = with_block(exchanged(), 0, 0, lambda block: replace(block, channels={"memory": (0,) * 17}))
+    one = with_block(exchange_plan(), 0, 0, lambda block: replace(block, channels={"memory": (0,) * 17}))
     return with_gpu(one, 0, channels=(Channel("memory", (1,) * 17),))
 
 
 def shared_channel():
     """Two thread blocks that wait at one channel."""
-    one = exchanged()
+    one = exchange_plan()
     second = Block(1, (over("wait"),), {"memory": (0,)})
     return with_gpu(one, 0, blocks=(*one.gpus[0].blocks, second))
 
 
 #: Rule, what breaks it, and whether that is wrong.
 BROKEN = [
-    ("head", lambda: exchanged(threads=2048), True),
-    ("head", lambda: exchanged(alignment=8), True),
-    ("head", lambda: exchanged(min_bytes=2, max_bytes=1), True),
-    ("old", lambda: exchanged(old=("an old field",)), True),
-    ("gpus", lambda: with_gpu(exchanged(), 1, id=7), True),
-    ("gpus", lambda: with_gpu(exchanged(), 0, blocks=()), True),
+    ("head", lambda: exchange_plan(threads=2048), True),
+    ("head", lambda: exchange_plan(alignment=8), True),
+    ("head", lambda: exchange_plan(min_bytes=2, max_bytes=1), True),
+    ("old", lambda: exchange_plan(old=("an old field",)), True),
+    ("gpus", lambda: with_gpu(exchange_plan(), 1, id=7), True),
+    ("gpus", lambda: with_gpu(exchange_plan(), 0, blocks=()), True),
     ("gpus", lambda: more_blocks(140), False),
-    ("blocks", lambda: with_block(exchanged(), 0, 0, lambda block: replace(block, id=3)), True),
-    ("chunks", lambda: with_gpu(exchanged(), 0, input=2), True),
-    ("chunks", lambda: with_gpu(switched(), 0, output=0), True),
-    ("chunks", lambda: with_gpu(switched(), 0, scratch=-1), True),
-    ("names", lambda: with_ops(exchanged(), 0, 0, lambda ops: [*ops, Op("send")]), True),
+    ("blocks", lambda: with_block(exchange_plan(), 0, 0, lambda block: replace(block, id=3)), True),
+    ("chunks", lambda: with_gpu(exchange_plan(), 0, input=2), True),
+    ("chunks", lambda: with_gpu(switch_plan(), 0, output=0), True),
+    ("chunks", lambda: with_gpu(switch_plan(), 0, scratch=-1), True),
+    ("names", lambda: with_ops(exchange_plan(), 0, 0, lambda ops: [*ops, Op("send")]), True),
     ("operations", lambda: long_block(60), True),
     ("room", many_channels, True),
     ("room", lambda: with_op(over_ports(), 0, 0, 0, channels=(0,) * 9), True),
-    ("peers", lambda: with_gpu(exchanged(), 0, channels=(Channel("memory", (2,)),)), True),
-    ("peers", lambda: with_gpu(exchanged(), 0, channels=(Channel("memory", (0,)),)), True),
+    ("peers", lambda: with_gpu(exchange_plan(), 0, channels=(Channel("memory", (2,)),)), True),
+    ("peers", lambda: with_gpu(exchange_plan(), 0, channels=(Channel("memory", (0,)),)), True),
     ("peers", lambda: with_gpu(got(), 0, remote=(got().gpus[0].remote[0]._replace(type="x"),)), True),
     ("peers", lambda: other_group(1), True),
-    ("references", lambda: with_op(exchanged(), 0, 0, 5, channels=(1,)), True),
-    ("references", lambda: with_op(exchanged(), 0, 0, PUT, dst=(remote(1),)), True),
-    ("references", lambda: with_ops(exchanged(), 0, 0, lambda ops: [*ops, Op("sem_release", semaphores=(0,))]), True),
+    ("references", lambda: with_op(exchange_plan(), 0, 0, 5, channels=(1,)), True),
+    ("references", lambda: with_op(exchange_plan(), 0, 0, PUT, dst=(remote(1),)), True),
     (
         "references",
-        lambda: with_block(exchanged(), 0, 0, lambda block: replace(block, channels={"memory": (4,)})),
+        lambda: with_ops(exchange_plan(), 0, 0, lambda ops: [*ops, Op("sem_release", semaphores=(0,))]),
         True,
     ),
-    ("barriers", lambda: with_op(sliced(), 0, 0, 0, blocks=3), True),
+    (
+        "references",
+        lambda: with_block(exchange_plan(), 0, 0, lambda block: replace(block, channels={"memory": (4,)})),
+        True,
+    ),
+    ("barriers", lambda: with_op(sliced_plan(), 0, 0, 0, blocks=3), True),
     ("barriers", lambda: other_barrier(16), True),
-    ("kinds", lambda: with_op(exchanged(), 0, 0, PUT, name="pws"), True),
-    ("kinds", lambda: with_op(exchanged(), 0, 0, 5, channels=()), True),
+    ("kinds", lambda: with_op(exchange_plan(), 0, 0, PUT, name="pws"), True),
+    ("kinds", lambda: with_op(exchange_plan(), 0, 0, 5, channels=()), True),
     ("kinds", lambda: with_op(over_ports(), 0, 0, 3, channels=()), True),
     ("kinds", lambda: with_ops(over_ports(), 0, 0, lambda ops: [*ops, over("flush", kind="port")]), False),
-    ("operands", lambda: with_op(exchanged(), 0, 0, ADD, src=()), True),
-    ("operands", lambda: with_op(exchanged(), 0, 0, PUT, src=(remote(0),)), True),
-    ("operands", lambda: with_op(exchanged(), 0, 0, PUT, src=(local("i"), local("o")), dst=(remote(0),) * 2), True),
+    ("operands", lambda: with_op(exchange_plan(), 0, 0, ADD, src=()), True),
+    ("operands", lambda: with_op(exchange_plan(), 0, 0, PUT, src=(remote(0),)), True),
+    ("operands", lambda: with_op(exchange_plan(), 0, 0, PUT, src=(local("i"), local("o")), dst=(remote(0),) * 2), True),
     ("sizes", lambda: with_op(got(), 0, 0, 0, dst=(local("o", 0, 2),)), True),
-    ("sizes", lambda: with_op(exchanged(), 0, 0, PUT, src=(local("i", 0, 0),), dst=(remote(0, 0, 0),)), True),
-    ("slices", lambda: with_op(exchanged(), 0, 0, PUT, part=2, parts=2), True),
-    ("bounds", lambda: with_op(exchanged(), 0, 0, PUT, dst=(remote(0, 1),)), True),
-    ("bounds", lambda: with_op(exchanged(), 0, 0, ADD, src=(local("i", -1), local("s"))), True),
+    ("sizes", lambda: with_op(exchange_plan(), 0, 0, PUT, src=(local("i", 0, 0),), dst=(remote(0, 0, 0),)), True),
+    ("slices", lambda: with_op(exchange_plan(), 0, 0, PUT, part=2, parts=2), True),
+    ("bounds", lambda: with_op(exchange_plan(), 0, 0, PUT, dst=(remote(0, 1),)), True),
+    ("bounds", lambda: with_op(exchange_plan(), 0, 0, ADD, src=(local("i", -1), local("s"))), True),
     ("gets", lambda: with_op(got(), 0, 0, 5, dst=(local("o", 0),)), True),
     ("packets", lambda: replace(packets(), protocol="Simple"), True),
     ("packets", lambda: with_op(packets(), 0, 0, 1, src=(local("i"), local("o"))), True),
@@ -134,8 +138,8 @@ BROKEN = [
     ("pipelines", lambda: in_pipeline(NOP, unit_bytes=0), True),
     ("pipelines", lambda: in_pipeline(NOP, unit_bytes=24), True),
     ("pipelines", lambda: in_pipeline(*[NOP] * 17), True),
-    ("pipelines", lambda: with_op(exchanged(), 0, 0, 2, ops=(NOP,)), True),
-    ("reuse", lambda: pipelined(reuse=True, max_bytes=2**40), False),
+    ("pipelines", lambda: with_op(exchange_plan(), 0, 0, 2, ops=(NOP,)), True),
+    ("reuse", lambda: pipelined_plan(reuse=True, max_bytes=2**40), False),
     ("channel_sharing", shared_channel, False),
 ]
 

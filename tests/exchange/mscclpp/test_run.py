@@ -12,16 +12,16 @@ from plans import (
     NOP,
     PLANS,
     WHOLE,
-    exchanged,
+    exchange_plan,
     got,
     local,
     over,
     over_ports,
     packets,
-    pipelined,
+    pipelined_plan,
     read_and_added,
-    sliced,
-    switched,
+    sliced_plan,
+    switch_plan,
     with_gpu,
     with_op,
     with_ops,
@@ -45,7 +45,7 @@ def without(plan, place, rank=None):
     return plan
 
 
-def moved_on(plan):
+def add_again(plan):
     """What is got is added to once more at the end, by the GPU that has it."""
     return with_ops(plan, 0, 0, lambda ops: [*ops, Op("copy", (local("i"),), (local("o", 0),))])
 
@@ -53,23 +53,23 @@ def moved_on(plan):
 @pytest.mark.parametrize(
     ("rule", "plan"),
     [
-        ("race", lambda: without(exchanged(), 4)),  # the signal does not wait for all threads
-        ("race", lambda: without(exchanged(), 7)),  # nor do all threads for the signal
-        ("race", lambda: without(without(exchanged(), 0), 0)),  # the other one may be in the call before
+        ("race", lambda: without(exchange_plan(), 4)),  # the signal does not wait for all threads
+        ("race", lambda: without(exchange_plan(), 7)),  # nor do all threads for the signal
+        ("race", lambda: without(without(exchange_plan(), 0), 0)),  # the other one may be in the call before
         ("race", lambda: without(without(read_and_added(), 6), 5)),  # the other one may still read
-        ("race", lambda: moved_on(got())),  # the copy is apart from what the other one reads
+        ("race", lambda: add_again(got())),  # the copy is apart from what the other one reads
         ("race", lambda: with_op(over_ports(), 0, 0, 3, name="pws")),  # the queue may still read the input
         ("hang", lambda: replace(packets(), double_scratch=False)),  # packets of the next call come too early
-        ("hang", lambda: without(exchanged(), 5, rank=0)),
-        ("hang", lambda: without(sliced(), 0, rank=0)),
-        ("hang", lambda: with_gpu(pipelined(), 0, semaphores=(0, 0, 0))),
+        ("hang", lambda: without(exchange_plan(), 5, rank=0)),
+        ("hang", lambda: without(sliced_plan(), 0, rank=0)),
+        ("hang", lambda: with_gpu(pipelined_plan(), 0, semaphores=(0, 0, 0))),
         ("hang", lambda: without(packets(), 0, rank=0)),
-        ("unmatched", lambda: without(exchanged(), 1, rank=0)),
-        ("semaphore", lambda: with_ops(pipelined(), 0, 0, lambda ops: [*ops, Op("sem_release", semaphores=(1,))])),
-        ("undefined", lambda: with_op(exchanged(), 0, 0, 8, src=(local("i"), local("o")))),
-        ("result", lambda: with_op(exchanged(), 0, 0, 8, src=(local("i"), local("i")))),
-        ("result", lambda: exchanged(collective="broadcast")),
-        ("result", lambda: replace(switched(3), gpus=tuple(without(switched(3), 3, rank=0).gpus))),
+        ("unmatched", lambda: without(exchange_plan(), 1, rank=0)),
+        ("semaphore", lambda: with_ops(pipelined_plan(), 0, 0, lambda ops: [*ops, Op("sem_release", semaphores=(1,))])),
+        ("undefined", lambda: with_op(exchange_plan(), 0, 0, 8, src=(local("i"), local("o")))),
+        ("result", lambda: with_op(exchange_plan(), 0, 0, 8, src=(local("i"), local("i")))),
+        ("result", lambda: exchange_plan(collective="broadcast")),
+        ("result", lambda: replace(switch_plan(3), gpus=tuple(without(switch_plan(3), 3, rank=0).gpus))),
     ],
 )
 def test_what_goes_wrong_is_told(rule, plan):
@@ -89,7 +89,7 @@ def test_packets_and_plain_data_have_no_scratch_memory_in_common():
 
 def test_relaxed_signals_promise_nothing_about_data():
     """What is written before a relaxed signal and read after it is told, and is not wrong."""
-    plan = exchanged()
+    plan = exchange_plan()
     for rank in range(2):
         plan = with_op(with_op(plan, rank, 0, 5, name="rlxsignal"), rank, 0, 6, name="rlxwait")
     checked = check_plan(plan)
@@ -108,8 +108,8 @@ def test_a_get_exchanges_the_chunks_of_its_two_sides():
 @pytest.mark.parametrize(
     "plan",
     [
-        lambda: with_op(sliced(), 0, 0, 4, parts=257, part=1),
-        lambda: with_ops(pipelined(), 0, 0, lambda ops: [ops[0]._replace(chunks=2**20, ops=(NOP,))]),
+        lambda: with_op(sliced_plan(), 0, 0, 4, parts=257, part=1),
+        lambda: with_ops(pipelined_plan(), 0, 0, lambda ops: [ops[0]._replace(chunks=2**20, ops=(NOP,))]),
         lambda: large(2**28),
     ],
 )
@@ -122,7 +122,9 @@ def test_what_would_take_too_long_is_not_run(plan):
 
 def large(chunks):
     """A copy of so many chunks."""
-    plan = replace(exchanged(), gpus=tuple(replace(gpu, input=chunks, output=chunks) for gpu in exchanged().gpus))
+    plan = replace(
+        exchange_plan(), gpus=tuple(replace(gpu, input=chunks, output=chunks) for gpu in exchange_plan().gpus)
+    )
     whole = (local("i", 0, chunks),)
     return with_op(plan, 0, 0, 8, name="copy", src=whole, dst=whole)
 
@@ -137,5 +139,5 @@ def test_changes_that_matter_are_caught(change):
 
 def test_waits_without_signals_say_who_should_signal():
     """A thread block that hangs is told with its place and what it waits for."""
-    checked = check_plan(with_ops(exchanged(), 0, 0, lambda ops: [*ops, over("wait")]))
+    checked = check_plan(with_ops(exchange_plan(), 0, 0, lambda ops: [*ops, over("wait")]))
     assert checked.problems[0] == "hang: gpu 0, tb 0, step 6: waits for a signal of gpu 1 that never comes"

@@ -29,7 +29,7 @@ def by_classes():
     return classes.build(classes.index(instance, ClassOptions()))
 
 
-def taken_back():
+def line_graph():
     """The line graph of a one-way ring of three, one of whose links is double, taken back to that ring."""
     ends = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "a")]
     topology = Topology(tuple(Node(n) for n in "abcd"), tuple(Link(a, b, Fraction(1)) for a, b in ends))
@@ -40,6 +40,6 @@ def taken_back():
 MODELS = {
     "{}": (small, ["capacity", "delivery"]),
     "classes-{}": (by_classes, ["capacity", "delivery"]),
-    "line-graph-{}": (taken_back, ["capacity", "delivery"]),
+    "line-graph-{}": (line_graph, ["capacity", "delivery"]),
 }
 OBJECTIVES = {"objective": small, "classes-objective": by_classes}

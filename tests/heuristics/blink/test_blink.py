@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from networks import networks
 from oracle import to_topology
 from pydantic import ValidationError
-from small_networks import graphs, network, posed, strength
+from small_networks import graphs, make_instance, network, strength
 
 ALL_REDUCE, BROADCAST, REDUCE = Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE
 
@@ -52,7 +52,7 @@ def rates(topology, root):
 def test_the_rate_is_the_least_maximum_flow_from_the_root(drawn, kind):
     """On random networks with switches the trees carry what Edmonds' theorem says, are right, and the claim is the load of a link."""
     topology = to_topology(drawn)
-    instance = posed(topology, kind)
+    instance = make_instance(topology, kind)
     outcome = solve(instance)
     report = verify(instance, outcome.answer)
     assert report.ok, report.violations
@@ -85,9 +85,9 @@ def uneven(draw):
 @given(uneven())
 def test_the_root_is_the_best_of_all(topology):
     """Where ranks send and receive at different rates, no root has a shorter time for both ways in turn, by trying all."""
-    outcome = solve(posed(topology))
+    outcome = solve(make_instance(topology))
     times = [sum(12 / rate for rate in rates(topology, root)) for root in range(len(topology.ranks))]
-    report = verify(posed(topology), outcome.answer)
+    report = verify(make_instance(topology), outcome.answer)
     assert report.ok, report.violations
     assert outcome.objective <= outcome.metrics["in_turn_s"]
     assert outcome.metrics["root"] == times.index(min(times))
@@ -106,7 +106,7 @@ def test_in_balanced_networks_every_root_has_the_same_rate(drawn):
 @given(graphs(two_way=True, switches=0, ranks=(2, 5)))
 def test_no_root_of_a_two_way_network_beats_the_packing_of_undirected_trees(topology):
     """Reduce and broadcast share each pair of links, so the strength of the network bounds Blink too; the fastest root is no slower than the best."""
-    instance = posed(topology)
+    instance = make_instance(topology)
     best, fastest = solve(instance), solve(instance, root="fastest")
     assert fastest.objective <= best.objective
     assert fastest.metrics["in_turn_s"] == best.metrics["in_turn_s"]
@@ -117,7 +117,7 @@ def test_no_root_of_a_two_way_network_beats_the_packing_of_undirected_trees(topo
 @given(networks("two-way"), st.integers(1, 4))
 def test_a_number_of_trees_is_kept(drawn, k):
     """With k trees asked for, k are packed, right, and never faster than the optimum one way."""
-    instance = posed(to_topology(drawn), BROADCAST)
+    instance = make_instance(to_topology(drawn), BROADCAST)
     few, best = solve(instance, k=k), solve(instance)
     assert few.metrics["k"] == k
     assert verify(instance, few.answer).ok
@@ -203,7 +203,7 @@ def test_a_disconnected_network_is_an_input_error():
     topology = load("line(3)").network
     cut = type(topology)(topology.nodes, tuple(link for link in topology.links if link.target != "2"))
     with pytest.raises(InputError, match="disconnected: no link leads to '2'"):
-        solve(posed(cut))
+        solve(make_instance(cut))
 
 
 def test_a_run_that_is_asked_to_stop_keeps_its_bound():

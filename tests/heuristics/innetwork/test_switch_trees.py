@@ -17,7 +17,7 @@ from cwb.instances import load
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
-from test_hubs import best_by_trees, switched
+from test_hubs import best_by_trees, switched_networks
 
 SHARP = load("sharp").network
 REDUCE = Demand(Collective.ALL_REDUCE, Fraction(10**9))
@@ -48,7 +48,7 @@ def test_hundreds_of_ranks_without_a_solver():
 
 
 @settings(max_examples=10, deadline=None)
-@given(topology=switched(two_way=True))
+@given(topology=switched_networks(two_way=True))
 def test_no_better_than_the_best_trees(topology):
     """On small networks the trees are right, and between the best of all trees and twice their time."""
     instance = load("sharp").with_changes(network=topology, demand=REDUCE)

@@ -26,7 +26,7 @@ NETWORKS = [
 ]  # fmt: skip
 
 
-def checked(posed, run, **options) -> StepSchedule:
+def checked_schedule(posed, run, **options) -> StepSchedule:
     outcome = run(posed, **options)
     assert outcome.status is Status.FEASIBLE
     report = verify(posed, outcome.answer)
@@ -60,14 +60,14 @@ def test_in_process_groups(pose, run, kind, ranks, chunks):
 
     ``checked`` asserts what holds of every schedule.
     """
-    checked(pose("torus(3,3)", kind, size=1000, chunks=chunks, ranks=tuple(ranks)), run)
+    checked_schedule(pose("torus(3,3)", kind, size=1000, chunks=chunks, ranks=tuple(ranks)), run)
 
 
 @pytest.mark.parametrize("network", ["mi250(boxes=1)", "mi250(boxes=2)", "dgx_a100(boxes=2)"])
 def test_equal_links(pose, run, network):
     """Where all links are taken to be equal, none has two edges in a step, and there are more steps."""
     posed = pose(network, "all_gather")
-    schedule = checked(posed, run, links="equal")
+    schedule = checked_schedule(posed, run, links="equal")
     used = zip(schedule.step[schedule.sends.hop_send].tolist(), schedule.sends.path_links.tolist(), strict=True)
     assert max(Counter(used).values()) == 1
     assert schedule.steps > run(posed).answer.steps
@@ -78,13 +78,13 @@ def test_several_collectives_at_the_same_time(pose, run):
     first = Demand(Collective.ALL_REDUCE, Fraction(900), 2, (0, 1, 2, 3))
     second = Demand(Collective.ALL_GATHER, Fraction(1000), 1, (7, 6, 5))
     posed = pose("torus(3,3)").with_changes(demand=first, also=(second,))
-    assert len(checked(posed, run).chunks) == 4 * 2 + 3
+    assert len(checked_schedule(posed, run).chunks) == 4 * 2 + 3
 
 
 @pytest.mark.parametrize("kind", GATHERS)
 def test_steps_of_an_all_reduce_on_a_torus(pose, run, kind):
     """Five steps each way on a torus of 4 x 4, over neighbours alone."""
-    schedule = checked(pose("torus(4,4)", kind), run)
+    schedule = checked_schedule(pose("torus(4,4)", kind), run)
     assert schedule.steps == (10 if kind == "all_reduce" else 5)
     assert set(schedule.sends.hops.tolist()) == {1}
 

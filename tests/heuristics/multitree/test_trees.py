@@ -32,7 +32,7 @@ class StepEdge(NamedTuple):
     links: tuple[int, ...]
 
 
-def listed(topology: Topology, nodes, uses) -> list[StepEdge]:
+def list_edges(topology: Topology, nodes, uses) -> list[StepEdge]:
     """The edges that are grown, one by one."""
     edges = grow(topology, nodes, uses, Budget())
     assert edges is not None
@@ -44,9 +44,9 @@ def steps_of(edges: list[StepEdge]) -> int:
     return 1 + max(edge.step for edge in edges)
 
 
-def grown(network: str) -> tuple[Topology, list[StepEdge]]:
+def grow_edges(network: str) -> tuple[Topology, list[StepEdge]]:
     topology = load(network).network
-    return topology, listed(topology, topology.rank_nodes, parallel_uses(topology))
+    return topology, list_edges(topology, topology.rank_nodes, parallel_uses(topology))
 
 
 @st.composite
@@ -84,7 +84,7 @@ def test_trees_of_any_network(case, parallel):
     """Every tree spans, an edge comes in a later step than the one above it, no link is over its uses, and no tree could have added one more edge."""
     topology, nodes = case
     uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
-    edges = listed(topology, nodes, uses)
+    edges = list_edges(topology, nodes, uses)
     n = len(nodes)
     assert len(edges) == n * (n - 1)
     joined: dict[int, dict[int, int]] = {root: {root: -1} for root in range(n)}
@@ -112,21 +112,21 @@ def test_trees_of_any_network(case, parallel):
 def test_steps_that_are_known(n):
     """As few steps as any schedule: 1 on a complete graph, n - 1 over a switch and on a line, half of that on a ring."""
     for network, steps in (("complete", 1), ("star", n - 1), ("line", n - 1), ("ring", ceil((n - 1) / 2))):
-        assert steps_of(grown(f"{network}({n})")[1]) == steps
+        assert steps_of(grow_edges(f"{network}({n})")[1]) == steps
 
 
 @pytest.mark.parametrize(("size", "steps"), [(3, 3), (4, 5), (5, 7), (6, 10), (7, 13), (8, 17), (10, 26)])
 def test_square_tori_are_at_most_one_step_off_the_fewest(size, steps):
     """A rank receives n - 1 parts over four links: (n - 1) / 4 steps at least, of which the trees need one more at most."""
     n = size * size
-    assert steps_of(grown(f"torus({size},{size})")[1]) == steps
+    assert steps_of(grow_edges(f"torus({size},{size})")[1]) == steps
     assert ceil((n - 1) / 4) <= steps <= ceil((n - 1) / 4) + 1
 
 
 @pytest.mark.parametrize(("network", "links"), [("mesh(4,4)", 2), ("mesh(5,5)", 2), ("mesh(8,8)", 2)])
 def test_meshes_need_the_fewest_steps(network, links):
     """As few as the corners allow, which receive n - 1 parts over two links."""
-    topology, edges = grown(network)
+    topology, edges = grow_edges(network)
     assert steps_of(edges) == ceil((len(topology.ranks) - 1) / links)
 
 
@@ -141,7 +141,7 @@ def test_trees_are_flat_where_they_can_be():
 
 def test_over_a_switch_everybody_sends_to_the_next_then_to_the_one_after():
     """Children are tried from the parent on, so that no two trees want the same port of a switch."""
-    _, edges = grown("star(5)")
+    _, edges = grow_edges("star(5)")
     assert all((edge.parent + edge.step + 1) % 5 == edge.child for edge in edges)
 
 
@@ -158,9 +158,9 @@ def test_parallel_links_are_used_side_by_side():
         (Node("0"), Node("1"), Node("2"), Node("s", NodeKind.SWITCH)),
         tuple(Link(*ends, GBPS) for leaf in "012" for ends in ((leaf, "s"), ("s", leaf))),
     )
-    assert [steps_of(listed(hub, (0, 1, 2), [uses] * 6)) for uses in (1, 2)] == [2, 1]
+    assert [steps_of(list_edges(hub, (0, 1, 2), [uses] * 6)) for uses in (1, 2)] == [2, 1]
     doubled = Topology(hub.nodes, hub.links * 2)
-    edges = listed(doubled, (0, 1, 2), [1] * 12)
+    edges = list_edges(doubled, (0, 1, 2), [1] * 12)
     assert steps_of(edges) == 1
     assert max(Counter(link for edge in edges for link in edge.links).values()) == 1
 

@@ -34,7 +34,7 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
-def predicted(what, collective="all_reduce", size=2**20, **options):
+def predict_time(what, collective="all_reduce", size=2**20, **options):
     instance = load(what) if isinstance(what, str) else load("ring(4)").with_changes(network=what)
     demand = Demand(collective_named(collective), Fraction(size))
     return prediction(instance.with_changes(demand=demand), NcclOptions(**options))
@@ -42,11 +42,11 @@ def predicted(what, collective="all_reduce", size=2**20, **options):
 
 #: Machines whose graphs are searched, and those of which a thread tells too little, with the graph that it implies.
 MACHINES = {
-    "rtx5090": lambda kind: predicted(TWO_NICS, kind, gpu="blackwell", near_nics=False, version="2.29.7"),
-    "h100": lambda kind: predicted("dgx_h100(nvls=true)", kind),
-    "h200-2boxes": lambda kind: predicted("dgx_h200(boxes=2)", kind, nvls=True, net_latency_us=35),
+    "rtx5090": lambda kind: predict_time(TWO_NICS, kind, gpu="blackwell", near_nics=False, version="2.29.7"),
+    "h100": lambda kind: predict_time("dgx_h100(nvls=true)", kind),
+    "h200-2boxes": lambda kind: predict_time("dgx_h200(boxes=2)", kind, nvls=True, net_latency_us=35),
     **{
-        f"h100-{n}gpus": lambda kind, n=n: predicted(
+        f"h100-{n}gpus": lambda kind, n=n: predict_time(
             f'switch({n},bandwidth="450 GB/s")', kind, per_box=n, nvls=True, version="2.29.7"
         )
         for n in (2, 4, 6)
@@ -77,7 +77,7 @@ def test_tables_that_nccl_printed(row):
 
 def test_times_that_nccl_printed():
     """Times of three H100 boxes with NICs of 200 Gb/s are predicted to six digits, from the network alone."""
-    found = predicted('rail(boxes=3,per_box=8,nvlink="450 GB/s",nic="25 GB/s")', nvls=True, version="2.23.4")
+    found = predict_time('rail(boxes=3,per_box=8,nvlink="450 GB/s",nic="25 GB/s")', nvls=True, version="2.23.4")
     for row in rows("nccl_times.csv"):
         pick = found.pick(int(row["bytes"]))
         assert (pick.algorithm.value, pick.protocol.value) == (row["algorithm"], row["protocol"])
@@ -102,13 +102,13 @@ def test_graphs_are_those_that_nccl_logs():
         ("dgx_a100(boxes=2)", 8, 24),
         ("dgx_h100(boxes=4)", 8, 45),
     ):
-        ring = predicted(spec).machine.graphs[Algorithm.RING]
+        ring = predict_time(spec).machine.graphs[Algorithm.RING]
         assert (ring.channels, ring.intra) == (channels, speed)
 
 
 def test_versions_differ():
     """Every version has a table of its own, and no newer one loses an algorithm."""
-    found = {name: predicted("dgx_b200(boxes=4)", nvls=True, version=name).costs for name in TUNINGS}
+    found = {name: predict_time("dgx_b200(boxes=4)", nvls=True, version=name).costs for name in TUNINGS}
     assert len({tuple(costs.values()) for costs in found.values()}) == len(found)
     usable = [{at[0] for at, cost in costs.items() if cost.bandwidth_GBps} for costs in found.values()]
     assert all(before <= after for before, after in pairwise(usable))

@@ -18,7 +18,7 @@ from cwb.instances import load
 MIB = 2**20
 
 
-def posed(spec, collective, size=64 * MIB, ranks=None):
+def make_instance(spec, collective, size=64 * MIB, ranks=None):
     return load(spec).with_changes(demand=Demand(collective_named(collective), Fraction(size), ranks=ranks))
 
 
@@ -43,7 +43,7 @@ def posed(spec, collective, size=64 * MIB, ranks=None):
 )
 def test_schedules_are_verified(spec, collective, options):
     """Rings, trees, NVLS and PAT are right on boxes with switches, meshes, PCIe and no boxes at all."""
-    record = run_one(posed(spec, collective), Request("nccl", options=options))
+    record = run_one(make_instance(spec, collective), Request("nccl", options=options))
     assert record.verified, record.violations
     assert record.objective >= record.bound * (1 - 1e-9)
     wanted = options.get("algorithm", record.metrics["schedule"])
@@ -54,7 +54,7 @@ def test_schedules_are_verified(spec, collective, options):
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "nvls-tree"])
 def test_every_nic_is_used(spec, algorithm):
     """Rings and trees send over every NIC of every box, and rings over each of them as much."""
-    instance = posed(spec, "all_reduce")
+    instance = make_instance(spec, "all_reduce")
     options = {"algorithm": algorithm, "nvls": "nvls" in spec}
     if algorithm == "nvls-tree" and "nvls" not in spec:
         assert run_one(instance, Request("nccl", options=options)).status == "unsupported"
@@ -69,7 +69,7 @@ def test_every_nic_is_used(spec, algorithm):
 
 def test_two_boxes_are_as_fast_as_all_their_nics():
     """Of two A100 boxes, rings have 16 NICs at work: an all-gather of 1 GiB is four times as fast as `ring`, on two."""
-    instance = posed("dgx_a100(boxes=2)", "all_gather", 1024 * MIB)
+    instance = make_instance("dgx_a100(boxes=2)", "all_gather", 1024 * MIB)
     seconds = [run_one(instance, Request(model)).metrics["completion_time_s"] for model in ("ring", "nccl")]
     assert seconds[0] / seconds[1] > 4
     assert seconds[1] < 1.1 * (1024 * MIB * 15 / 16 / 200e9)
@@ -77,7 +77,7 @@ def test_two_boxes_are_as_fast_as_all_their_nics():
 
 def test_a_group_of_ranks_has_rings_of_its_own():
     """The ranks of a process group alone are in the rings."""
-    record = run_one(posed("dgx_a100(boxes=2)", "all_gather", ranks=(0, 1, 8, 9)), Request("nccl"))
+    record = run_one(make_instance("dgx_a100(boxes=2)", "all_gather", ranks=(0, 1, 8, 9)), Request("nccl"))
     assert record.verified
     assert record.metrics["nics"] == 4
 
@@ -86,18 +86,18 @@ def test_channels_of_a_graph_file():
     """Given channels are taken as they are; wrong ones, and those without speeds, are refused."""
     orders = [[0, 1, 2, 3, 4, 5, 6, 7], [3, 2, 1, 0, 7, 6, 5, 4]]
     options = {"channels": orders, "speeds": [20, 12], "algorithm": "ring", "protocol": "simple"}
-    record = run_one(posed("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=options))
+    record = run_one(make_instance("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=options))
     assert record.verified
     assert (record.metrics["channels"], record.metrics["nics"]) == (2, 4)
     assert record.metrics["predicted_GBps"] < 2 * 20 * 16 / 30
     for wrong in ({"channels": [[0, 1]], "speeds": [20, 12]}, {"channels": orders}):
         with pytest.raises(InputError):
-            run_one(posed("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=wrong))
+            run_one(make_instance("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=wrong))
 
 
 def test_switches_that_do_not_add_have_another_schedule():
     """Where NCCL counts on NVLink SHARP and the network's switches do not add, the record says whose schedule it is."""
-    record = run_one(posed("dgx_h100()", "all_reduce"), Request("nccl", options={"nvls": True}))
+    record = run_one(make_instance("dgx_h100()", "all_reduce"), Request("nccl", options={"nvls": True}))
     assert (record.metrics["algorithm"], record.metrics["schedule"]) == ("nvls", "ring")
     assert "do not add" in record.message
     assert json.dumps(record.to_json())
@@ -105,7 +105,7 @@ def test_switches_that_do_not_add_have_another_schedule():
 
 def test_trees_carry_each_half_of_a_channel_once():
     """Two trees of a channel load a NIC with the data of the channel once in each direction of each pass."""
-    instance = posed("dgx_h100(boxes=4)", "all_reduce")
+    instance = make_instance("dgx_h100(boxes=4)", "all_reduce")
     answer = run(instance, Request("nccl", options={"algorithm": "tree"})).answer
     assert isinstance(answer, TreePacking)
     boxes = prediction(instance, NcclOptions()).boxes.boxes

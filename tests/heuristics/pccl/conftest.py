@@ -39,7 +39,7 @@ def run() -> Callable[..., Outcome]:
 
 
 @pytest.fixture(scope="session")
-def verified() -> Callable[..., float]:
+def verify_schedule() -> Callable[..., float]:
     """Verify a schedule, simulate it with congestion, and give its time: no send comes later than a given end."""
 
     def verdict_of(posed: Instance, outcome: Outcome) -> float:

@@ -34,7 +34,7 @@ def fewest_steps(nodes, links, chunks):
         layer, steps = following, steps + 1
 
 
-def posed(nodes, links, kind, ranks, chunks):
+def make_instance(nodes, links, kind, ranks, chunks):
     """The same as an instance: a chunk takes a second."""
     topology = Topology(
         tuple(Node(str(i)) for i in range(nodes)), tuple(Link(str(a), str(b), Fraction(1)) for a, b in links)
@@ -63,21 +63,21 @@ CASES = [
 
 
 @pytest.mark.parametrize(("nodes", "links", "kind", "ranks", "chunks"), CASES)
-def test_tiny_collectives_take_the_fewest_steps(run, verified, nodes, links, kind, ranks, chunks):
+def test_tiny_collectives_take_the_fewest_steps(run, verify_schedule, nodes, links, kind, ranks, chunks):
     """The portfolio finds the optimum of what can be enumerated."""
-    instance = posed(nodes, links, kind, ranks, chunks)
-    assert verified(instance, run(instance)) == fewest_steps(nodes, links, chunks_of(instance))
+    instance = make_instance(nodes, links, kind, ranks, chunks)
+    assert verify_schedule(instance, run(instance)) == fewest_steps(nodes, links, chunks_of(instance))
 
 
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
-def test_no_bound_is_above_the_fewest_steps(run, verified, data):
+def test_no_bound_is_above_the_fewest_steps(run, verify_schedule, data):
     """On random networks of three nodes no schedule is faster than the enumeration, and no bound above it."""
     ends = list(itertools.permutations(range(3), 2))
     links = [*data.draw(st.lists(st.sampled_from(ends), max_size=2)), (0, 1), (1, 2), (2, 0)]
     kind = data.draw(st.sampled_from([Collective.ALL_GATHER, Collective.BROADCAST, Collective.SCATTER]))
     ranks = tuple(data.draw(st.permutations(range(3)))[: data.draw(st.integers(2, 3))])
-    instance = posed(3, links, kind, ranks, 1)
+    instance = make_instance(3, links, kind, ranks, 1)
     outcome = run(instance)
     best = fewest_steps(3, links, chunks_of(instance))
-    assert outcome.bound <= best <= verified(instance, outcome) <= best + 1
+    assert outcome.bound <= best <= verify_schedule(instance, outcome) <= best + 1

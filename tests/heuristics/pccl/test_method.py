@@ -48,13 +48,13 @@ def test_something_must_be_asked_for(run):
         run(load("ring(4)"))
 
 
-def test_conditions_may_be_all_that_is_asked_for(run, verified):
+def test_conditions_may_be_all_that_is_asked_for(run, verify_schedule):
     """A network alone, and conditions as an option; ``verified`` asserts that the answer is right."""
     posed = load("mesh(2,2)").with_changes(
         demand=Demand(Collective.BROADCAST, Fraction(2**20), ranks=(0, 1, 2)),
         also=(Demand(Collective.POINT_TO_POINT, Fraction(2**20), ranks=(3, 0)),),
     )
-    verified(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
+    verify_schedule(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
 
 
 @pytest.mark.parametrize(

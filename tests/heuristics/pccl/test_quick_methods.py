@@ -29,11 +29,11 @@ def answers(posed):
 @pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("size", [2**20, 2**30])
-def test_no_method_that_it_can_run_is_faster(pose, run, verified, network, size):
+def test_no_method_that_it_can_run_is_faster(pose, run, verify_schedule, network, size):
     """Of gathers, sums and exchanges over switches, ``pccl`` is complete no later than ring, direct, rhd and tacos."""
     for kind in ("all_gather", "reduce_scatter", "all_reduce", "all_to_all"):
         posed = pose(network, kind, size)
-        seconds = verified(posed, run(posed, steps=20, restarts=0))
+        seconds = verify_schedule(posed, run(posed, steps=20, restarts=0))
         best = min(completion_of(*each).seconds for each in answers(posed))
         assert seconds <= best * (1 + 1e-12), kind
 
@@ -51,12 +51,12 @@ def test_it_says_whose_schedule_it_gives(pose, run):
 @pytest.mark.parametrize(
     ("network", "found_by"), [("mesh(4,4)", "ring"), ("mesh(6,6, latency='0 us')", "tacos"), ("ring(4)", "ring")]
 )
-def test_also_without_switches(pose, run, verified, network, found_by):
+def test_also_without_switches(pose, run, verify_schedule, network, found_by):
     """Where chunks that are cut further, or matched in steps, are complete earlier, their schedule is the answer."""
     posed = pose(network, "all_gather", 2**30)
     outcome = run(posed, steps=200)
     assert outcome.metrics["found_by"] == found_by
-    seconds = verified(posed, outcome)
+    seconds = verify_schedule(posed, outcome)
     for instance, answer in answers(posed):
         if isinstance(outcome.answer, StepSchedule) or isinstance(answer, Schedule):  # of whole chunks, on a grid
             assert seconds <= completion_of(instance, answer).seconds * (1 + 1e-12)

@@ -27,7 +27,7 @@ SHARED = [HealthCheck.function_scoped_fixture]
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[*SHARED, HealthCheck.too_slow])
 @given(data=st.data())
-def test_random_networks_and_groups(run, verified, data):
+def test_random_networks_and_groups(run, verify_schedule, data):
     """Several groups' collectives on links of different speeds, through switches of all kinds, are verified and simulated without congestion.
 
     ``verified`` asserts it.
@@ -39,25 +39,25 @@ def test_random_networks_and_groups(run, verified, data):
     outcome = run(instance, orders=orders, steps=data.draw(st.sampled_from([0, 200])))
     if any(node.buffer_bytes for node in topology.nodes) and any(node.buffer_bytes == 0 for node in topology.nodes):
         return  # ways of several links and limited buffers: right, but links may serve in another order when simulated
-    verified(instance, outcome)
+    verify_schedule(instance, outcome)
 
 
 @pytest.mark.parametrize(
     "network", ["mesh(3,3)", "mesh(2,3, latency='0 us')", "dgx1()", "ring(5, bidirectional=false)"]
 )
 @pytest.mark.parametrize("kind", [kind.name for kind in collectives() if kind is not Collective.POINT_TO_POINT])
-def test_every_collective(pose, run, verified, network, kind):
+def test_every_collective(pose, run, verify_schedule, network, kind):
     """All collectives are scheduled, sums backwards where they are brought together; ``verified`` asserts it."""
     posed = pose(network, kind, chunks=2)
-    verified(posed, run(posed, steps=500))
+    verify_schedule(posed, run(posed, steps=500))
 
 
 @pytest.mark.parametrize("network", ["switch2d(2, 4)", "rfs3d(2, 2, 2)", "star(5)", "fat_tree(4)"])
 @pytest.mark.parametrize("kind", ["all_to_all", "all_gather", "all_reduce"])
-def test_switches(pose, run, verified, network, kind):
+def test_switches(pose, run, verify_schedule, network, kind):
     """Switches as the generators make them; ``verified`` asserts it."""
     posed = pose(network, kind)
-    verified(posed, run(posed, steps=500))
+    verify_schedule(posed, run(posed, steps=500))
 
 
 def star(*, multicast: bool, buffer_bytes: Fraction | None) -> Topology:
@@ -69,39 +69,39 @@ def star(*, multicast: bool, buffer_bytes: Fraction | None) -> Topology:
 
 @pytest.mark.parametrize(("multicast", "seconds"), [(True, 2), (False, 4)])
 @pytest.mark.parametrize("buffer_bytes", [None, Fraction(1), Fraction(4)])
-def test_a_switch_with_multicast_sends_once_for_all(pose, run, verified, multicast, seconds, buffer_bytes):
+def test_a_switch_with_multicast_sends_once_for_all(pose, run, verify_schedule, multicast, seconds, buffer_bytes):
     """A broadcast of a byte goes up once and down to three at the same time, or three times one after the other."""
     posed = pose(star(multicast=multicast, buffer_bytes=buffer_bytes), "broadcast", size=1)
-    assert verified(posed, run(posed, orders="paper")) == seconds
+    assert verify_schedule(posed, run(posed, orders="paper")) == seconds
 
 
-def test_a_switch_that_cannot_store_is_passed_without_waiting(pose, run, verified):
+def test_a_switch_that_cannot_store_is_passed_without_waiting(pose, run, verify_schedule):
     """Where two ranks send to one through a switch without memory, the second chunk waits at its source."""
     posed = pose(star(multicast=False, buffer_bytes=Fraction(0)), "gather", size=4)
     outcome = run(posed)
-    assert verified(posed, outcome) == 4
+    assert verify_schedule(posed, outcome) == 4
     assert sorted(outcome.answer.sends.hops.tolist()) == [2, 2, 2]
     assert sorted(outcome.answer.start_s.tolist()) == [0, 1, 2]
 
 
-def test_a_full_buffer_makes_chunks_wait(pose, run, verified):
+def test_a_full_buffer_makes_chunks_wait(pose, run, verify_schedule):
     """A slow link behind a switch with room for one chunk: the ranks before it may not send earlier than it is free."""
     nodes = (Node("a"), Node("b"), Node("c"), Node("s", NodeKind.SWITCH, False, Fraction(1)))
     ends = [("a", "s", 10), ("b", "s", 10), ("s", "c", 1), ("c", "a", 1), ("c", "b", 1)]
     topology = Topology(nodes, tuple(Link(x, y, Fraction(rate)) for x, y, rate in ends))
     posed = pose(topology, "gather", size=3, ranks=(2, 0, 1))
-    assert verified(posed, run(posed)) == pytest.approx(2.1)
+    assert verify_schedule(posed, run(posed)) == pytest.approx(2.1)
 
 
-def test_a_group_uses_links_of_others(pose, run, verified):
+def test_a_group_uses_links_of_others(pose, run, verify_schedule):
     """Neighbours on a ring exchange eight chunks faster than their own link can, the other way round."""
     posed = pose("ring(4, bandwidth='1 MB/s', latency='0 us')", "point_to_point", 8 * 10**6, 8, (0, 1))
     outcome = run(posed)
-    assert verified(posed, outcome) == pytest.approx(5)
+    assert verify_schedule(posed, outcome) == pytest.approx(5)
     assert len(set(outcome.answer.sends.path_links.tolist())) == 4
 
 
-def test_figure_6_13(pose, run, verified):
+def test_figure_6_13(pose, run, verify_schedule):
     """Two groups on the 3x3 mesh, an all-to-all in which rank 0 sends twice as much and an all-gather: at the bound, over the middle row too."""
     mib = 2**20
     twice = [Demand(Collective.POINT_TO_POINT, Fraction(mib), ranks=(0, other)) for other in (1, 2)]
@@ -109,13 +109,13 @@ def test_figure_6_13(pose, run, verified):
     network = "mesh(3,3, bandwidth='1 MiB/s', latency='0 us')"
     posed = pose(network, "all_to_all", 3 * mib, 1, (0, 1, 2), [*twice, gather])
     outcome = run(posed)
-    assert verified(posed, outcome) <= 4
+    assert verify_schedule(posed, outcome) <= 4
     assert run(posed, bound="flow").bound == 3
     passed = set(outcome.answer.sends.source.tolist()) | set(outcome.answer.sends.target.tolist())
     assert passed & {3, 4, 5}
 
 
-def test_conditions_of_the_user(pose, run, verified):
+def test_conditions_of_the_user(pose, run, verify_schedule):
     """A multicast and a message beside a collective, written down as an option, are part of the problem that is verified."""
     posed = pose("mesh(2,3)", "broadcast")
     added = METHOD_CONDITIONS
@@ -124,17 +124,17 @@ def test_conditions_of_the_user(pose, run, verified):
 
     whole = with_conditions(posed, added)
     assert [demand.collective.name for demand in whole.demands] == ["broadcast", "broadcast", "point_to_point"]
-    verified(whole, outcome)
+    verify_schedule(whole, outcome)
 
 
 METHOD_CONDITIONS = "3 -> 0, 1, 5: 1 MiB; 4->2: 300 KiB;"
 
 
-def test_all_reduce_begins_to_copy_before_all_sums_are_complete(pose, run, verified):
+def test_all_reduce_begins_to_copy_before_all_sums_are_complete(pose, run, verify_schedule):
     """On a line, whose ends are far away, copies use links that sums have left free."""
     posed = pose("line(4, bandwidth='1 MB/s', latency='0 us')", "all_reduce", 16 * 10**6, 4)
     outcome = run(posed, steps=5000)
-    time = verified(posed, outcome)
+    time = verify_schedule(posed, outcome)
     sends = outcome.answer.sends
     assert outcome.answer.start_s[~sends.reduce].min() < outcome.answer.end_s[sends.reduce].max()
     gather = run(posed.with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(16 * 10**6), 4)), steps=5000)
@@ -150,11 +150,11 @@ def test_the_same_seed_gives_the_same_schedule(pose, run, seed):
         assert np.array_equal(one, other)
 
 
-def test_the_best_of_the_portfolio_is_at_least_as_good_as_the_paper(pose, run, verified):
+def test_the_best_of_the_portfolio_is_at_least_as_good_as_the_paper(pose, run, verify_schedule):
     """A row of the mesh: several orders, then ruin and recreate, against one order."""
     posed = pose("mesh(6,6, latency='0 us')", ranks=tuple(range(6)), chunks=4)
     paper, portfolio = run(posed, orders="paper"), run(posed, steps=20_000)
-    assert verified(posed, portfolio) < verified(posed, paper)
+    assert verify_schedule(posed, portfolio) < verify_schedule(posed, paper)
     assert paper.status is Status.FEASIBLE
 
 

@@ -16,7 +16,7 @@ from cwb.instances import load
 from cwb.schedules import verdict_of
 
 
-def asked(network, kind=Collective.ALL_GATHER, size=400_000, chunks=1):
+def make_instance(network, kind=Collective.ALL_GATHER, size=400_000, chunks=1):
     instance = load(network) if isinstance(network, str) else load("ring(3)").with_changes(network=network)
     return instance.with_changes(demand=Demand(kind, Fraction(size), chunks))
 
@@ -36,7 +36,7 @@ def asked(network, kind=Collective.ALL_GATHER, size=400_000, chunks=1):
 @pytest.mark.parametrize("first", ["shortest", "longest"])
 def test_schedules_are_verified(network, kind, steps, first):
     """What comes out is right, with as many rounds as can be counted by hand."""
-    instance = asked(network, kind)
+    instance = make_instance(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), SpffOptions(first=first))
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
     if steps is not None and not (network == "star(5)" and first == "longest"):
@@ -56,7 +56,7 @@ def test_the_way_is_the_shortest_in_seconds():
         Link("b", "c", fast),
         Link("c", "a", fast),
     ]
-    instance = asked(Topology((Node("a"), Node("b"), Node("c")), tuple(links)), Collective.BROADCAST)
+    instance = make_instance(Topology((Node("a"), Node("b"), Node("c")), tuple(links)), Collective.BROADCAST)
     outcome = run(instance, solvers.get("highs"), Budget(), SpffOptions())
     assert sorted(outcome.answer.sends.path_links.tolist()) == [1, 2]
 
@@ -65,8 +65,8 @@ def test_unreachable_ranks_and_stops_are_told():
     """A rank that no path leads to is an error; a run that is stopped says so."""
     one_way = Topology((Node("a"), Node("b")), (Link("a", "b", Fraction(1)),))
     with pytest.raises(InputError):
-        run(asked(one_way), solvers.get("highs"), Budget(), SpffOptions())
+        run(make_instance(one_way), solvers.get("highs"), Budget(), SpffOptions())
     budget = Budget()
     budget.stop.set()
-    assert run(asked("ring(4)"), solvers.get("highs"), budget, SpffOptions()).status is Status.LIMIT
-    assert METHOD.supports(asked("ring(4)", Collective.REDUCE_SCATTER)) is not None
+    assert run(make_instance("ring(4)"), solvers.get("highs"), budget, SpffOptions()).status is Status.LIMIT
+    assert METHOD.supports(make_instance("ring(4)", Collective.REDUCE_SCATTER)) is not None

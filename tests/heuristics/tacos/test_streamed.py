@@ -73,7 +73,7 @@ def test_two_calls_make_the_same_sends(pose, solve):
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedBlocks:
     """Blocks of an answer with some of their entries changed."""
 
     answer: StreamedSteps
@@ -99,7 +99,7 @@ class Changed:
 def test_wrong_sends_are_refused(pose, solve, change):
     """The verifier tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are no links."""
     done = solve(pose("mesh(4,4)"), answer="stream")
-    counts = verify(done.instance, replace(done.answer, blocks=Changed(done.answer, change))).counts
+    counts = verify(done.instance, replace(done.answer, blocks=ChangedBlocks(done.answer, change))).counts
     assert (change if change != "shape" else "size") in counts
 
 

@@ -34,7 +34,7 @@ def test_right_and_optimal(pose, solve, kind, network):
     assert simulate(done.instance, done.answer).completion_s <= done.record.objective * (1 + 1e-9)
 
 
-def damaged(answer: TranslatedTrees) -> dict[str, TranslatedTrees]:
+def damaged_trees(answer: TranslatedTrees) -> dict[str, TranslatedTrees]:
     """Wrong trees, by the kind of violation."""
     early = answer.step.copy()
     early[-1] = 0
@@ -54,7 +54,7 @@ def damaged(answer: TranslatedTrees) -> dict[str, TranslatedTrees]:
 def test_wrong_trees_are_refused(pose, solve, kind):
     """The verifier tells an edge that comes too early, a rank that is missed, the wrong collective, links that are not there, and unknown numbers."""
     done = solve(pose("torus(4,4)"), answer="trees")
-    assert kind in verify(done.instance, damaged(done.answer)[kind]).counts
+    assert kind in verify(done.instance, damaged_trees(done.answer)[kind]).counts
 
 
 def test_a_generator_used_twice_is_refused(pose, solve):

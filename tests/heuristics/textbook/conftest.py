@@ -72,7 +72,7 @@ def replay(posed: Instance, schedule: StepSchedule) -> None:
         assert all(has.get((r, c)) == wanted for r in chunks.groups[chunks.needed_by[c]])
 
 
-def congested_s(topology: Topology, schedule: StepSchedule) -> float:
+def congested_time_s(topology: Topology, schedule: StepSchedule) -> float:
     """Seconds until the last arrival: links are first come first served, nodes store and forward.
 
     A send waits for what its source receives of the chunk in earlier steps.
@@ -122,7 +122,7 @@ def pose() -> Callable[..., Instance]:
 
 
 @pytest.fixture(scope="session")
-def scheduled() -> Callable[..., StepSchedule]:
+def solve_and_replay() -> Callable[..., StepSchedule]:
     """Solve, replay, and give the schedule."""
 
     def run(name: str, posed: Instance, **options: object) -> StepSchedule:
@@ -134,11 +134,11 @@ def scheduled() -> Callable[..., StepSchedule]:
 
 
 @pytest.fixture(scope="session")
-def unchecked() -> Callable[..., StepSchedule]:
+def solve_unchecked() -> Callable[..., StepSchedule]:
     """Solve without a replay, for what is too large for one."""
     return solve
 
 
 @pytest.fixture(scope="session")
 def clock() -> Callable[[Topology, StepSchedule], float]:
-    return congested_s
+    return congested_time_s

@@ -58,31 +58,31 @@ def test_instances_without_links_demand_or_data_are_refused(textbook, pose):
         ("shifted-ring", {"strides": [1, 2]}, r"strides\[1\]"),
     ],
 )
-def test_wrong_options_are_input_errors(pose, unchecked, name, options, place):
+def test_wrong_options_are_input_errors(pose, solve_unchecked, name, options, place):
     """The error names the option and what is wrong with it."""
     with pytest.raises(InputError, match=place):
-        unchecked(name, pose("ring(4)", "all_gather"), **options)
+        solve_unchecked(name, pose("ring(4)", "all_gather"), **options)
 
 
-def test_a_network_without_shifted_rings_is_unsupported(pose, scheduled):
+def test_a_network_without_shifted_rings_is_unsupported(pose, solve_and_replay):
     """Without strides to find, the user has to give some; then they are routed."""
     posed = pose("torus(4,4)", "all_gather")
     with pytest.raises(Unsupported, match="no stride"):
-        scheduled("shifted-ring", posed)
-    assert scheduled("shifted-ring", posed, strides=[1, 3]).sends.hops.max() > 1
+        solve_and_replay("shifted-ring", posed)
+    assert solve_and_replay("shifted-ring", posed, strides=[1, 3]).sends.hops.max() > 1
 
 
-def test_a_given_ring_order_is_kept(pose, scheduled):
+def test_a_given_ring_order_is_kept(pose, solve_and_replay):
     """The ring follows the ranks as given, wherever they start."""
-    schedule = scheduled("ring", pose("complete(4)", "all_gather"), order=[2, 0, 3, 1], ways="one-way")
+    schedule = solve_and_replay("ring", pose("complete(4)", "all_gather"), order=[2, 0, 3, 1], ways="one-way")
     pairs = set(zip(schedule.sends.source.tolist(), schedule.sends.target.tolist(), strict=True))
     assert pairs == {(2, 0), (0, 3), (3, 1), (1, 2)}
 
 
-def test_a_disconnected_network_is_unsupported(pose, unchecked):
+def test_a_disconnected_network_is_unsupported(pose, solve_unchecked):
     """Where no path leads to some rank, the message says so."""
     with pytest.raises(Unsupported, match="no path leads from"):
-        unchecked("direct", pose("line(2)", "all_gather").with_changes(network=cut_line()))
+        solve_unchecked("direct", pose("line(2)", "all_gather").with_changes(network=cut_line()))
 
 
 def cut_line():
@@ -91,20 +91,20 @@ def cut_line():
     return type(topology)(topology.nodes, links)
 
 
-def test_schedules_that_are_too_large_are_refused(pose, unchecked):
+def test_schedules_that_are_too_large_are_refused(pose, solve_unchecked):
     """The number of sends is checked before memory is taken."""
     with pytest.raises(Unsupported, match="sends"):
-        unchecked("direct", pose("switch(5000)", "all_reduce", chunks=10))
+        solve_unchecked("direct", pose("switch(5000)", "all_reduce", chunks=10))
     with pytest.raises(Unsupported, match=f"{MAX_SENDS + 1:,}"):
         check_size(MAX_SENDS + 1)
 
 
 @pytest.mark.parametrize(("name", "sends"), [("ring", 480), ("direct", 480), ("dbt", 30), ("knomial", 30)])
-def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, unchecked, name, sends):
+def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, solve_unchecked, name, sends):
     """The number of sends that is held against the limits is no larger than the algorithm's, in parts or on trees."""
     counted = []
     monkeypatch.setattr("cwb.heuristics.textbook.algorithm.check_size", lambda count, *_: counted.append(count))
-    unchecked(name, pose("torus(4,4)", "all_reduce"))
+    solve_unchecked(name, pose("torus(4,4)", "all_reduce"))
     assert counted[0] == sends
 
 
@@ -124,12 +124,12 @@ def test_a_hamiltonian_cycle_is_found(pose, network):
 
 
 @pytest.mark.parametrize("network", ["line(5)", "mesh(3,3)"])
-def test_without_a_hamiltonian_cycle_the_group_keeps_its_order(pose, scheduled, network):
+def test_without_a_hamiltonian_cycle_the_group_keeps_its_order(pose, solve_and_replay, network):
     """Where there is none, the ring goes over several links."""
     posed = pose(network, "all_gather")
     (problem,) = group_problems(posed)
     assert find_cycle(problem, neighbours(problem)) == list(range(problem.n))
-    assert scheduled("ring", posed).sends.hops.max() > 1
+    assert solve_and_replay("ring", posed).sends.hops.max() > 1
 
 
 @pytest.mark.parametrize(

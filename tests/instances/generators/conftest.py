@@ -38,7 +38,7 @@ def simple():
 
 
 @pytest.fixture(scope="session")
-def undirected(simple):
+def to_undirected(simple):
     """Turn a topology whose links come in opposite pairs, none of them doubled, into a networkx graph."""
 
     def convert(topology):

@@ -104,7 +104,7 @@ def test_mixed_boxes_are_those_of_the_machines(make):
     expected = {(a.replace("ib0", "ib"), b.replace("ib0", "ib"), rate) for a, b, rate in ends(expected)}
     shift = {"box0": "box2", "box1": "box3", "ib": "ib"}
     for a, b, rate in ends(make("mi250(2)").links):
-        expected.add((shifted(a, shift), shifted(b, shift), rate))
+        expected.add((shift_box(a, shift), shift_box(b, shift), rate))
     assert set(ends(mixed.links)) == expected
     assert mixed.ranks[15:17] == ("box1.gpu7", "box2.gpu0")
 
@@ -114,7 +114,7 @@ def ends(links):
     return [(link.source, link.target, link.bandwidth_Bps) for link in links]
 
 
-def shifted(name, shift):
+def shift_box(name, shift):
     """Rename the box of a node."""
     box, dot, rest = name.partition(".")
     return shift[box] + dot + rest

@@ -26,9 +26,9 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("n", ARRAYS)
-def test_intersection_array(undirected, n):
+def test_intersection_array(to_undirected, n):
     """The graph is distance-regular with the intersection array and diameter of the named one."""
-    graph = undirected(distance_regular(4, n))
+    graph = to_undirected(distance_regular(4, n))
     down, up, diameter = ARRAYS[n]
     assert len(graph) == n
     assert nx.intersection_array(graph) == (down, up)
@@ -36,12 +36,12 @@ def test_intersection_array(undirected, n):
 
 
 @pytest.mark.parametrize(("length", "letters"), [(1, 5), (2, 3), (3, 2), (2, 4), (3, 3)])
-def test_hamming_is_a_power_of_the_complete_graph(undirected, length, letters):
+def test_hamming_is_a_power_of_the_complete_graph(to_undirected, length, letters):
     """H(n, q) is the n-fold Cartesian product of the complete graph of q nodes; its diameter is n."""
     product = nx.complete_graph(letters)
     for _ in range(length - 1):
         product = nx.cartesian_product(product, nx.complete_graph(letters))
-    graph = undirected(hamming(length, letters))
+    graph = to_undirected(hamming(length, letters))
     assert nx.is_isomorphic(graph, product)
     assert nx.diameter(graph) == length
 

@@ -95,11 +95,11 @@ def test_makes_a_strongly_connected_network(name, make, digraph):
     topology = make(SMALL[name])
     assert isinstance(topology, Topology)
     graph = digraph(topology)
-    reach = {rank: _reached(graph, rank) for rank in topology.ranks}
+    reach = {rank: _reached_nodes(graph, rank) for rank in topology.ranks}
     assert all(reached >= set(topology.ranks) for reached in reach.values())
 
 
-def _reached(graph, start):
+def _reached_nodes(graph, start):
     seen, waiting = {start}, [start]
     while waiting:
         fresh = set(graph.successors(waiting.pop())) - seen

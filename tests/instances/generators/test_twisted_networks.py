@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 @given(st.integers(3, 8), st.integers(2, 6), st.data())
 @settings(max_examples=50)
-def test_twisted_torus_by_its_definition(undirected, width, height, data):
+def test_twisted_torus_by_its_definition(to_undirected, width, height, data):
     """Rows are rings, and columns lead from the last row to the first one, shifted by the twist; all degrees are 4."""
     twist = data.draw(st.integers(1, width - 1))
     expected = set()
@@ -22,21 +22,21 @@ def test_twisted_torus_by_its_definition(undirected, width, height, data):
         above = (x, y + 1) if y + 1 < height else ((x + twist) % width, 0)
         for a, b in (((x + 1) % width, y), above):
             expected.add(frozenset([x + width * y, a + width * b]))
-    graph = undirected(twisted_torus(width, height, twist))
+    graph = to_undirected(twisted_torus(width, height, twist))
     assert {frozenset(edge) for edge in graph.edges} == expected
     assert {degree for _, degree in graph.degree} == {4}
 
 
 @pytest.mark.parametrize("a", range(2, 9))
-def test_diameter_of_the_twisted_torus(undirected, a):
+def test_diameter_of_the_twisted_torus(to_undirected, a):
     """A twisted torus of 2a x a nodes and twist a has diameter a; without the twist it would be a + a // 2."""
-    assert nx.diameter(undirected(twisted_torus(2 * a, a, a))) == a
+    assert nx.diameter(to_undirected(twisted_torus(2 * a, a, a))) == a
 
 
 @pytest.mark.parametrize("dim", range(3, 8))
-def test_twisted_hypercube(undirected, dim):
+def test_twisted_hypercube(to_undirected, dim):
     """It is a hypercube but for two edges, as regular, and its diameter is one less."""
-    graph = undirected(twisted_hypercube(dim))
+    graph = to_undirected(twisted_hypercube(dim))
     plain = nx.Graph((x, x ^ 1 << bit) for x in range(2**dim) for bit in range(dim))
     edges, straight = ({frozenset(edge) for edge in of.edges} for of in (graph, plain))
     assert edges - straight == {frozenset([0, 3]), frozenset([1, 2])}
@@ -55,7 +55,7 @@ def test_optimal_circulant_has_the_offsets_of_theorem_22(n):
 
 
 @pytest.mark.parametrize("n", range(7, 40))
-def test_no_circulant_of_degree_4_has_a_smaller_diameter(undirected, n):
+def test_no_circulant_of_degree_4_has_a_smaller_diameter(to_undirected, n):
     """Of all connected circulants of two offsets, none has a smaller diameter."""
     best = min(
         nx.diameter(graph)
@@ -63,7 +63,7 @@ def test_no_circulant_of_degree_4_has_a_smaller_diameter(undirected, n):
         for b in range(a + 1, n // 2 + 1)
         if nx.is_connected(graph := nx.circulant_graph(n, [a, b]))
     )
-    assert nx.diameter(undirected(optimal_circulant(n))) == best
+    assert nx.diameter(to_undirected(optimal_circulant(n))) == best
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def run(instance, **options):
     return method.run(instance, solvers.get("highs"), Budget(), method.options.model_validate(options))
 
 
-def mixed(links):
+def mixed_network(links):
     """Links as (source, target, GB/s, latency in s)."""
     names = sorted({name for link in links for name in link[:2]})
     wires = tuple(Link(a, b, Fraction(rate) * GB, Fraction(latency)) for a, b, rate, latency in links)
@@ -66,7 +66,7 @@ def test_the_loop_ends_at_the_smallest_time(seed, pose, random_digraph):
         (link.source, link.target, source.choice([1, 2, 3]), source.choice([0, Fraction(1, 10), Fraction(2, 5), 2]))
         for link in base.links
     ]
-    topology = mixed(links)
+    topology = mixed_network(links)
     shard = Fraction(GB, 2)
     outcome = run(pose(topology, size=shard * len(topology.nodes), chunks=8))
     choices = choices_of(topology)
@@ -92,7 +92,7 @@ def test_a_link_of_high_latency_is_not_paid_for(pose):
         ("c", "a", 1, 0),
         ("c", "d", 1, 0),
     ]
-    topology = mixed([*links, ("b", "d", 1, 0)])
+    topology = mixed_network([*links, ("b", "d", 1, 0)])
     instance = pose(topology, size=4 * GB)
     outcome = run(instance)
     assert verdict_of(instance, outcome.answer).violations == ()
@@ -105,10 +105,10 @@ def test_a_link_of_high_latency_is_not_paid_for(pose):
 def test_unequal_bandwidths_are_used_in_proportion(pose):
     """Over two parallel links of 3 and 1 GB/s a shard of 1 GB takes a quarter of a second."""
     both = [("a", "b", 3, 0), ("a", "b", 1, 0), ("b", "a", 3, 0), ("b", "a", 1, 0)]
-    outcome = run(pose(mixed(both), size=2 * GB, chunks=4))
+    outcome = run(pose(mixed_network(both), size=2 * GB, chunks=4))
     assert outcome.metrics["step_time_s"] == 0.25
     assert outcome.metrics["step_time_relaxed_s"] == pytest.approx(0.25)
-    crude = run(pose(mixed(both), size=2 * GB))
+    crude = run(pose(mixed_network(both), size=2 * GB))
     assert crude.metrics["step_time_s"] == pytest.approx(1 / 3)
 
 
@@ -117,7 +117,7 @@ def test_schedules_of_other_collectives_are_right(kind, pose):
     """A network of mixed links has right schedules of all three collectives."""
     ring = [(str(i), str((i + 1) % 5), 1 + i % 2, Fraction(i, 1000)) for i in range(5)]
     chords = [(str(i), str((i + 2) % 5), 2, 0) for i in range(5)]
-    instance = pose(mixed(ring + chords), kind, chunks=3)
+    instance = pose(mixed_network(ring + chords), kind, chunks=3)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.violations == ()

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def solved(topology):
+def solve_lp(topology):
     """LP (1) as the solver leaves it, read as a broadcast."""
     choices = choices_of(topology)
     model = build_lp(choices)
@@ -39,7 +39,7 @@ def test_the_linear_program_has_the_value_of_the_formula_on_300_digraphs(random_
     source = Random(5)  # noqa: S311
     for _ in range(300):
         topology = random_digraph(source.randint(2, 14), source.randint(1, 5), source)
-        exact, program = balance(topology), solved(topology)
+        exact, program = balance(topology), solve_lp(topology)
         assert program.time == exact.time
         assert program.steps == exact.steps
         assert program.split(program.pieces).bandwidth_time() == exact.time
@@ -102,7 +102,7 @@ def test_parts_are_rounded_up_or_down_to_whole_pieces(weights, pieces):
 def test_a_solver_that_finds_nothing_is_told(pose):
     """A solve that ends without a point gives no answer, and says why it ended."""
 
-    class Stopped:
+    class StoppedSolver:
         name = "stopped"
 
         def solve(self, model, budget, options=None):
@@ -111,5 +111,5 @@ def test_a_solver_that_finds_nothing_is_told(pose):
             return SolverResult("stopped", "1", Termination.TIME_LIMIT, False)
 
     method = registry.get("bfb-lp")
-    outcome = method.run(pose("ring(4)"), Stopped(), Budget(), method.options())
+    outcome = method.run(pose("ring(4)"), StoppedSolver(), Budget(), method.options())
     assert (outcome.status.value, outcome.answer, outcome.message) == ("limit", None, "time-limit")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 SKEWED = "all_to_all_v(skew=1.5, seed=2)"
 
 
-def skewed(network, chunks=1):
+def skewed_instance(network, chunks=1):
     return with_demand(load(network), SKEWED, "1 MiB", chunks)
 
 
@@ -55,7 +55,7 @@ def test_servers_are_the_ranks_at_the_fastest_switches():
 
 def test_all_rails_carry_the_same():
     """Balanced, every rail carries an equal share of what goes between two servers, all bytes exactly; by the sender's rail it is not so."""
-    exchange = exchange_of(skewed("switch2d(inner=3,outer=3)"))
+    exchange = exchange_of(skewed_instance("switch2d(inner=3,outer=3)"))
     pieces = balance_rails(exchange)
     assert sum(pieces.values()) == sum(exchange.sizes[pair] for pair in exchange.between)
     first, *others = rail_matrices(exchange, pieces)
@@ -67,7 +67,7 @@ def test_all_rails_carry_the_same():
 @pytest.mark.parametrize("rails", ["balanced", "source", "target", "optimal"])
 def test_schedules_are_right_and_bounded(rails):
     """Whatever the rails, the schedule is verified, and no faster than the cut that the verifier recomputes."""
-    finished = run(skewed("switch2d(inner=2,outer=3)", chunks=2), Request("fast", options={"rails": rails}))
+    finished = run(skewed_instance("switch2d(inner=2,outer=3)", chunks=2), Request("fast", options={"rails": rails}))
     record = finished.record
     assert record.verified
     assert record.bound <= record.objective
@@ -78,10 +78,10 @@ def test_schedules_are_right_and_bounded(rails):
 
 def test_the_program_is_solved_where_balanced_does_not_attain_its_bound():
     """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program's is less than theirs."""
-    easy = run(skewed("switch2d(inner=2,outer=3)"), Request("fast", options={"rails": "optimal"})).record
+    easy = run(skewed_instance("switch2d(inner=2,outer=3)"), Request("fast", options={"rails": "optimal"})).record
     assert easy.solver is None
     assert easy.metrics["model_time_s"] == easy.metrics["rail_time_s"] == pytest.approx(easy.bound)
-    slow = skewed("switch2d(4, 4, inner_bandwidth='40 GB/s', outer_bandwidth='50 GB/s')")
+    slow = skewed_instance("switch2d(4, 4, inner_bandwidth='40 GB/s', outer_bandwidth='50 GB/s')")
     solved = run(slow, Request("fast", options={"rails": "optimal"})).record
     assert solved.solver == "highs"
     exchange = exchange_of(slow)
@@ -91,7 +91,7 @@ def test_the_program_is_solved_where_balanced_does_not_attain_its_bound():
 @pytest.mark.parametrize("network", ["switch2d(inner=2,outer=3)", "dgx_h100(boxes=2)"])
 def test_the_bound_is_the_largest_cut_of_a_server_or_rank(network):
     """Cut by cut over all links and messages the largest time is the same, of the same nodes."""
-    exchange = exchange_of(skewed(network))
+    exchange = exchange_of(skewed_instance(network))
     topology, servers = exchange.servers.topology, exchange.servers
     nodes, everything = topology.rank_nodes, set(range(len(topology.nodes)))
     sets = [{hub, *(nodes[r] for r in ranks)} for ranks, hub in zip(servers.members, servers.hubs, strict=True)]

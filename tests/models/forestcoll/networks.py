@@ -116,10 +116,10 @@ def networks(family: str | None = None) -> st.SearchStrategy[Network]:
 
 def seeded_networks(count: int, seed: int = 0) -> list[Network]:
     """Draw the same networks every time, the families in turn."""
-    rng = seeded(seed)
+    rng = seeded_random(seed)
     return [random_network(rng, FAMILIES[i % len(FAMILIES)]) for i in range(count)]
 
 
-def seeded(seed: int) -> Random:
+def seeded_random(seed: int) -> Random:
     """A generator of the same numbers every time."""
     return Random(seed)  # noqa: S311

@@ -194,7 +194,7 @@ def scale_and_count(network: Network, inverse: Fraction) -> tuple[Fraction, int]
     return scale, int(count)
 
 
-def floored(network: Network, scale: Fraction) -> Network:
+def floor_capacities(network: Network, scale: Fraction) -> Network:
     """G({floor(U b_e)}): how many trees every link can carry; links that carry none are left out."""
     trees = {link: floor(scale * c) for link, c in network.capacity.items()}
     return Network(network.compute, network.switches, {link: c for link, c in trees.items() if c > 0})
@@ -209,4 +209,6 @@ def fixed_k(network: Network, demand: int | Demand) -> Fraction:
         raise ValueError("a compute node cannot be reached")
     low = max(Fraction(total - demand[v], b) for v, b in entering.items())
     largest = max(network.capacity.values())
-    return bisect(low, Fraction(total), largest, lambda scale: has_trees(floored(network, scale).capacity, demand))
+    return bisect(
+        low, Fraction(total), largest, lambda scale: has_trees(floor_capacities(network, scale).capacity, demand)
+    )

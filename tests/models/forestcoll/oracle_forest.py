@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from oracle import Capacities, Demand, Network, fixed_k, floored, max_flow, optimum, scale_and_count, uniform
+from oracle import Capacities, Demand, Network, fixed_k, floor_capacities, max_flow, optimum, scale_and_count, uniform
 from oracle_splitting import Edge, Logical, Path, remove_switches, take
 
 
@@ -160,7 +160,7 @@ def check_forest(
 
 def build_forest(network: Network, demand: Demand, scale: Fraction) -> Forest:
     """Switch removal, packing and paths on G({floor(U b_e)})."""
-    logical = remove_switches(floored(network, scale), demand)
+    logical = remove_switches(floor_capacities(network, scale), demand)
     return Forest(dict(demand), scale, expand(pack(logical.capacity, demand), logical))
 
 

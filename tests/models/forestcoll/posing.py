@@ -50,7 +50,7 @@ def max_height(packing: TreePacking) -> int:
     return tallest
 
 
-def shuffled(topology: Topology, rng) -> Topology:
+def shuffle_topology(topology: Topology, rng) -> Topology:
     """The same network with other names, and nodes and links in another order."""
     names = [node.name for node in topology.nodes]
     new = dict(zip(names, (f"x{i}" for i in rng.sample(range(len(names)), len(names))), strict=True))

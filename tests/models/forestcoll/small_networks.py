@@ -22,7 +22,7 @@ def network(ranks, switches, links):
     return Topology(tuple(nodes), tuple(Link(names[a], names[b], Fraction(c)) for a, b, c in links))
 
 
-def posed(topology, kind=Collective.ALL_REDUCE, size=12):
+def make_instance(topology, kind=Collective.ALL_REDUCE, size=12):
     """An instance with one collective among all ranks."""
     return Instance("small", topology, Demand(kind, Fraction(size)))
 

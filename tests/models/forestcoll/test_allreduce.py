@@ -14,7 +14,7 @@ from cwb.schedules.verify import heaviest_load
 SIZE = Fraction(10**9)
 
 
-def solved(spec: str, **options: object):
+def run_all_reduce(spec: str, **options: object):
     """A run on an all-reduce of 1 GB."""
     instance = load(spec).with_changes(demand=Demand(Collective.ALL_REDUCE, SIZE))
     return run(instance, Request("forestcoll-allreduce", options=options))
@@ -32,7 +32,7 @@ def solved(spec: str, **options: object):
 )
 def test_it_is_proved_best(spec, rate_GBps, options, trees_of):
     """Time of the verified trees and the certificate's bound are the same fraction; the program is solved only where halves are not proved best."""
-    done = solved(spec, **options)
+    done = run_all_reduce(spec, **options)
     assert (done.record.status, done.record.verified, done.record.gap) == ("optimal", True, 0.0)
     assert heaviest_load(done.instance, done.answer) == exact_bound(done.instance, done.certificate) == 1 / rate_GBps
     assert done.record.metrics.get("trees_of") == trees_of
@@ -41,7 +41,7 @@ def test_it_is_proved_best(spec, rate_GBps, options, trees_of):
 
 def test_rounding_is_not_called_optimal():
     """With capacities rounded to multiples that are too coarse the answer is feasible, with its gap."""
-    done = solved("mi250_8(boxes=2)", k=3)
+    done = run_all_reduce("mi250_8(boxes=2)", k=3)
     assert done.record.verified is True
     assert (done.record.status == "optimal") == (
         heaviest_load(done.instance, done.answer) == exact_bound(done.instance, done.certificate)

@@ -25,7 +25,7 @@ from cwb.models.forestcoll.solve_allreduce import solve_allreduce
 from cwb.models.forestcoll.solve_lp import CutOracle, search
 from cwb.schedules.collective import exact_bound
 from hypothesis import given, settings
-from small_networks import cuts, feasible, graphs, network, posed, strength
+from small_networks import cuts, feasible, graphs, make_instance, network, strength
 
 HIGHS = solvers.get("highs")
 GB = 10**9
@@ -107,7 +107,7 @@ def test_the_plan_of_eight_and_eight_is_exact():
 def test_without_switches_the_optimum_is_the_strength_of_the_network(topology):
     """On two-way networks of ranks the optimum, the bound and the plan are what trying all partitions gives."""
     best = strength(topology)
-    found = solve_allreduce(posed(topology), HIGHS, Budget())
+    found = solve_allreduce(make_instance(topology), HIGHS, Budget())
     assert found.rate_Bps == pytest.approx(float(best), rel=1e-7)
     assert found.bound_s == 12 / best
     assert best * (1 - Fraction(1, 10**6)) <= found.plan.rate_Bps <= best
@@ -118,7 +118,7 @@ def test_without_switches_the_optimum_is_the_strength_of_the_network(topology):
 @given(graphs(balanced=False, ranks=(2, 4)))
 def test_plans_hold_and_bounds_are_bounds(topology):
     """On any network the plan holds exactly, is worth the program's value, and is within the bound."""
-    instance = posed(topology)
+    instance = make_instance(topology)
     found = solve_allreduce(instance, HIGHS, Budget())
     check(topology, found.plan)
     rate = float(found.plan.rate_Bps)
@@ -131,7 +131,7 @@ def test_plans_hold_and_bounds_are_bounds(topology):
 @given(graphs())
 def test_the_optimum_is_no_less_than_two_stages(topology):
     """Where every node receives as much as it sends, trees may take a reduce-scatter and an all-gather in turn, or do better."""
-    rate = solve_allreduce(posed(topology), HIGHS, Budget()).rate_Bps
+    rate = solve_allreduce(make_instance(topology), HIGHS, Budget()).rate_Bps
     net = from_all_ranks(topology)
     stages = [search(CutOracle(stage), HIGHS, Budget()).U for stage in (net, net.transpose())]
     assert rate >= float(len(net.rank_nodes) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
@@ -141,7 +141,7 @@ def test_the_optimum_is_no_less_than_two_stages(topology):
 @given(graphs())
 def test_capacities_are_multiples_of_one_kth(topology):
     """With the paper's k all capacities are multiples of one k-th of the network's unit, and the plan still holds."""
-    found = solve_allreduce(posed(topology), HIGHS, Budget(), k=7)
+    found = solve_allreduce(make_instance(topology), HIGHS, Budget(), k=7)
     check(topology, found.plan)
     unit = found.plan.unit_Bps
     assert unit == from_all_ranks(topology).unit_Bps / 7
@@ -153,14 +153,14 @@ def test_capacities_are_multiples_of_one_kth(topology):
 def test_one_root_may_do_all():
     """On a star of ranks the middle one adds up everything, at the rate of a link."""
     topology = network(4, 0, [(0, i, 5) for i in (1, 2, 3)] + [(i, 0, 5) for i in (1, 2, 3)])
-    found = solve_allreduce(posed(topology), HIGHS, Budget())
+    found = solve_allreduce(make_instance(topology), HIGHS, Budget())
     assert found.plan.rate_Bps == 5
     assert found.optimal
 
 
 def test_a_k_that_is_too_small_leaves_nothing():
     """Three ranks on a ring of one-way links share a link's bandwidth in parts that a k of 1 rounds to nothing, and no time is claimed."""
-    found = solve_allreduce(posed(network(3, 0, [(0, 1, 1), (1, 2, 1), (2, 0, 1)])), HIGHS, Budget(), k=1)
+    found = solve_allreduce(make_instance(network(3, 0, [(0, 1, 1), (1, 2, 1), (2, 0, 1)])), HIGHS, Budget(), k=1)
     assert found.plan.rate_Bps == 0
     assert found.plan_s is None
     assert not found.optimal
@@ -178,7 +178,7 @@ def test_nothing_is_found_in_no_time():
 def test_a_network_that_falls_apart_is_refused():
     """Where a rank cannot be reached there is no all-reduce."""
     with pytest.raises(InputError, match="no link does"):
-        solve_allreduce(posed(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)])), HIGHS, Budget())
+        solve_allreduce(make_instance(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)])), HIGHS, Budget())
 
 
 def test_a_denominator_is_found_where_there_is_one():
@@ -200,7 +200,7 @@ def test_strong_components():
 def test_the_narrowest_cut_is_that_of_all_cuts(topology):
     """No set of nodes with some but not all ranks has less bandwidth out of it."""
     net = from_all_ranks(topology)
-    seconds, _ = cut_bound(posed(topology), narrowest_cut(net))
+    seconds, _ = cut_bound(make_instance(topology), narrowest_cut(net))
     assert seconds == Fraction(12, min(sum(leaving) for _, leaving in cuts(net))) / net.unit_Bps
 
 
@@ -208,7 +208,7 @@ def test_the_narrowest_cut_is_that_of_all_cuts(topology):
 @given(graphs(two_way=True, switches=0))
 def test_good_partitions_are_found_without_dual_values_too(topology):
     """Wrong dual values cost sharpness only: what is found bounds the time, and is a bound of some partition."""
-    instance, net = posed(topology), from_all_ranks(topology)
+    instance, net = make_instance(topology), from_all_ranks(topology)
     seconds, certificate = best_certificate(instance, net, {})
     assert seconds <= 12 / strength(topology)
     assert exact_bound(instance, certificate) == seconds
@@ -224,6 +224,6 @@ def test_switches_that_add_and_copy_weaken_a_partition(can, entries):
     cannot copy, and does both four times if it can; trees are as fast."""
     topology = network(4, 1, [(i, 4, 6) for i in range(4)] + [(4, i, 6) for i in range(4)])
     able = replace(topology, nodes=(*topology.nodes[:4], replace(topology.nodes[4], **can)))
-    found = solve_allreduce(posed(able), HIGHS, Budget(), hubs=hubs_of(able))
+    found = solve_allreduce(make_instance(able), HIGHS, Budget(), hubs=hubs_of(able))
     assert found.bound_s == Fraction(entries * 12, 24)
     assert found.optimal

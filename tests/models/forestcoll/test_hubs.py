@@ -25,7 +25,7 @@ from cwb.schedules.verify import heaviest_load, verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from small_networks import network, posed
+from small_networks import make_instance, network
 
 
 def ways(topology, tree):
@@ -104,7 +104,7 @@ def best_by_trees(topology, size):
 
 
 @st.composite
-def switched(draw, *, two_way=False):
+def switched_networks(draw, *, two_way=False):
     """Three ranks around one or two switches that add, copy, store, or do not; with links between ranks."""
     switches = draw(st.integers(1, 2))
     rate = st.sampled_from([1, 2, 3, 8])
@@ -129,10 +129,10 @@ def switched(draw, *, two_way=False):
 
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
-@given(topology=switched())
+@given(topology=switched_networks())
 def test_no_bound_is_above_the_best_trees_and_no_trees_are_better(topology):
     """Of all trees over switches that can, none is faster than what is proved, and none of the method's faster than these."""
-    instance = posed(topology)
+    instance = make_instance(topology)
     record = run_one(instance, Request("forestcoll-allreduce", options={"always_solve": True}))
     assert record.verified, record
     best = best_by_trees(topology, 12)
@@ -193,7 +193,7 @@ def test_files_have_such_trees_and_other_runtimes_do_not(tmp_path):
         flow_of(instance, done.answer)
 
 
-def spoiled(instance, node):
+def violation_kinds(instance, node):
     """Kinds of violations of the instance's trees after a change of its switch."""
     answer = run(instance, Request("forestcoll-allreduce")).answer
     nodes = (*instance.network.nodes[:4], replace(instance.network.nodes[4], **node))
@@ -214,14 +214,14 @@ def spoiled(instance, node):
 )
 def test_trees_over_switches_that_cannot_are_refused(node, kinds):
     """A switch in a tree has to add on the way in, or store, and to copy on the way out."""
-    assert spoiled(load("sharp"), node) == kinds
+    assert violation_kinds(load("sharp"), node) == kinds
 
 
 def test_a_switch_is_no_leaf():
     """A tree that ends at switches is refused; without what leads there it is right."""
     topology = network(2, 2, [(0, 1, 1), (0, 2, 1), (2, 3, 1), (1, 0, 1)])
     able = replace(topology, nodes=(*topology.nodes[:2], *(replace(n, multicast=True) for n in topology.nodes[2:])))
-    instance = posed(able, Collective.BROADCAST, 1)
+    instance = make_instance(able, Collective.BROADCAST, 1)
     root, units, edges, parent, child = (np.array(c) for c in ([0], [1], [0, 3], [0, 0, 2], [1, 2, 3]))
     columns = edges, parent, child, np.arange(4), np.arange(3)
     tree = TreePacking(instance.sha256, TreeKind.OUT, root, units, Fraction(1), *columns)

@@ -16,7 +16,7 @@ import pytest
 from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
 from hypothesis import given, settings
-from networks import FAMILIES, networks, random_cuts, random_unit, seeded, seeded_networks
+from networks import FAMILIES, networks, random_cuts, random_unit, seeded_networks, seeded_random
 from oracle import (
     Capacities,
     Demand,
@@ -110,7 +110,7 @@ def test_large_uneven_capacities_are_exact():
 
 def test_optimum_is_brute_forces():
     """Algorithm 1 is the maximum over all cuts, with equal and with random shares."""
-    rng = seeded(1)
+    rng = seeded_random(1)
     for index, network in enumerate(seeded_networks(60)):
         assert all(network.into(v) == network.out_of(v) > 0 for v in network.nodes)
         assert optimum(network) == optimum_by_cuts(network)
@@ -121,7 +121,7 @@ def test_optimum_is_brute_forces():
 
 def test_fixed_k_is_brute_forces():
     """Algorithm 3 is the maximum over all cuts of what each needs, with equal and with random demands."""
-    rng = seeded(2)
+    rng = seeded_random(2)
     for network in seeded_networks(24, seed=1):
         demand = uniform(network, rng.randint(1, 5))
         assert fixed_k(network, demand) == fixed_k_by_cuts(network, demand)
@@ -142,7 +142,7 @@ def test_split_is_the_largest_that_keeps_the_trees(monkeypatch):
             after[u, t] = after.get((u, t), 0) + amount
         return after
 
-    def checked(capacity: Capacities, demand: Demand, u: int, w: int, t: int) -> int:
+    def check_split(capacity: Capacities, demand: Demand, u: int, w: int, t: int) -> int:
         amount = real(capacity, demand, u, w, t)
         most = min(capacity[u, w], capacity[w, t])
         assert has_trees(split(capacity, u, w, t, amount), demand)
@@ -150,7 +150,7 @@ def test_split_is_the_largest_that_keeps_the_trees(monkeypatch):
         seen.add((amount == 0, amount == most, u == t))
         return amount
 
-    monkeypatch.setattr(oracle_splitting, "splittable", checked)
+    monkeypatch.setattr(oracle_splitting, "splittable", check_split)
     for network in seeded_networks(9, seed=4):
         solve(network)
     assert seen >= {
@@ -167,7 +167,7 @@ def test_edge_is_added_to_as_many_trees_as_possible(monkeypatch):
     real = oracle_forest.addable
     seen = set()
 
-    def checked(remaining: Capacities, tree: Growing, others: list[Growing], edge: tuple[int, int]) -> int:
+    def check_addition(remaining: Capacities, tree: Growing, others: list[Growing], edge: tuple[int, int]) -> int:
         amount = real(remaining, tree, others, edge)
         expected = most = min(remaining[edge], tree.multiplicity)
         compute = {v for link in remaining for v in link} | set(tree.nodes)
@@ -180,7 +180,7 @@ def test_edge_is_added_to_as_many_trees_as_possible(monkeypatch):
         seen.add((amount == 0, amount == most))
         return amount
 
-    monkeypatch.setattr(oracle_forest, "addable", checked)
+    monkeypatch.setattr(oracle_forest, "addable", check_addition)
     for network in (n for n in seeded_networks(18, seed=6) if len(n.compute) <= 6):
         solve(network)
     assert seen == {(True, False), (False, True), (False, False)}
@@ -203,7 +203,7 @@ def test_forests_of_a_fixed_k_and_of_random_demands():
 
     ``check_forest`` asserts it.
     """
-    rng = seeded(3)
+    rng = seeded_random(3)
     for network in (n for i, n in enumerate(seeded_networks(18, seed=3)) if FAMILIES[i % len(FAMILIES)] != "one-way"):
         for k, weights in (
             (rng.randint(1, 4), None),
@@ -248,7 +248,7 @@ def test_forest_of_83_trees_a_root():
 
 def test_topology_round_trip():
     """A network survives as a topology with parallel links and any unit of bandwidth."""
-    rng = seeded(4)
+    rng = seeded_random(4)
     for network in seeded_networks(12, seed=7):
         unit = random_unit(rng)
         back, found = from_topology(to_topology(network, unit, random_cuts(rng, network)))
@@ -295,24 +295,24 @@ def test_broken_forests_are_found():
     forest = solve(network)
     tree, *others = forest.trees
 
-    def refused(trees: Iterable[PhysicalTree]) -> bool:
+    def is_refused(trees: Iterable[PhysicalTree]) -> bool:
         try:
             check_forest(network, forest.demand, forest.scale, trees)
         except (AssertionError, KeyError):
             return True
         return False
 
-    def changed(paths: dict) -> list[PhysicalTree]:
+    def replace_paths(paths: dict) -> list[PhysicalTree]:
         return [tree._replace(paths=paths), *others]
 
     (edge, pieces), (second, _) = tree.paths.items()
     rest = {e: p for e, p in tree.paths.items() if e != edge}
     other = ({0, 1, 2} - set(edge)).pop()
-    assert not refused(forest.trees)
-    assert refused(others)
-    assert refused(changed(rest))
-    assert refused(changed({**tree.paths, (second[1], edge[0]): pieces}))
-    assert refused(changed({**rest, edge: [(edge, tree.multiplicity)]}))
-    assert refused(changed({**rest, edge: [((edge[0], 3, other, 3, edge[1]), tree.multiplicity)]}))
-    assert refused(changed({**rest, edge: [(path, amount + 1) for path, amount in pieces]}))
-    assert refused([tree._replace(multiplicity=tree.multiplicity + 1), *others])
+    assert not is_refused(forest.trees)
+    assert is_refused(others)
+    assert is_refused(replace_paths(rest))
+    assert is_refused(replace_paths({**tree.paths, (second[1], edge[0]): pieces}))
+    assert is_refused(replace_paths({**rest, edge: [(edge, tree.multiplicity)]}))
+    assert is_refused(replace_paths({**rest, edge: [((edge[0], 3, other, 3, edge[1]), tree.multiplicity)]}))
+    assert is_refused(replace_paths({**rest, edge: [(path, amount + 1) for path, amount in pieces]}))
+    assert is_refused([tree._replace(multiplicity=tree.multiplicity + 1), *others])

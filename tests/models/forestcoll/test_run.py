@@ -17,7 +17,7 @@ from cwb.models.forestcoll.solve import busiest_s
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import FAMILIES, random_cuts, random_network, random_unit, seeded
+from networks import FAMILIES, random_cuts, random_network, random_unit, seeded_random
 from oracle import Network
 from posing import SIZE, forest, pose, star
 
@@ -27,7 +27,7 @@ KINDS = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
 COUNTS = ("optimal", "optimal", "smallest", 1, 2, 3, 4)
 
 
-def transposed(network):
+def transpose(network):
     return Network(network.compute, network.switches, {(v, u): c for (u, v), c in network.capacity.items()})
 
 
@@ -41,7 +41,7 @@ def needed_s(network, unit, root, k):
             assert found == oracle.optimum_by_cuts(network, one)
         return part * found / unit
     scale = oracle.fixed_k(network, {v: k * w for v, w in one.items()})
-    floored = oracle.floored(network, scale)
+    floored = oracle.floor_capacities(network, scale)
     if any(floored.into(v) != floored.out_of(v) for v in network.switches):
         return None
     return part * scale / k / unit
@@ -63,7 +63,7 @@ def check(rng, family):
     group = whole.compute if ranks is None else tuple(whole.compute[r] for r in ranks)
     seen = Network(group, tuple(v for v in whole.nodes if v not in group), whole.capacity)
     root = group[0] if kind in ("broadcast", "reduce") else None
-    ways = [seen] if kind in ("all_gather", "broadcast") else [transposed(seen)]
+    ways = [seen] if kind in ("all_gather", "broadcast") else [transpose(seen)]
     if kind == "all_reduce":
         ways.append(seen)
     times = [needed_s(way, unit, root, k) for way in ways]
@@ -98,7 +98,7 @@ def run_seeds(seeds):
     statuses: Counter[str] = Counter()
     for seed in seeds:
         try:
-            statuses[check(seeded(seed), FAMILIES[seed % 3]).status] += 1
+            statuses[check(seeded_random(seed), FAMILIES[seed % 3]).status] += 1
         except Exception as error:
             raise AssertionError(f"seed {seed}, family {FAMILIES[seed % 3]}: {error!r}") from error
     return statuses
@@ -127,7 +127,7 @@ def test_any_random_network(rng, family):
 
 def test_ranks_may_send_and_receive_at_different_rates():
     """Only what passes data on must be balanced: with further one-way links between ranks, both ways have the optimum of all cuts."""
-    rng = seeded(54)
+    rng = seeded_random(54)
     for i in range(24):
         network = random_network(rng, FAMILIES[i % 3])
         if len(network.nodes) > 9:
@@ -138,7 +138,7 @@ def test_ranks_may_send_and_receive_at_different_rates():
             capacity[u, v] += rng.randint(1, 10)
         uneven = Network(network.compute, network.switches, dict(capacity))
         times = {}
-        for kind, way in (("all_gather", uneven), ("reduce_scatter", transposed(uneven))):
+        for kind, way in (("all_gather", uneven), ("reduce_scatter", transpose(uneven))):
             record = forest(pose(oracle.to_topology(uneven), kind), repack=0).record
             assert (record.status, record.gap, record.verified) == ("optimal", 0.0, True)
             times[kind] = SIZE / len(network.compute) * oracle.optimum_by_cuts(way)
@@ -155,7 +155,7 @@ def test_ranks_may_send_and_receive_at_different_rates():
 @pytest.mark.parametrize("kind", KINDS)
 def test_low_latency_takes_what_goes(kind):
     """The forest for low latency is verified on any network; numbers of trees that do not go through a switch are passed over."""
-    rng = seeded(51)
+    rng = seeded_random(51)
     for i in range(12):
         network = random_network(rng, FAMILIES[i % 3])
         topology = oracle.to_topology(network, random_unit(rng), random_cuts(rng, network))
@@ -166,7 +166,7 @@ def test_low_latency_takes_what_goes(kind):
 
 def test_a_single_root_and_tree():
     """One tree from one root, on networks where it is taller than it need be at first, is packed, too."""
-    rng = seeded(52)
+    rng = seeded_random(52)
     for i in range(20):
         network = random_network(rng, FAMILIES[i % 3])
         record = forest(pose(oracle.to_topology(network), "broadcast"), k=1, repack=2).record

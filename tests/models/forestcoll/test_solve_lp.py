@@ -26,7 +26,7 @@ from cwb.models.forestcoll.solve_lp import CutOracle, concurrent, confirm_bound,
 from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import feasible, graphs, network, posed, slowest_cut, smallest_scale
+from small_networks import feasible, graphs, make_instance, network, slowest_cut, smallest_scale
 
 HIGHS = solvers.get("highs")
 
@@ -113,7 +113,7 @@ def test_large_bandwidths_stay_exact(factor):
         assert slowest_cut(topology) == found.U
 
 
-def answered(instance, **options):
+def solve_verified(instance, **options):
     """What the method says, and the verifier of it."""
     assert FORESTCOLL_LP.supports(instance) is None
     outcome = FORESTCOLL_LP.run(instance, HIGHS, Budget(), BoundOptions(**options))
@@ -124,7 +124,7 @@ def answered(instance, **options):
 def test_a_bound_alone_is_verified(kind):
     """The record's bound is what the verifier recomputes from the cut; k and U are those of proposition 3."""
     instance = load("mi250(boxes=2)").with_changes(demand=Demand(kind, Fraction(10**9)))
-    outcome, verdict = answered(instance)
+    outcome, verdict = solve_verified(instance)
     assert (outcome.status, outcome.answer) == (Status.OPTIMAL, BoundOnly())
     assert isinstance(outcome.certificate, CutCertificate)
     assert verdict.ok
@@ -150,8 +150,8 @@ def test_a_record_has_the_bound_as_its_objective():
 @given(graphs(balanced=False), st.sampled_from([Collective.ALL_GATHER, Collective.REDUCE_SCATTER]))
 def test_one_way_networks_are_turned_around_for_reductions(topology, kind):
     """The verified time is size / N times the worst cut, of the links turned around for a reduce-scatter."""
-    instance = posed(topology, kind, size=12)
-    outcome, verdict = answered(instance)
+    instance = make_instance(topology, kind, size=12)
+    outcome, verdict = solve_verified(instance)
     turned = replace(topology, links=tuple(replace(x, source=x.target, target=x.source) for x in topology.links))
     worst = slowest_cut(topology if kind is Collective.ALL_GATHER else turned)
     unit = from_all_ranks(topology).unit_Bps
@@ -162,7 +162,7 @@ def test_one_way_networks_are_turned_around_for_reductions(topology, kind):
 def test_an_all_reduce_is_two_stages_and_a_bound_that_may_be_below_them():
     """On 8+8 MI250 the two stages in turn reach 104 GB/s; what the cut proves is less, and the status says so."""
     instance = load("mi250_8(boxes=2)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(10**9)))
-    outcome, verdict = answered(instance, method="concurrent", k=2)
+    outcome, verdict = solve_verified(instance, method="concurrent", k=2)
     assert outcome.status is Status.FEASIBLE
     assert verdict.ok
     assert verdict.bound == outcome.bound <= 1 / 128
@@ -194,13 +194,13 @@ def test_a_run_that_is_stopped_says_what_it_knows():
 )
 def test_what_does_not_fit_has_a_reason(change, reason):
     """Whatever the method does not bound is told in words."""
-    instance = posed(load("ring(3)").network, Collective.ALL_GATHER).with_changes(**change)
+    instance = make_instance(load("ring(3)").network, Collective.ALL_GATHER).with_changes(**change)
     assert reason in str(FORESTCOLL_LP.supports(instance))
 
 
 def test_a_network_that_falls_apart_is_refused():
     """Where a rank cannot be reached there is no rate."""
-    instance = posed(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)]), Collective.ALL_GATHER)
+    instance = make_instance(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)]), Collective.ALL_GATHER)
     for method in ("search", "concurrent"):
         with pytest.raises(InputError, match="no link does"):
             FORESTCOLL_LP.run(instance, HIGHS, Budget(), BoundOptions(method=method))

@@ -22,7 +22,7 @@ from cwb.schedules.simulate import SimulationMode, simulate
 from cwb.schedules.verify import verify
 
 
-def solved(network: str, kind: Collective = Collective.ALL_GATHER, **options: object):
+def solve_network(network: str, kind: Collective = Collective.ALL_GATHER, **options: object):
     """Instance and finished run."""
     instance = load(network).with_changes(demand=Demand(kind, Fraction(2**20)))
     return instance, finished(instance, symmetry="kept", **options)
@@ -37,7 +37,7 @@ def finished(instance: Instance, **options: object) -> FinishedRun:
 @pytest.mark.parametrize("network", ["dgx_a100(boxes=2)", "mi250_8(boxes=2)", "fat_tree(4)"])
 def test_written_out_it_is_the_same(network, kind):
     """Time, bound, trees, heights and completion time are those of all trees, checked and measured one by one."""
-    instance, done = solved(network, kind)
+    instance, done = solve_network(network, kind)
     assert isinstance(done.answer, TreeOrbits)
     orbits, trees = (
         verdict_of(instance, done.answer, done.certificate),
@@ -55,7 +55,7 @@ def test_written_out_it_is_the_same(network, kind):
 @pytest.mark.parametrize("network", ["mi250(boxes=1)", "torus(3,4)", "dgx_a100(boxes=3)", "pods(2,2,4,4,2)"])
 def test_as_fast_and_as_low_as_without(network):
     """The forest is optimal, and no higher than the one that is packed without symmetry."""
-    instance, done = solved(network)
+    instance, done = solve_network(network)
     plain = finished(instance, symmetry="none", repack=5)
     assert (done.record.status, done.record.objective) == ("optimal", plain.record.objective)
     assert done.record.metrics["mean_height"] <= plain.record.metrics["mean_height"]
@@ -64,7 +64,7 @@ def test_as_fast_and_as_low_as_without(network):
 @pytest.mark.parametrize(("network", "highest", "mean"), [("mi250(boxes=2)", 6, 5.33), ("dgx1()", 2, 2.0)])
 def test_low_trees(network, highest, mean):
     """Heights that the linear program over trees has reached are kept."""
-    metrics = finished(solved(network)[0]).record.metrics
+    metrics = finished(solve_network(network)[0]).record.metrics
     assert metrics["max_height"] <= highest and metrics["mean_height"] <= mean
 
 
@@ -80,7 +80,7 @@ def test_whoever_used_highs_before():
         other.run()
         return finished(instance).record.metrics
 
-    instance, done = solved("mi250(boxes=1)")
+    instance, done = solve_network("mi250(boxes=1)")
     with ThreadPoolExecutor(1) as thread:
         found = thread.submit(with_two_threads).result()
     assert found["mean_height"] == done.record.metrics["mean_height"]
@@ -88,16 +88,16 @@ def test_whoever_used_highs_before():
 
 def test_kept_or_written():
     """Below 1,024 ranks all trees are written out, unless asked otherwise; a network without symmetry has its own trees."""
-    instance, kept = solved("star(4)")
+    instance, kept = solve_network("star(4)")
     written = finished(instance)
     assert isinstance(kept.answer, TreeOrbits) and not isinstance(written.answer, TreeOrbits)
     assert written.record.metrics["trees"] == kept.record.metrics["trees"]
-    assert "motions" not in solved("rail(2,2,missing_nics=1)")[1].record.metrics
+    assert "motions" not in solve_network("rail(2,2,missing_nics=1)")[1].record.metrics
 
 
 def test_a_file_holds_it(tmp_path):
     """Trees, translations, certificate and pieces come back, and a simulation writes the trees out."""
-    instance, done = solved("dgx_a100(boxes=2)")
+    instance, done = solve_network("dgx_a100(boxes=2)")
     path = tmp_path / "forest.json.gz"
     write_schedule(path, instance, done.answer, done.certificate, pieces=PIECES[0])
     read = read_schedule(path)
@@ -136,7 +136,7 @@ def wrong_translations(instance: Instance, answer: TreeOrbits) -> dict[str, Tree
 
 def test_translations_are_not_believed():
     """Whatever is wrong with a translation is a violation, in one line."""
-    instance, done = solved("dgx_a100(boxes=4)")
+    instance, done = solve_network("dgx_a100(boxes=4)")
     for text, answer in wrong_translations(instance, done.answer).items():
         violations = verify(instance, answer).violations
         assert violations and text in str(violations[0]), (text, violations)
@@ -144,7 +144,7 @@ def test_translations_are_not_believed():
 
 def test_a_faster_link_is_no_image():
     """Where one link of the network is faster than its images, the trees of a network without it are refused."""
-    instance, done = solved("dgx_a100(boxes=2)")
+    instance, done = solve_network("dgx_a100(boxes=2)")
     topology = instance.topology
     links = (replace(topology.links[0], bandwidth_Bps=topology.links[0].bandwidth_Bps * 2), *topology.links[1:])
     other = instance.with_changes(network=Topology(topology.nodes, links))
@@ -154,7 +154,7 @@ def test_a_faster_link_is_no_image():
 
 def test_trees_are_checked():
     """Trees that lack a rank, or carry too little, are violations as in any packing."""
-    instance, done = solved("dgx_a100(boxes=2)")
+    instance, done = solve_network("dgx_a100(boxes=2)")
     trees = done.answer.trees
     less = replace(done.answer, trees=replace(trees, unit_bytes=trees.unit_bytes / 2))
     twice = replace(done.answer, trees=replace(trees, child=np.where(trees.child == 5, 6, trees.child)))
@@ -165,6 +165,6 @@ def test_trees_are_checked():
 @pytest.mark.slow
 def test_sixteen_thousand_gpus():
     """16,384 GPUs are proved optimal, with trees of height 2."""
-    instance, done = solved("dgx_a100(boxes=2048)")
+    instance, done = solve_network("dgx_a100(boxes=2048)")
     assert (done.record.status, done.record.verified, done.record.metrics["max_height"]) == ("optimal", True, 2)
     assert len(done.answer) == instance.npus

@@ -21,20 +21,20 @@ FULL = PartialUse.FULL
 TRAINING = [name for name in shipped_instances() if load(name).workloads or load(name).transformers]
 
 
-def moved(kind: Collective, fabric: str, span: tuple[int, ...], size: int = 6, partial: PartialUse = FULL):
+def make_traffic(kind: Collective, fabric: str, span: tuple[int, ...], size: int = 6, partial: PartialUse = FULL):
     return traffic(Communication(kind, Fraction(size), "g"), span, parse_fabric(fabric), partial)
 
 
 def test_all_reduce_of_figure_4_3():
     """On the 3x2 network of figure 4.3 six chunks become four received in dimension 1 and one in dimension 2, per direction."""
-    assert moved(Collective.REDUCE_SCATTER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
-    assert moved(Collective.ALL_GATHER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
-    assert moved(Collective.ALL_REDUCE, "RI(3)_RI(2)", (3, 2)) == (8, 2)
+    assert make_traffic(Collective.REDUCE_SCATTER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
+    assert make_traffic(Collective.ALL_GATHER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
+    assert make_traffic(Collective.ALL_REDUCE, "RI(3)_RI(2)", (3, 2)) == (8, 2)
 
 
 def test_all_to_all_does_not_shrink():
     """An all-to-all moves m (n - 1) / n through every dimension."""
-    assert moved(Collective.ALL_TO_ALL, "RI(3)_RI(2)", (3, 2)) == (4, 3)
+    assert make_traffic(Collective.ALL_TO_ALL, "RI(3)_RI(2)", (3, 2)) == (4, 3)
 
 
 def test_in_network_reduction_sends_the_shard_once():
@@ -47,8 +47,8 @@ def test_in_network_reduction_sends_the_shard_once():
 
 def test_a_group_in_a_part_of_a_fully_connected_dimension():
     """With direct links only, 4 of 8 NPUs use 3/7 of the dimension's bandwidth."""
-    whole = moved(Collective.ALL_REDUCE, "FC(8)", (4,), 7)
-    part = moved(Collective.ALL_REDUCE, "FC(8)", (4,), 7, PartialUse.DIRECT_LINKS)
+    whole = make_traffic(Collective.ALL_REDUCE, "FC(8)", (4,), 7)
+    part = make_traffic(Collective.ALL_REDUCE, "FC(8)", (4,), 7, PartialUse.DIRECT_LINKS)
     assert part == (whole[0] * Fraction(7, 3),)
 
 

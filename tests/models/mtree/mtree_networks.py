@@ -70,10 +70,10 @@ def all_trees(nodes, edges):
 
 def spans(nodes, edges, chosen):
     """Whether links join all sites."""
-    return len(reached(0, edges, chosen)) == nodes
+    return len(site_distances(0, edges, chosen)) == nodes
 
 
-def reached(start, edges, chosen, weights=None):
+def site_distances(start, edges, chosen, weights=None):
     """Distance of every site that some links of a tree lead to."""
     far, grew = {start: 0}, True
     while grew:
@@ -87,7 +87,7 @@ def reached(start, edges, chosen, weights=None):
 
 def height(nodes, edges, tree, weights=None):
     """Height of a tree from its best root."""
-    return min(max(reached(root, edges, tree, weights).values()) for root in range(nodes))
+    return min(max(site_distances(root, edges, tree, weights).values()) for root in range(nodes))
 
 
 def best_rate(edges, trees):

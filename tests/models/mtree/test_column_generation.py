@@ -21,14 +21,14 @@ def test_an_interruption_keeps_the_rates(monkeypatch):
     limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
     cheap = column_generation._ColumnGeneration.price
 
-    def interrupted(generation):
+    def interrupt_generation(generation):
         found = cheap(generation)
         rounds.append(len(found))
         if len(rounds) == 3:
             budget.stop.set()
         return found
 
-    monkeypatch.setattr(column_generation._ColumnGeneration, "price", interrupted)
+    monkeypatch.setattr(column_generation._ColumnGeneration, "price", interrupt_generation)
     _, widest = widest_tree(wan, limit)
     task = column_generation.ColumnTask(wan, limit, None, 0, strength(wan).rate, exact=False)
     relaxation = column_generation.column_generation(task, widest[None, :], solvers.get("highs"), budget)

@@ -38,7 +38,7 @@ def plan(asked, **options):
     return [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
 
 
-def mended(asked, previous, changes, seed=0, **options):
+def repair_plan(asked, previous, changes, seed=0, **options):
     """Repair a plan."""
     return run(asked, Request("mtree-repair", options={"previous": previous, "changes": changes, **options}, seed=seed))
 
@@ -89,11 +89,11 @@ def test_the_best_repair_is_found_and_proved(seed, most):
     trees = all_trees(5, left)
     if not trees:
         with pytest.raises(InputError, match="no path of links"):
-            mended(asked, previous, changes)
+            repair_plan(asked, previous, changes)
         return
     ends, old = rows_of(asked, changes, previous)
     assert [tuple(sorted(pair)) for pair in ends] == [tuple(sorted(edge[:2])) for edge in left]
-    record = mended(asked, previous, changes, new_trees=most).record
+    record = repair_plan(asked, previous, changes, new_trees=most).record
     alone = best_rate(left, old) if old else 0.0
     assert mbits(record, "old_plan_rate_Bps") == pytest.approx(alone, abs=1e-9)
     assert mbits(record, "old_shares_rate_Bps") <= alone * (1 + 1e-9)
@@ -119,7 +119,7 @@ def test_bounds_hold_where_trees_are_not_listed(monkeypatch, seed, most_height):
     low = [tree for tree in trees if most_height is None or height(5, left, tree) <= most_height]
     _, old = rows_of(asked, changes, previous)
     options = {} if most_height is None else {"height": most_height}
-    record = mended(asked, previous, changes, **options).record
+    record = repair_plan(asked, previous, changes, **options).record
     best = best_of(left, low, old, 1)
     assert record.verified
     assert mbits(record) <= best * (1 + 1e-9)
@@ -136,7 +136,7 @@ def test_the_exact_model_agrees_with_trying_everything(monkeypatch, seed):
     _, old = rows_of(asked, changes, previous)
     for most, in_all in ((1, None), (2, None), (1, 1), (1, 2)):
         limit = {} if in_all is None else {"trees": in_all}
-        record = mended(asked, previous, changes, new_trees=most, **limit).record
+        record = repair_plan(asked, previous, changes, new_trees=most, **limit).record
         assert record.status == "optimal"
         assert mbits(record) == pytest.approx(best_of(left, trees, old, most, in_all))
 
@@ -146,10 +146,10 @@ def test_parallel_links_keep_their_places():
     asked = instance(3, [(0, 1, 3, 1), (0, 1, 2, 1), (1, 2, 5, 1)])
     previous = plan(asked)
     assert {link[2] for tree in previous for link in tree["links"]} == {0, 1}
-    record = mended(asked, previous, [], new_trees=0).record
+    record = repair_plan(asked, previous, [], new_trees=0).record
     assert mbits(record) == pytest.approx(5)
     assert record.metrics["kept_trees"] == 2
-    half = mended(asked, previous, ["0-1=0.5"], new_trees=0).record
+    half = repair_plan(asked, previous, ["0-1=0.5"], new_trees=0).record
     assert mbits(half) == pytest.approx(2.5)
 
 
@@ -158,7 +158,7 @@ def test_an_unchanged_network_keeps_its_plan():
     asked = load("gscale")
     done = run(asked, Request("mtree", options={"trees": 3, "height": 4}))
     previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
-    again = mended(asked, previous, [], height=4)
+    again = repair_plan(asked, previous, [], height=4)
     metrics = again.record.metrics
     assert again.record.status == "optimal"
     assert (metrics["kept_trees"], metrics["new_trees"], metrics["surviving_trees"]) == (3, 0, 3)
@@ -170,9 +170,9 @@ def test_a_failed_link_of_gscale():
     """What is left of the old plan carries less than with one new tree, that less than with two, which are as good as a new plan."""
     asked = load("gscale")
     previous = plan(asked, trees=3, height=4)
-    carried = [mbits(mended(asked, previous, "3-7=0, 0-1=0.5", new_trees=m, height=4).record) for m in (0, 1, 2)]
+    carried = [mbits(repair_plan(asked, previous, "3-7=0, 0-1=0.5", new_trees=m, height=4).record) for m in (0, 1, 2)]
     assert carried[0] < carried[1] < carried[2]
-    last = mended(asked, previous, "3-7=0, 0-1=0.5", new_trees=2, height=4).record
+    last = repair_plan(asked, previous, "3-7=0, 0-1=0.5", new_trees=2, height=4).record
     assert last.status == "optimal"
     assert mbits(last, "new_plan_rate_Bps") == pytest.approx(carried[2])
     assert last.metrics["kept_trees"] + last.metrics["new_trees"] <= 3

@@ -15,7 +15,7 @@ from cwb.models.mtree.repair_input import change_network, describe_trees
 from mtree_networks import instance
 
 
-def mended(asked, previous, changes, seed=0, **options):
+def repair_plan(asked, previous, changes, seed=0, **options):
     """Repair a plan."""
     return run(asked, Request("mtree-repair", options={"previous": previous, "changes": changes, **options}, seed=seed))
 
@@ -61,7 +61,7 @@ def test_a_fabric_has_no_links_to_change():
 def test_bad_plans_are_told(previous, problem):
     """An old tree that is none is an input error."""
     with pytest.raises(InputError, match=problem):
-        mended(instance(3, [(0, 1, 1, 1), (1, 2, 1, 1)]), previous, [])
+        repair_plan(instance(3, [(0, 1, 1, 1), (1, 2, 1, 1)]), previous, [])
 
 
 def test_trees_of_paths_are_no_plan():

@@ -15,7 +15,7 @@ from mtree_networks import all_trees, best_few, best_of_rates, best_rate, height
 MBPS = 10**6 / 8
 
 
-def solved(nodes, edges, **options):
+def run_mtree(nodes, edges, **options):
     """The record of a run of mtree."""
     return run(instance(nodes, edges), Request("mtree", options=options)).record
 
@@ -24,7 +24,7 @@ def solved(nodes, edges, **options):
 K4 = [(1, 0, 4), (2, 0, 3), (2, 1, 9), (3, 0, 4), (3, 1, 6), (3, 2, 5)]
 
 
-def scaled(links, rate):
+def scale_links(links, rate):
     """Links with latencies, their capacities multiplied."""
     return [(one, other, capacity * rate, 1) for one, other, capacity in links]
 
@@ -89,7 +89,7 @@ def test_low_trees_that_are_not_listed(monkeypatch, seed, unit):
 )  # fmt: skip
 def test_a_smallest_rate_is_no_multiple_of_anything(links, floor, want):
     """Trees may have rates between the multiples of what all capacities are multiples of, down to exactly the smallest rate."""
-    record = solved(3, scaled(links, 1), min_rate=floor)
+    record = run_mtree(3, scale_links(links, 1), min_rate=floor)
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == pytest.approx(want, rel=1e-12)
 
@@ -117,7 +117,7 @@ def test_trees_of_a_smallest_rate(seed, floor, options):
 @pytest.mark.parametrize("options", [{"height": 2}, {}, {"height": 2, "trees": 6}])
 def test_a_program_over_all_trees_is_a_proof(options):
     """Where MILP (1) has every tree there is, its bound ends the run, instead of models of patterns that may not end."""
-    record = solved(4, scaled(K4, 10), min_rate="10 Mb/s", **options)
+    record = run_mtree(4, scale_links(K4, 10), min_rate="10 Mb/s", **options)
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == pytest.approx(80)
 
@@ -129,7 +129,7 @@ def test_the_models_of_patterns_have_a_limit_in_steps(monkeypatch):
     monkeypatch.setattr(mtree, "_SELECTED", 0)
     monkeypatch.setattr(extract, "NODES", 1)
     monkeypatch.setattr(extract, "SolverOptions", lambda **given: asked.append(given["node_limit"]) or options(**given))
-    record = solved(4, scaled(K4, 10), trees=3, height=2)
+    record = run_mtree(4, scale_links(K4, 10), trees=3, height=2)
     assert record.verified
     assert asked
     assert set(asked) == {1}
@@ -138,7 +138,7 @@ def test_the_models_of_patterns_have_a_limit_in_steps(monkeypatch):
 def test_bounds_of_models_are_in_units():
     """Where capacities are large numbers, which models scale, the bound of the exact model is one on the rate and not on what the model counts."""
     edges = [(one, other, 10_000 * rate + 1 + place, 1) for place, (one, other, rate) in enumerate(K4)]
-    record = solved(4, edges, trees=3)
+    record = run_mtree(4, edges, trees=3)
     best = best_few(edges, all_trees(4, edges), 3)
     assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best)
     assert record.metrics["exact_bound_Bps"] / MBPS == pytest.approx(best)
@@ -161,7 +161,7 @@ def test_the_height_of_least_time_is_found():
 def test_the_bound_on_any_schedule_is_told_first():
     """What partitions and cuts prove is told with its proof before trees are sought, and is kept by a run broken off."""
     told = []
-    problem = tree_problem(instance(4, scaled(K4, 1)), 2, None, Budget(tell=told.append))
+    problem = tree_problem(instance(4, scale_links(K4, 1)), 2, None, Budget(tell=told.append))
     assert isinstance(problem, TreeProblem)
     assert [(one.bound, one.certificate) for one in told] == [
         (float(problem.seconds(problem.highest.rate)), problem.highest.certificate)

@@ -25,7 +25,7 @@ def late(network, chunks=1, ranks=None):
     return load(network).with_changes(demand=Demand(Collective.LATE_ALL_REDUCE, Fraction(2**20), chunks, ranks))
 
 
-def answered(instance, **options):
+def solve_instance(instance, **options):
     """The outcome of the posed instance, with that instance."""
     method = registry.get("straggler")
     chosen = method.options(**options)
@@ -36,7 +36,7 @@ def answered(instance, **options):
 @pytest.mark.parametrize("ranks", [2, 3, 5, 6, 7, 12, 17, 24, 48])
 def test_the_bound_is_met(ranks):
     """On a switch the rounds are as few as the bound, which the verifier recomputes: 14 for 12 ranks, 52 for 48."""
-    posed, outcome = answered(late(f"switch({ranks}, latency='0 s')"))
+    posed, outcome = solve_instance(late(f"switch({ranks}, latency='0 s')"))
     verdict = verdict_of(posed, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.OPTIMAL
@@ -62,7 +62,7 @@ def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
 
 def test_a_group_with_latency_and_chunks_is_verified():
     """The first rank of a group is late wherever it stands; with latency the bound, which leaves it out, is not met."""
-    posed, outcome = answered(late("switch(7)", chunks=2, ranks=(4, 1, 6, 2)))
+    posed, outcome = solve_instance(late("switch(7)", chunks=2, ranks=(4, 1, 6, 2)))
     verdict = verdict_of(posed, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.FEASIBLE
@@ -72,7 +72,7 @@ def test_a_group_with_latency_and_chunks_is_verified():
 
 def test_certificates_of_finer_or_other_chunks_are_refused():
     """The bound speaks of chunks that are no finer than it says, and is wrong about a rank that is not there."""
-    posed, outcome = answered(late("switch(4, latency='0 s')"))
+    posed, outcome = solve_instance(late("switch(4, latency='0 s')"))
     coarser = replace(outcome.certificate, chunk_bytes=2 * outcome.certificate.chunk_bytes)
     (violation,) = verdict_of(posed, outcome.answer, coarser).violations
     assert "finer" in violation

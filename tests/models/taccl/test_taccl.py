@@ -24,7 +24,7 @@ from cwb.schedules import verdict_of
 GATHER = Collective.ALL_GATHER
 
 
-def asked(network, kind=GATHER, size=400_000, chunks=1):
+def make_instance(network, kind=GATHER, size=400_000, chunks=1):
     return load(network).with_changes(demand=Demand(kind, Fraction(size), chunks))
 
 
@@ -41,7 +41,7 @@ def asked(network, kind=GATHER, size=400_000, chunks=1):
 )
 def test_schedules_are_verified(network, kind, options):
     """What comes out is right, whatever the stages and the sketch."""
-    instance = asked(network, kind)
+    instance = make_instance(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), TacclOptions(**options))
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
@@ -50,7 +50,7 @@ def test_few_connections_are_fewer_than_many():
     """On a switch, a broadcast under uc-min uses no more edges than under uc-max."""
     found = []
     for connections in ("min", "max"):
-        instance = asked("star(4)", Collective.BROADCAST)
+        instance = make_instance("star(4)", Collective.BROADCAST)
         edges = edges_of(instance.network)
         model = routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (), connections))
         solvers.get("highs").solve(model, Budget())
@@ -97,7 +97,7 @@ def test_wrong_sketches_are_told():
     ]:
         with pytest.raises(InputError, match=reason):
             parse_sketch(text, 4)
-    instance = asked("line(4)")
+    instance = make_instance("line(4)")
     with pytest.raises(InputError, match="does not map edges"):
         symmetric(instance.network, commodities_of(instance), edges_of(instance.network), Sketch(), (2, 4))
     with pytest.raises(InputError, match="leaves no edge"):
@@ -106,7 +106,7 @@ def test_wrong_sketches_are_told():
 
 def test_sums_are_not_supported():
     """An all_reduce is refused with a reason."""
-    assert "all_reduce" in str(METHOD.supports(asked("ring(4)", Collective.ALL_REDUCE)))
+    assert "all_reduce" in str(METHOD.supports(make_instance("ring(4)", Collective.ALL_REDUCE)))
 
 
 #: Two boxes of two GPUs; chunks leave a box by GPU 1, and come to GPU 0 of the other one.
@@ -120,7 +120,7 @@ def test_a_sketch_file_of_taccl():
     sketch = parse_sketch(RELAYS, 4)
     assert (sketch.connections, sketch.chunks, sketch.shifts) == ("min", 2, ((2, 4),))
     options = TacclOptions(sketch=RELAYS)
-    instance = METHOD.pose(asked("complete(4)"), options)
+    instance = METHOD.pose(make_instance("complete(4)"), options)
     assert instance.demand.chunks == 2
     outcome = run(instance, solvers.get("highs"), Budget(), options)
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
@@ -133,7 +133,7 @@ def test_a_sketch_file_of_taccl():
 def test_routes_without_a_solver(sketch, kind):
     """The routes that are made first obey the sketch, and no routing that the solver finds takes longer."""
     posed = routing_of(
-        METHOD.pose(asked("complete(4)", kind), TacclOptions(sketch=sketch)), TacclOptions(sketch=sketch)
+        METHOD.pose(make_instance("complete(4)", kind), TacclOptions(sketch=sketch)), TacclOptions(sketch=sketch)
     )
     first = first_routes(posed)
     assert first is not None
@@ -153,6 +153,6 @@ def test_ways_of_fewest_edges():
 @pytest.mark.parametrize("network", ["ndv2(chassis=2)", "dgx_a100(boxes=2)"])
 def test_two_boxes_have_routes(network):
     """An all-gather on two boxes has a schedule, though no node of the solver's search is done."""
-    instance = asked(network, size=10**9)
+    instance = make_instance(network, size=10**9)
     outcome = run(instance, solvers.get("highs"), Budget(time_limit_s=0.0), TacclOptions(contiguity=False))
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations

@@ -96,12 +96,12 @@ class Tries:
         """Whether the goal is reached by the last index."""
         states = {self.first()}
         for epoch in range(self.epochs + 1):
-            states = {after for state in states for after in self.arrived(state, epoch) if self.in_time(after, epoch)}
-            if any(self.done(state) for state in states):
+            states = {after for state in states for after in self.deliver(state, epoch) if self.in_time(after, epoch)}
+            if any(self.is_done(state) for state in states):
                 return True
             after = set()
-            for state in undominated(states, equal_held=isinstance(self, Sums), equal_coming=self.equal_coming):
-                after |= {s for s in self.sent(state, epoch) if self.in_time(s, epoch)}
+            for state in drop_dominated(states, equal_held=isinstance(self, Sums), equal_coming=self.equal_coming):
+                after |= {s for s in self.send(state, epoch) if self.in_time(s, epoch)}
                 if len(after) > self.most:
                     raise TooLarge
             states = after
@@ -125,7 +125,7 @@ class Copies(Tries):
         """Whether more that arrives may be worse: where room is limited."""
         return any(room is not None for room in self.world.room)
 
-    def done(self, state):
+    def is_done(self, state):
         """Whether everybody got everything."""
         return self.goal <= state.got
 
@@ -138,7 +138,7 @@ class Copies(Tries):
                 near[c, t] = min(near.get((c, t), FAR), k + self.world.far[n][t])
         return all(near[pair] <= self.epochs for pair in self.goal - state.got)
 
-    def arrived(self, state, epoch):
+    def deliver(self, state, epoch):
         """Take in what arrives at an index; then switches hand on, what takes no time arrives too, and rooms are
         counted."""
         world = self.world
@@ -168,13 +168,13 @@ class Copies(Tries):
                 continue
             got = state.got | {pair for pair in at_once if pair in self.goal}
             begun = tuple(sorted(state.starts + tuple((k, e) for k, e, _ in starts)))
-            yield Arrived(found, tuple(sorted(late)), begun, got, frozenset(at_once))
+            yield Arrival(found, tuple(sorted(late)), begun, got, frozenset(at_once))
 
     def foreign(self, held, n):
         """Chunks of others that a node holds."""
         return sum(m == n and n not in self.world.chunks[c][0] | self.world.chunks[c][1] for c, m, _ in held)
 
-    def sent(self, state, epoch):
+    def send(self, state, epoch):
         """All that ranks can start at an index, and keep to the next one."""
         world = self.world
         held = {(c, n): count for c, n, count in state.held}
@@ -224,7 +224,7 @@ class Copies(Tries):
 
 
 @dataclass(frozen=True)
-class Arrived(State):
+class Arrival(State):
     """A state in which switches have handed on, with what has just arrived."""
 
     now: frozenset = frozenset()
@@ -262,7 +262,7 @@ class Sums(Tries):
         chunks = enumerate(self.world.chunks)
         return State(frozenset((c, n, frozenset([n])) for c, (sources, _) in chunks for n in sources), (), ())
 
-    def done(self, state):
+    def is_done(self, state):
         """Whether whoever needs a sum has all of it."""
         need = {(c, t, sources) for c, (sources, targets) in enumerate(self.world.chunks) for t in targets}
         return need <= state.held
@@ -277,7 +277,7 @@ class Sums(Tries):
         wanted = [(c, p, t) for c, (sources, targets) in enumerate(self.world.chunks) for p in sources for t in targets]
         return all(near.get(key, FAR) <= self.epochs for key in wanted)
 
-    def arrived(self, state, epoch):
+    def deliver(self, state, epoch):
         """Add what arrives, or put it in place of what is there; what counts a contribution twice is given up."""
         held = {(c, n): v for c, n, v in state.held}
         writes = Counter((c, n) for k, c, n, _, _ in state.coming if k == epoch)
@@ -295,7 +295,7 @@ class Sums(Tries):
         coming = tuple(x for x in state.coming if x[0] != epoch)
         yield State(frozenset((c, n, v) for (c, n), v in held.items()), coming, state.starts)
 
-    def sent(self, state, epoch):
+    def send(self, state, epoch):
         """All that can start at an index over links and ways."""
         world = self.world
         held = {(c, n): v for c, n, v in state.held}
@@ -345,7 +345,7 @@ class Sums(Tries):
         return True
 
 
-def undominated(states, *, equal_held, equal_coming):
+def drop_dominated(states, *, equal_held, equal_coming):
     """Leave out states in which another one holds all that they hold, has all on its way, and has no link busy that
     they have not."""
     kept = []

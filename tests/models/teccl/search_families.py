@@ -147,7 +147,7 @@ def _torus(rng: random.Random, most: int) -> tuple[int, int, list[tuple[int, int
                 if other != x * b + y:
                     pairs.add(tuple(sorted((x * b + y, other))))
     kept = [pair for pair in sorted(pairs) if rng.random() < 0.9]
-    return a * b, 0, [(p, q, 1) for p, q in (kept if _joined(a * b, kept) else sorted(pairs))]
+    return a * b, 0, [(p, q, 1) for p, q in (kept if _is_connected(a * b, kept) else sorted(pairs))]
 
 
 def _leafspine(rng: random.Random, most: int) -> tuple[int, int, list[tuple[int, int, int]]]:
@@ -160,7 +160,7 @@ def _leafspine(rng: random.Random, most: int) -> tuple[int, int, list[tuple[int,
     return gpus, leaves + spines, pairs
 
 
-def _joined(n: int, pairs: list[tuple[int, int]]) -> bool:
+def _is_connected(n: int, pairs: list[tuple[int, int]]) -> bool:
     seen, wave = {0}, [0]
     while wave:
         at = wave.pop()
@@ -183,7 +183,7 @@ def faults(case: Case, chunk, start, paths) -> tuple[list[str], int]:
         for link in path:
             starts.add((at, int(m), link))
             at += case.delay(case.wires[link])
-    came, stuck = _replayed(case, starts)
+    came, stuck = _replay(case, starts)
     found = [f"chunk {m} leaves {case.wires[link].tail} at {k} without being there" for k, m, link in stuck]
     found += _overloads(case, starts)
     wanted = [(m, target) for m, targets in enumerate(case.targets) for target in targets]
@@ -204,7 +204,7 @@ def _overloads(case: Case, starts: set[tuple[int, int, int]]) -> list[str]:
     return found
 
 
-def _replayed(case: Case, starts: set[tuple[int, int, int]]):
+def _replay(case: Case, starts: set[tuple[int, int, int]]):
     """When every chunk first came to every node, and the starts that could never happen."""
     came = dict.fromkeys(enumerate(case.source), 0)
     exact: set[tuple[int, int, int]] = set()

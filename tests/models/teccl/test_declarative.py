@@ -36,7 +36,7 @@ KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
 SUMS = ["reduce", "reduce_scatter", "all_reduce"]
 
 
-def solved(instance, module=solve_milp, options=None):
+def solve_instance(instance, module=solve_milp, options=None):
     """Run a method on a posed instance, with nothing to begin with; its answer must be right."""
     options = options or {solve_milp: MilpOptions, solve_lp: LpOptions, solve_astar: AstarOptions}[module]()
     if module is not solve_lp:
@@ -119,7 +119,7 @@ def test_nothing_that_is_proved_is_undercut(
     ways = data.draw(st.sampled_from(["as-they-are", "hyper-edges"] if unicast else ["as-they-are"]))
     stages = data.draw(st.booleans()) if (kind, objective) == ("all_reduce", "makespan") else False
     options = MilpOptions(objective=objective, switches=ways, all_reduce="stages" if stages else "direct")
-    outcome, _ = solved(instance, options=options)
+    outcome, _ = solve_instance(instance, options=options)
     low = outcome.metrics["lower_bound_epochs"]
     if objective != "paper" and kind != "all_reduce":
         assert outcome.status is Status.OPTIMAL
@@ -133,14 +133,14 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
     worse but for a last epoch."""
     instance = on_grid(topology, kind, chunks, semantics.value)
     problem = epoch_problem(instance)
-    outcome, epochs = solved(instance)
+    outcome, epochs = solve_instance(instance)
     assert outcome.status is Status.OPTIMAL
     low, certificate = lower_bound(problem)
     assert low <= recomputed_epochs(instance, certificate) <= epochs
-    _, rounds = solved(instance, solve_astar)
+    _, rounds = solve_instance(instance, solve_astar)
     assert rounds >= epochs
     fluid = replace(instance, timing=replace(instance.timing, fluid=True))
-    flow, parts = solved(fluid, solve_lp)
+    flow, parts = solve_instance(fluid, solve_lp)
     assert flow.status is Status.OPTIMAL
     assert lower_bound(epoch_problem(fluid))[0] <= parts
 
@@ -152,7 +152,7 @@ def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer
     up ends at index 3."""
     star = [ends for i, rate in enumerate([1, 2, 2]) for ends in ((i, 3, rate, 0), (3, i, rate, 0))]
     instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), kind, fluid=True)
-    outcome, found = solved(instance, solve_lp)
+    outcome, found = solve_instance(instance, solve_lp)
     assert (outcome.status, found) == (Status.OPTIMAL, 3)
 
 
@@ -169,7 +169,7 @@ def test_parts_of_chunks_go_through_any_switches(topology, kind, chunks, semanti
     """Through stars and trees of switches, with and without copies and storage, and over ranks with any room, the
     linear program's ways are right."""
     instance = with_room(on_grid(topology, kind, chunks, semantics.value, fluid=True), room)
-    assert solved(instance, solve_lp, LpOptions(objective=objective))[0].status is Status.OPTIMAL
+    assert solve_instance(instance, solve_lp, LpOptions(objective=objective))[0].status is Status.OPTIMAL
 
 
 @settings(max_examples=10, deadline=None)
@@ -178,11 +178,11 @@ def test_sums_are_right(topology, kind, semantics):
     """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound
     is the verifier's."""
     instance = on_grid(topology, kind, semantics=semantics.value)
-    _, epochs = solved(instance)
+    _, epochs = solve_instance(instance)
     low, certificate = lower_bound(epoch_problem(instance))
     assert low == recomputed_epochs(instance, certificate) <= epochs
     if kind == "all_reduce":
-        _, stages = solved(instance, options=MilpOptions(all_reduce="stages"))
+        _, stages = solve_instance(instance, options=MilpOptions(all_reduce="stages"))
         assert epochs <= stages
 
 
@@ -205,9 +205,9 @@ def test_objectives_agree_on_the_fewest_epochs():
     """Counting late epochs in one model gives the makespan of the models of fixed length; the paper's objective is no
     faster."""
     instance = on_grid(with_switch(), chunks=2)
-    _, epochs = solved(instance)
-    _, late = solved(instance, options=MilpOptions(objective="late", epochs=epochs + 3))
-    outcome, paper = solved(instance, options=MilpOptions(objective="paper", epochs=epochs + 3))
+    _, epochs = solve_instance(instance)
+    _, late = solve_instance(instance, options=MilpOptions(objective="late", epochs=epochs + 3))
+    outcome, paper = solve_instance(instance, options=MilpOptions(objective="paper", epochs=epochs + 3))
     assert late == epochs <= paper
     assert outcome.metrics["paper_bound"] == pytest.approx(outcome.metrics["paper_objective"])
 
@@ -217,7 +217,7 @@ def test_priorities_put_a_tenant_first():
     line = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
     pair = on_grid(line, "broadcast", also=(demand_of(line, "broadcast"),))
     for weights in ([1, 5], [5, 1]):
-        outcome, _ = solved(pair, options=MilpOptions(objective="paper", epochs=2, priorities=weights))
+        outcome, _ = solve_instance(pair, options=MilpOptions(objective="paper", epochs=2, priorities=weights))
         first = int(outcome.answer.sends.chunk[outcome.answer.start_s.argmin()])
         assert weights[first] == 5
 
@@ -225,8 +225,10 @@ def test_priorities_put_a_tenant_first():
 def test_switches_that_copy_save_epochs_and_hyper_edges_do_not_copy():
     """Three ranks on a switch: with copies a broadcast has one way up, without them as many as there are receivers."""
     star = [(i, 4, 1, 0) for i in range(4)] + [(4, i, 1, 0) for i in range(4)]
-    found = [solved(on_grid(network(4, star, (4,), multicast=copy), "broadcast", 2))[1] for copy in (True, False)]
-    edges = solved(
+    found = [
+        solve_instance(on_grid(network(4, star, (4,), multicast=copy), "broadcast", 2))[1] for copy in (True, False)
+    ]
+    edges = solve_instance(
         on_grid(network(4, star, (4,), multicast=False), "broadcast", 2), options=MilpOptions(switches="hyper-edges")
     )
     assert found[0] < found[1] == edges[1]
@@ -252,7 +254,7 @@ def test_a_link_that_is_faster_for_a_while_is_used():
         instance = on_grid(line, "broadcast", chunks, "store-and-forward")
         faster = (BandwidthChange(0, 0, 1, Fraction(2)),)
         instance = instance.with_changes(timing=replace(instance.timing, changes=faster))
-        outcome, found = solved(instance)
+        outcome, found = solve_instance(instance)
         assert (outcome.status, found) == (Status.OPTIMAL, epochs)
     early = replace(outcome.answer, start_s=outcome.answer.start_s * 0, end_s=outcome.answer.end_s * 0 + 1e-6)
     assert any("capacity" in violation for violation in verdict_of(instance, early).violations)
@@ -292,7 +294,7 @@ def stars_of_relays(draw):
 def test_a_rank_that_passes_on_may_receive_a_chunk_again(topology, kind, objective):
     """Where ranks forward at once or never, the model's epochs are the fewest of all schedules, tried one by one."""
     instance = with_room(on_grid(topology, kind), 0)
-    outcome, epochs = solved(instance, options=MilpOptions(objective=objective))
+    outcome, epochs = solve_instance(instance, options=MilpOptions(objective=objective))
     assert outcome.status is Status.OPTIMAL
     assert none_is_faster(instance, epochs, most=4_000)
 
@@ -301,7 +303,7 @@ def test_relays_that_a_presolve_calls_infeasible():
     """Six epochs are enough for an all-to-all of relays, which HiGHS 1.16 denies where its presolve enumerates rows."""
     ends = [pair for leaf, rate in ((1, 1), (2, Fraction(1, 2)), (3, 1)) for pair in ((0, leaf, rate), (leaf, 0, rate))]
     star = network(4, [(a, b, rate, 0) for a, b, rate in ends])
-    outcome, epochs = solved(with_room(on_grid(star, "all_to_all", semantics="store-and-forward"), 0))
+    outcome, epochs = solve_instance(with_room(on_grid(star, "all_to_all", semantics="store-and-forward"), 0))
     assert (outcome.status, epochs) == (Status.OPTIMAL, 6)
 
 
@@ -311,7 +313,7 @@ def test_relays_of_which_a_presolve_loses_a_point(objective):
     half = Fraction(1, 2)
     ends = [(0, 1, half), (1, 0, 1), (0, 2, 1), (2, 0, 1), (0, 3, 1), (3, 0, half), (1, 3, 1), (3, 2, 1)]
     instance = with_room(on_grid(network(4, [(a, b, rate, 0) for a, b, rate in ends]), "all_to_all"), 0)
-    outcome, epochs = solved(instance, options=MilpOptions(objective=objective))
+    outcome, epochs = solve_instance(instance, options=MilpOptions(objective=objective))
     assert (outcome.status, epochs) == (Status.OPTIMAL, 6)
 
 
@@ -379,7 +381,7 @@ def test_buffers_as_printed():
     """Where all chunks count, a rank's own are in its buffer until it drops them, and what is proved is proved of the
     model alone; a rank that has or needs more than it can hold is an input error."""
     instance = with_room(on_grid(network(3, [(i, (i + 1) % 3, 1, 0) for i in range(3)]), "all_to_all"), 2)
-    outcome, epochs = solved(instance, options=MilpOptions(buffer=2, buffer_counts="all"))
+    outcome, epochs = solve_instance(instance, options=MilpOptions(buffer=2, buffer_counts="all"))
     assert (outcome.status, epochs) == (Status.FEASIBLE, 3)
     assert "own chunks and those that it needs count" in outcome.message
     model = milp.build(index_sets(epoch_problem(instance), 3, all_count=True))
@@ -396,7 +398,7 @@ def test_switches_in_both_ways_take_as_long():
     for buffer in (Fraction(0), None):
         instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), "broadcast")
         for ways in ("as-they-are", "hyper-edges"):
-            outcome, epochs = solved(instance, options=MilpOptions(switches=ways))
+            outcome, epochs = solve_instance(instance, options=MilpOptions(switches=ways))
             assert (outcome.status, epochs) == (Status.OPTIMAL, 1)
 
 
@@ -406,7 +408,7 @@ def test_contributions_are_added_where_they_meet():
     up = [(0, 3, 1, 0), (1, 3, 1, 0), (3, 2, 1, 0), (2, 3, 1, 0), (3, 0, 1, 0), (3, 1, 1, 0)]
     for buffer, expected in ((Fraction(0), 3), (None, 2)):
         star = network(3, up, (3,), buffer=buffer)
-        outcome, epochs = solved(on_grid(star, "reduce", semantics="store-and-forward"))
+        outcome, epochs = solve_instance(on_grid(star, "reduce", semantics="store-and-forward"))
         assert (outcome.status, epochs) == (Status.OPTIMAL, expected)
 
 
@@ -439,7 +441,7 @@ def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
         for first in range(2, 6):
             instance = on_grid(line, kind, 2)
             down = tuple(BandwidthChange(e, first, first + 2, Fraction(0)) for e in range(4))
-            solved(instance.with_changes(timing=replace(instance.timing, changes=down)), module, options)
+            solve_instance(instance.with_changes(timing=replace(instance.timing, changes=down)), module, options)
 
 
 def test_stages_wait_for_links_that_are_still_busy():
@@ -450,7 +452,7 @@ def test_stages_wait_for_links_that_are_still_busy():
     """
     slow = Fraction(1, 4)
     star = [(0, 2, 1, 0), (1, 2, 1, 0), (2, 0, slow, 0), (2, 1, slow, 0)]
-    solved(on_grid(network(2, star, (2,)), "all_reduce"), options=MilpOptions(all_reduce="stages"))
+    solve_instance(on_grid(network(2, star, (2,)), "all_reduce"), options=MilpOptions(all_reduce="stages"))
 
 
 @pytest.mark.parametrize("objective", ["makespan", "late"])
@@ -459,7 +461,7 @@ def test_a_gap_ends_the_search_early(objective):
     numbers."""
     ring = [(i, (i + 1) % 5, 1, 0) for i in range(5)] + [(0, 2, Fraction(1, 2), 0)]
     instance = on_grid(network(5, ring), "all_gather", 2)
-    exact, epochs = solved(instance)
+    exact, epochs = solve_instance(instance)
     assert exact.status is Status.OPTIMAL
     outcome = solve_milp.run(instance, HIGHS, Budget(gap=0.4), MilpOptions(objective=objective))
     low, high = (round(x / float(instance.timing.epoch_s)) for x in (outcome.bound, outcome.objective))
@@ -495,11 +497,11 @@ def test_limits_of_ranks_and_switches_are_kept(topology, kind, room, switch, epo
         for n in topology.nodes
     )
     instance = on_grid(replace(topology, nodes=nodes), kind, epoch_us=epoch_us)
-    outcome, epochs = solved(with_room(instance, room))
+    outcome, epochs = solve_instance(with_room(instance, room))
     assert outcome.status is Status.OPTIMAL
-    assert epochs >= solved(instance)[1]
+    assert epochs >= solve_instance(instance)[1]
     if room and not switch:
-        solved(with_room(replace(instance, timing=replace(instance.timing, fluid=True)), room), solve_lp)
+        solve_instance(with_room(replace(instance, timing=replace(instance.timing, fluid=True)), room), solve_lp)
 
 
 def test_fewer_epochs_than_the_distance_are_infeasible():

@@ -49,7 +49,7 @@ def ring():
     return network(4, links)
 
 
-def ended(instance, module, options, after, keeps):
+def run_to_an_end(instance, module, options, after, keeps):
     """Run a method with a solver that ends; what it answers is right, and the status is that of what it has."""
     outcome = module.run(instance, Ends(after, keeps), Budget(), options)
     if outcome.answer is None:
@@ -88,7 +88,7 @@ def test_declarative_models(topology, module, options, posed, after, keeps):
 
     ``ended`` asserts it.
     """
-    ended(on_grid(topology, **posed), module, options, after, keeps)
+    run_to_an_end(on_grid(topology, **posed), module, options, after, keeps)
 
 
 @pytest.mark.parametrize("after", range(4))
@@ -96,7 +96,7 @@ def test_declarative_models(topology, module, options, posed, after, keeps):
 def test_all_to_all(after, keeps):
     """Flows that were checked before the limit, or that the solver kept and that are checked then, are the answer."""
     instance = on_grid(ring(), "all_to_all", fluid=True)
-    outcome = ended(instance, solve_all_to_all, AllToAllOptions(), after, keeps)
+    outcome = run_to_an_end(instance, solve_all_to_all, AllToAllOptions(), after, keeps)
     assert (outcome.answer is None) == (after == 0 and not keeps)
 
 
@@ -104,10 +104,10 @@ def test_a_point_at_the_limit_is_an_answer():
     """The general form and the linear program take the point that a solver has when its time is over."""
     options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
     dgx1 = load("dgx1()").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(200_000)))
-    outcome = ended(pose_model(dgx1, options), solve_milp, options, 0, keeps=True)
+    outcome = run_to_an_end(pose_model(dgx1, options), solve_milp, options, 0, keeps=True)
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
     assert "in the time that there was" in outcome.message
-    outcome = ended(on_grid(ring(), fluid=True), solve_lp, LpOptions(), 0, keeps=False)
+    outcome = run_to_an_end(on_grid(ring(), fluid=True), solve_lp, LpOptions(), 0, keeps=False)
     assert outcome.answer is None
     assert "no schedule found in time" in outcome.message
 

@@ -30,7 +30,7 @@ NETWORKS = {
 METHOD = registry.get("teccl")
 
 
-def solved(instance, seed=0, limit=None, **options):
+def solve_instance(instance, seed=0, limit=None, **options):
     return run_one(instance, Request("teccl", options=options, seed=seed, time_limit_s=limit))
 
 
@@ -48,7 +48,7 @@ def test_published_rows_are_reached_and_proved(row):
     if row["topology"] == "DGX2" and row["epoch_type"] == "Fast_Early_Stop":
         gpus = 16  # the published inputs have eight GPUs a chassis there, and so chunks of twice the size
     chunk = Fraction(row["output_bytes"]) / gpus
-    record = solved(
+    record = solve_instance(
         gather(spec, chunk * int(row["gpus_in_model"])),
         chunk_size=f"{float(chunk):.12g} B",
         epoch_duration=f"{row['epoch_duration_s']} s",
@@ -60,7 +60,7 @@ def test_published_rows_are_reached_and_proved(row):
 
 def test_ndv2_with_four_chassis_takes_99_epochs():
     """1 GB takes 99 epochs of 0.625 ms, 61.875 ms, where 106 are published."""
-    record = solved(gather("ndv2(chassis=4)", 10**9), epoch="fast", timing="te-ccl")
+    record = solve_instance(gather("ndv2(chassis=4)", 10**9), epoch="fast", timing="te-ccl")
     assert (record.metrics["epochs"], record.metrics["lower_bound_epochs"]) == (99, 99)
     assert record.metrics["epoch_duration_s"] == 0.000625
     assert record.objective == 0.061875
@@ -68,7 +68,7 @@ def test_ndv2_with_four_chassis_takes_99_epochs():
 
 def test_paid_switches_take_four_epochs_more():
     """Switches that pay for what they hand over add the same to bound and schedule, here four epochs."""
-    record = solved(gather("ndv2(chassis=4)", 10**9), timing="te-ccl-paid-switch")
+    record = solve_instance(gather("ndv2(chassis=4)", 10**9), timing="te-ccl-paid-switch")
     assert (record.status, record.metrics["epochs"]) == ("optimal", 103)
 
 
@@ -77,7 +77,7 @@ def test_more_chunks_are_proved_as_well(chunks, epochs):
     """NDv2 with two chassis as published, 1, 2, 4 and 8 chunks for each GPU."""
     chunk = Fraction(10**9, 16) / chunks
     instance = gather("ndv2(chassis=2, variant=repo)", chunk * chunks * 15, chunks=chunks)
-    record = solved(instance)
+    record = solve_instance(instance)
     assert (record.status, record.metrics["epochs"]) == ("optimal", epochs)
 
 
@@ -85,7 +85,7 @@ def test_more_chunks_are_proved_as_well(chunks, epochs):
 @pytest.mark.parametrize("ranks", [None, (3, 9, 4, 12)])
 def test_other_collectives_and_groups(kind, ranks):
     """Collectives in which not everybody needs everything are served, at the bound or one epoch beside it."""
-    record = solved(gather("torus(4,4)", 10**6, kind, 2, ranks), epoch="slow", effort=2, model_columns=0)
+    record = solve_instance(gather("torus(4,4)", 10**6, kind, 2, ranks), epoch="slow", effort=2, model_columns=0)
     assert record.verified
     assert record.status == "optimal" or record.metrics["epochs"] == record.metrics["lower_bound_epochs"] + 1
 
@@ -93,7 +93,7 @@ def test_other_collectives_and_groups(kind, ranks):
 def test_several_collectives_at_once():
     """Two groups gather at the same time."""
     parts = [Demand(Collective.ALL_GATHER, Fraction(10**6), 1, ranks) for ranks in ((0, 1, 2, 3), (2, 3, 6, 7))]
-    record = solved(load("torus(4,4)").with_changes(demand=parts[0], also=(parts[1],)))
+    record = solve_instance(load("torus(4,4)").with_changes(demand=parts[0], also=(parts[1],)))
     assert record.verified
     assert record.status == "optimal"
 
@@ -101,14 +101,14 @@ def test_several_collectives_at_once():
 def test_the_same_seed_gives_the_same_schedule():
     """Two runs with a search in them agree in every metric and every send."""
     instance = gather("dgx2(chassis=2)", 10**6)
-    one, two = (solved(instance, seed=3, effort=2, model_columns=0) for _ in range(2))
+    one, two = (solve_instance(instance, seed=3, effort=2, model_columns=0) for _ in range(2))
     assert one.metrics == two.metrics
     assert one.answer == two.answer
 
 
 def test_no_time_keeps_the_first_schedule():
     """A time limit of next to nothing ends with a schedule and both numbers, or says that there is none."""
-    record = solved(gather("dgx2(chassis=2)", 10**6), limit=0.001)
+    record = solve_instance(gather("dgx2(chassis=2)", 10**6), limit=0.001)
     assert record.status in {"feasible", "optimal", "limit"}
     assert record.exit_status in {0, 4}
     if record.status == "feasible":
@@ -121,7 +121,7 @@ def test_switches_that_store_or_do_not_copy(buffer, multicast):
     """Switches with no or unlimited room, with and without copies, are used as they allow."""
     links = [(a, 4, 1, 1) for a in range(4)] + [(4, a, 1, 1) for a in range(4)]
     instance = on_grid(network(4, links, (4,), multicast=multicast, buffer=buffer))
-    record = solved(instance.with_changes(timing=None), epoch_duration="1 us")
+    record = solve_instance(instance.with_changes(timing=None), epoch_duration="1 us")
     assert record.verified
     assert record.status in {"optimal", "feasible"}
 
@@ -130,7 +130,7 @@ def test_limited_buffers_are_refused():
     """A switch that can store one chunk is left to the declarative model, with exit status 7."""
     links = [(a, 3, 1, 1) for a in range(3)] + [(3, a, 1, 1) for a in range(3)]
     instance = on_grid(network(3, links, (3,), buffer=Fraction(1000))).with_changes(timing=None)
-    record = solved(instance, epoch_duration="1 us")
+    record = solve_instance(instance, epoch_duration="1 us")
     assert (record.status, record.exit_status) == ("unsupported", 7)
     assert "teccl-milp" in record.message
 
@@ -172,7 +172,7 @@ def test_a_link_that_takes_more_chunks_than_can_be_counted(kind, third):
     instance = on_grid(network(3, links), kind).with_changes(
         timing=None, demand=Demand(collective_named(kind), Fraction(10**6))
     )
-    record = solved(instance, epoch="slow")
+    record = solve_instance(instance, epoch="slow")
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == pytest.approx(third * 1000 / 3)
 

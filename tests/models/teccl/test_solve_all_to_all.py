@@ -30,7 +30,7 @@ SOLVER = solvers.get("highs")
 CLOSE = 1e-7
 
 
-def posed(network, size=10**9, ranks=None, **options):
+def make_exchange(network, size=10**9, ranks=None, **options):
     """An all_to_all with the fluid grid of the options."""
     demand = Demand(Collective.ALL_TO_ALL, Fraction(size), ranks=ranks)
     return TECCL_ALL_TO_ALL.pose(load(network).with_changes(demand=demand), AllToAllOptions(**options))
@@ -55,7 +55,7 @@ def random_exchange(seed):
     )
 
 
-def delivered(exchange, grid, *, symmetric=True):
+def delivered_part(exchange, grid, *, symmetric=True):
     """Part of everything that the program delivers."""
     return SOLVER.solve(
         build(BlockProgram(exchange, grid, reduce(points_for(exchange, grid.side), symmetric=symmetric))), Budget()
@@ -67,23 +67,23 @@ def test_the_coarse_grids_bound_the_grid_of_epochs_from_both_sides(seed):
     """relax >= fine >= restrict, for any number of epochs and with switches on the way."""
     exchange = random_exchange(seed)
     for epochs in {max(5, best_cut(exchange)[0] - 1), best_cut(exchange)[0] + 4}:
-        exact = delivered(exchange, coarse(exchange, epochs, epochs, "restrict"))
-        assert delivered(exchange, coarse(exchange, epochs, 4, "relax")) >= exact - CLOSE
-        assert delivered(exchange, coarse(exchange, epochs, 4, "restrict")) <= exact + CLOSE
+        exact = delivered_part(exchange, coarse(exchange, epochs, epochs, "restrict"))
+        assert delivered_part(exchange, coarse(exchange, epochs, 4, "relax")) >= exact - CLOSE
+        assert delivered_part(exchange, coarse(exchange, epochs, 4, "restrict")) <= exact + CLOSE
 
 
 @pytest.mark.parametrize("network", ["ring(5)", "torus(3,3)", "star(4)", "dgx1()", "mesh(2,3)"])
 def test_the_reduced_program_has_the_value_of_the_whole_one(network):
     """Classes of flows lose nothing: with and without them the same part is delivered, below and at the makespan."""
-    instance = posed(network)
+    instance = make_exchange(network)
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
     from cwb.models.teccl.problem import epoch_problem
     from cwb.models.teccl.solve_all_to_all import exchange_of
 
     exchange = exchange_of(epoch_problem(instance), instance)
     for epochs in (outcome.metrics["epochs"] - 1, outcome.metrics["epochs"]):
-        assert delivered(exchange, coarse(exchange, epochs, epochs, "restrict")) == pytest.approx(
-            delivered(exchange, coarse(exchange, epochs, epochs, "restrict"), symmetric=False), abs=CLOSE
+        assert delivered_part(exchange, coarse(exchange, epochs, epochs, "restrict")) == pytest.approx(
+            delivered_part(exchange, coarse(exchange, epochs, epochs, "restrict"), symmetric=False), abs=CLOSE
         )
 
 
@@ -94,9 +94,11 @@ def test_the_search_finds_the_makespan_of_the_grid_of_epochs(seed):
     search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
     search.run()
     assert search.is_closed
-    assert delivered(exchange, coarse(exchange, search.upper, search.upper, "restrict"), symmetric=False) >= 1 - CLOSE
     assert (
-        delivered(exchange, coarse(exchange, search.upper - 1, search.upper - 1, "restrict"), symmetric=False)
+        delivered_part(exchange, coarse(exchange, search.upper, search.upper, "restrict"), symmetric=False) >= 1 - CLOSE
+    )
+    assert (
+        delivered_part(exchange, coarse(exchange, search.upper - 1, search.upper - 1, "restrict"), symmetric=False)
         < 1 - CLOSE
     )
     assert fault(search.flows) is None
@@ -104,7 +106,7 @@ def test_the_search_finds_the_makespan_of_the_grid_of_epochs(seed):
 
 def test_every_change_of_flows_is_a_fault():
     """The check refuses flows of which any is made smaller, or any is made larger than its link."""
-    instance = posed("torus(3,3)")
+    instance = make_exchange("torus(3,3)")
     from cwb.models.teccl.problem import epoch_problem
     from cwb.models.teccl.solve_all_to_all import exchange_of
 
@@ -132,7 +134,7 @@ def test_every_change_of_flows_is_a_fault():
 )
 def test_schedules_of_parts_are_verified(network, size, epochs):
     """The verifier, who counts epochs on his own, finds nothing wrong, and measures what is claimed."""
-    instance = posed(network, size)
+    instance = make_exchange(network, size)
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert outcome.status is Status.OPTIMAL
@@ -143,7 +145,7 @@ def test_schedules_of_parts_are_verified(network, size, epochs):
 
 def test_groups_leave_other_ranks_to_relay():
     """An all_to_all of three ranks of a ring of five passes the others, and is verified."""
-    instance = posed("ring(5)", ranks=(0, 2, 3))
+    instance = make_exchange("ring(5)", ranks=(0, 2, 3))
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
     assert outcome.status is Status.OPTIMAL
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
@@ -152,7 +154,7 @@ def test_groups_leave_other_ranks_to_relay():
 def test_the_paper_s_16_gpus_need_64_chunks_over_one_link():
     """NDv2 with all 16 GPUs takes 256 fast epochs for 1 GB: 64 chunks of four epochs each leave a chassis over 12.5
     GB/s (appendix H: 320.2 ms)."""
-    outcome = run(posed("ndv2(chassis=2)"), SOLVER, Budget(), AllToAllOptions(schedule="never"))
+    outcome = run(make_exchange("ndv2(chassis=2)"), SOLVER, Budget(), AllToAllOptions(schedule="never"))
     assert outcome.metrics["epochs"] == outcome.metrics["lower_bound_epochs"] == 256
     assert outcome.objective == pytest.approx(0.32)
     assert isinstance(outcome.answer, BoundOnly)
@@ -228,7 +230,7 @@ def test_a_block_is_lengthened_as_far_as_its_prices_prove():
 
 def test_the_bound_by_prices_is_exact_where_cuts_are_not():
     """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the verifier recomputes it from them."""
-    instance = posed("ring(5)")
+    instance = make_exchange("ring(5)")
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions(schedule="never"))
     assert outcome.metrics["bound_proof"] == "prices"
     assert isinstance(outcome.certificate, EpochPrices)
@@ -256,7 +258,7 @@ def test_what_does_not_fit_is_said_in_one_line():
         Exchange((True,), (0,), (0,), (0,), (0,), (Fraction(1),))
     from cwb.models.teccl.pose import pose
 
-    whole = pose(posed("ring(3)").with_changes(timing=None), AllToAllOptions())
+    whole = pose(make_exchange("ring(3)").with_changes(timing=None), AllToAllOptions())
     with pytest.raises(Unsupported, match="may be split"):
         run(whole, SOLVER, Budget(), AllToAllOptions())
 
@@ -265,7 +267,7 @@ def test_without_time_there_is_a_bound_and_no_schedule():
     """A run that is stopped at once says so, with the bound by cuts."""
     budget = Budget()
     budget.stop.set()
-    outcome = run(posed("ring(5)"), SOLVER, budget, AllToAllOptions())
+    outcome = run(make_exchange("ring(5)"), SOLVER, budget, AllToAllOptions())
     assert outcome.status is Status.LIMIT
     assert outcome.answer is None
     assert outcome.bound == pytest.approx(2 * outcome.metrics["epoch_duration_s"])

@@ -20,12 +20,12 @@ def fewest_ticks(links, ticks, chunks, most=40):
         states = {
             _after_a_tick(links, ticks, have, flight)
             for state in states
-            for have, flight in _started(links, ticks, state)
+            for have, flight in _ways_to_start(links, ticks, state)
         }
     return None
 
 
-def _started(links, ticks, state):
+def _ways_to_start(links, ticks, state):
     """All ways to begin a tick: every free link starts nothing, or a chunk that its end has not and does not receive yet."""
     have, flight = state
     choices = []

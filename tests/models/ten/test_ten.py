@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from ten_oracle import fewest_ticks
 
 
-def posed(network, kind="all_gather", size=1, chunks=1, ranks=None, **options):
+def make_problem(network, kind="all_gather", size=1, chunks=1, ranks=None, **options):
     base = load(network) if isinstance(network, str) else Instance("by hand", network)
     demand = Demand(collective_named(kind), Fraction(size), chunks, ranks)
     return METHOD.pose(base.with_changes(demand=demand), METHOD.options.model_validate(options))
@@ -70,7 +70,7 @@ def test_optimum_on_three_ranks(drawn, kind, chunks):
         "gather": [(1, [0]), (2, [0])] * chunks,
     }[kind]
     size = {"all_gather": 3, "all_to_all": 3, "broadcast": chunks, "gather": 3 * chunks}[kind]
-    instance = posed(network(links, ticks), kind, size, chunks)
+    instance = make_problem(network(links, ticks), kind, size, chunks)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -85,10 +85,10 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
     """On networks of four ranks with equal links, the method proves what trying everything finds, forwards and backwards."""
     links, ticks = drawn
     pairs = [(s, [t for t in range(4) if t != s]) for s in range(4)]
-    gather = run(posed(network(links, ticks), "all_gather", 4))
+    gather = run(make_problem(network(links, ticks), "all_gather", 4))
     assert gather.status is Status.OPTIMAL
     assert gather.objective == pytest.approx(fewest_ticks(links, ticks, pairs))
-    back = posed(network([(b, a) for a, b in links], ticks), "reduce_scatter", 4)
+    back = make_problem(network([(b, a) for a, b in links], ticks), "reduce_scatter", 4)
     outcome = run(back)
     assert outcome.status is Status.OPTIMAL
     assert outcome.objective == pytest.approx(gather.objective)
@@ -99,9 +99,9 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
 @given(networks(5, 3), st.sampled_from(["all_gather", "all_to_all", "scatter"]), st.integers(1, 3))
 def test_the_first_schedule_is_right(drawn, kind, chunks):
     """Where no model is solved, the first schedule is the answer; the verifier agrees with it, and with the bound of epochs."""
-    instance = posed(network(*drawn), kind, 15, chunks)
+    instance = make_problem(network(*drawn), kind, 15, chunks)
     problem = expand_time(instance)
-    outcome = run(instance, budget=_spent())
+    outcome = run(instance, budget=_spent_budget())
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.objective == pytest.approx(outcome.objective)
@@ -110,7 +110,7 @@ def test_the_first_schedule_is_right(drawn, kind, chunks):
     assert (outcome.status is Status.OPTIMAL) == (outcome.bound == outcome.objective)
 
 
-def _spent():
+def _spent_budget():
     budget = Budget()
     budget.stop.set()
     return budget
@@ -119,7 +119,7 @@ def _spent():
 @pytest.mark.parametrize("kind", sorted({kind.name for kind in collectives()} - {"late_all_reduce", "point_to_point"}))
 def test_every_collective_is_scheduled(kind):
     """On a mesh of 2 x 3 every collective supported has a schedule that the verifier agrees with, proved the best one but of an all-reduce."""
-    instance = posed("mesh(2,3)", kind, 6 * 10**5)
+    instance = make_problem("mesh(2,3)", kind, 6 * 10**5)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -132,8 +132,8 @@ def test_every_collective_is_scheduled(kind):
 @given(networks(4, 3), st.sampled_from(["reduce_scatter", "all_reduce", "reduce"]))
 def test_bounds_of_sums_are_those_of_the_verifier(drawn, kind):
     """The verifier computes the same bound from the certificate as the method claims, and every schedule of sums is right."""
-    instance = posed(network(*drawn), kind, 12)
-    outcome = run(instance, budget=_spent())
+    instance = make_problem(network(*drawn), kind, 12)
+    outcome = run(instance, budget=_spent_budget())
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.bound == pytest.approx(outcome.bound)
@@ -142,7 +142,7 @@ def test_bounds_of_sums_are_those_of_the_verifier(drawn, kind):
 
 def test_dgx1_takes_the_steps_of_sccl():
     """An all-gather of 25 KB a rank on a DGX-1 takes 3.4 us, as in TE-CCL's table 3; the certificate proves that none is faster."""
-    outcome = run(posed("dgx1()", size=200_000))
+    outcome = run(make_problem("dgx1()", size=200_000))
     assert outcome.status is Status.OPTIMAL
     assert outcome.objective == pytest.approx(3.4e-6)
     assert isinstance(outcome.certificate, EpochCut)
@@ -150,7 +150,7 @@ def test_dgx1_takes_the_steps_of_sccl():
 
 def test_what_certificates_do_not_prove_the_solver_does():
     """Of an all-to-all on a ring of five, two ticks are refuted by the solver alone."""
-    instance = posed("ring(5)", "all_to_all", 5 * 10**4)
+    instance = make_problem("ring(5)", "all_to_all", 5 * 10**4)
     outcome = run(instance)
     assert outcome.status is Status.OPTIMAL
     assert outcome.metrics["ticks"] == 3
@@ -160,7 +160,7 @@ def test_what_certificates_do_not_prove_the_solver_does():
 
 def test_process_groups_use_ranks_outside():
     """Two ranks at the ends of a line of three talk through the one between."""
-    instance = posed("line(3)", "all_to_all", 4, 1, (0, 2))
+    instance = make_problem("line(3)", "all_to_all", 4, 1, (0, 2))
     outcome = run(instance)
     assert outcome.status is Status.OPTIMAL
     assert outcome.metrics["ticks"] == 2
@@ -169,7 +169,7 @@ def test_process_groups_use_ranks_outside():
 
 def test_through_a_switch_the_optimum_is_that_of_the_model():
     """Ways over a switch take turns on its links; slower circuits at once are beyond the model, so that nothing is claimed to be optimal."""
-    instance = posed("star(4)", size=4 * 10**5)
+    instance = make_problem("star(4)", size=4 * 10**5)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -180,7 +180,7 @@ def test_through_a_switch_the_optimum_is_that_of_the_model():
 
 def test_a_horizon_makes_one_model():
     """With a horizon there is one solve of at most so many ticks, whose result is the optimum all the same where it fits."""
-    instance = posed("torus(3,3)", size=9 * 10**4)
+    instance = make_problem("torus(3,3)", size=9 * 10**4)
     outcome = run(instance, horizon=4)
     assert outcome.metrics["models"] == 1
     assert outcome.metrics["ticks"] == 2
@@ -190,7 +190,7 @@ def test_a_horizon_makes_one_model():
 def test_models_that_are_too_large_are_not_built(monkeypatch):
     """Then the first schedule is the answer, and the message says why."""
     monkeypatch.setattr(solve, "MAX_COLUMNS", 10)
-    outcome = run(posed("torus(3,3)", size=9 * 10**4))
+    outcome = run(make_problem("torus(3,3)", size=9 * 10**4))
     assert outcome.status is Status.FEASIBLE
     assert "at most 10 are built" in outcome.message
 
@@ -198,12 +198,12 @@ def test_models_that_are_too_large_are_not_built(monkeypatch):
 def test_a_rank_that_cannot_be_reached_is_an_input_error():
     """A one-way link is no way back."""
     with pytest.raises(InputError, match="cannot be reached"):
-        run(posed(network([(0, 1)], [1]), size=2))
+        run(make_problem(network([(0, 1)], [1]), size=2))
 
 
 def test_a_reason_is_given():
     """Several collectives, another count of time and networks without links do not fit."""
-    instance = posed("ring(4)", size=4)
+    instance = make_problem("ring(4)", size=4)
     assert METHOD.supports(instance) is None
     assert "several collectives" in str(METHOD.supports(instance.with_changes(also=(instance.demand,))))
     timing = Timing(Semantics.TE_CCL, Fraction(1))

@@ -23,7 +23,7 @@ FOUND = {
 }
 
 
-def _drawn(form):
+def _draw(form):
     with look():
         return to_bytes(pareto.draw(FOUND), form)
 
@@ -31,8 +31,8 @@ def _drawn(form):
 def test_same_numbers_same_picture():
     """A plot has the same bytes every time, in all formats."""
     for form, start in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
-        assert _drawn(form) == _drawn(form)
-        assert _drawn(form).startswith(start)
+        assert _draw(form) == _draw(form)
+        assert _draw(form).startswith(start)
 
 
 def test_points_and_names():

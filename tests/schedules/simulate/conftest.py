@@ -53,7 +53,7 @@ def steps(instance, sizes, rows, unit=1) -> StepSchedule:
     return StepSchedule(instance.sha256, chunks_of(sizes, unit), sends, np.array([s for s, *_ in rows], dtype=np.int64))
 
 
-def timed(instance, sizes, rows) -> Schedule:
+def timed_schedule(instance, sizes, rows) -> Schedule:
     """A schedule of rows (start, end, chunk, path)."""
     made = steps(instance, sizes, [(0, chunk, path) for *_, chunk, path in rows])
     start, end = (np.array([row[i] for row in rows], dtype=np.float64) for i in (0, 1))
@@ -84,11 +84,11 @@ class Slow:
                 return answer.end_s[j] <= answer.start_s[i]
             return answer.step[j] < answer.step[i]
 
-        def connected(j, i):
+        def is_connected(j, i):
             same = self.in_step or sends.chunk[j] == sends.chunk[i]
             return self.barrier or (same and sends.target[j] == sends.source[i])
 
-        self.needs = [[j for j in range(self.count) if before(j, i) and connected(j, i)] for i in range(self.count)]
+        self.needs = [[j for j in range(self.count) if before(j, i) and is_connected(j, i)] for i in range(self.count)]
         timed = isinstance(answer, Schedule)
         when = list(zip(answer.start_s, answer.end_s, strict=True)) if timed else answer.step
         leaves = answer.start_s if isinstance(answer, Schedule) else answer.step
@@ -140,7 +140,7 @@ class Slow:
                     end[i] = tail
         return end
 
-    def queued(self):
+    def queue_chunks(self):
         """One chunk at a time on every link, the first that asks first; in the given order for schedules in time."""
         end, hop, head, tail, free = {}, [0] * self.count, {}, {}, {}
         fixed = isinstance(self.answer, Schedule)
@@ -206,7 +206,7 @@ class Slow:
         elif self.mode is SimulationMode.FAIR_SHARE:
             end = self.has_shared_links()
         else:
-            end = self.queued()
+            end = self.queue_chunks()
         return [end[i] for i in range(self.count)]
 
 
@@ -248,7 +248,7 @@ def make():
         line=line,
         chunks_of=chunks_of,
         steps=steps,
-        timed=timed,
+        timed=timed_schedule,
         Slow=Slow,
         random_networks=random_networks,
         random_rows=random_rows,

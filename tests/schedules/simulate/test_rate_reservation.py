@@ -51,7 +51,7 @@ def forest(instance, made, model, overhead):
     return forest_of(instance.network, made, model, overhead)
 
 
-def reserved(instance, made, model=OCCUPANCY, *, overhead_s=0.0, chunks=None):
+def reservation(instance, made, model=OCCUPANCY, *, overhead_s=0.0, chunks=None):
     """Rates and chunks at which a packing is fastest."""
     return reserve_rates(instance.network, made, model, overhead_s, chunks)
 
@@ -117,7 +117,7 @@ def test_an_edge_of_several_links_stores_on_each(make, model):
         instance.sha256, TreeKind.OUT, np.array([0]), np.array([1]), Fraction(8), np.array([0, 2]), np.array([0, 2]),
         np.array([2, 3]), np.array([0, 2, 3]), np.array([0, 1, 2]),
     )  # fmt: skip
-    plan = reserved(instance, made, model, chunks=4)
+    plan = reservation(instance, made, model, chunks=4)
     pace = 0.5 if model is OCCUPANCY else 0.0
     assert plan.seconds == pytest.approx(path_seconds(3, 0.875, pace, 2.0, 4))
     assert simulate_reserved(instance, made, plan, model).completion_s == pytest.approx(plan.seconds)
@@ -140,7 +140,7 @@ def test_reserved_rates_fit_and_none_is_too_small(make, kind, model):
         measured = forest(instance, made, model, overhead)
         data = made.units * float(made.unit_bytes)
         for chunks in (None, 3):
-            plan = reserved(instance, made, model, overhead_s=overhead, chunks=chunks)
+            plan = reservation(instance, made, model, overhead_s=overhead, chunks=chunks)
             load = np.zeros(len(bandwidth))
             for part in made.passes:
                 np.add.at(load, part.path_links, np.repeat(plan.rates_Bps, nodes - 1))
@@ -191,12 +191,12 @@ def test_message_level_without_pipelining(make):
     instance = instance.with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(8)))
     chain = [(0, 1), (1, 2)]
     one = packing(instance, TreeKind.BOTH, [chain], [1])
-    plan = reserved(instance, one, chunks=1)
+    plan = reservation(instance, one, chunks=1)
     assert plan.seconds == pytest.approx(2 * (4 + 0.5 + 4 + 0.25))
     assert simulate_reserved(instance, one, plan).completion_s == pytest.approx(plan.seconds)
     assert simulate(instance, one, SimulationMode.FAIR_SHARE).completion_s == pytest.approx(plan.seconds)
     two = packing(instance, TreeKind.BOTH, [chain, chain], [1, 1])
-    assert reserved(instance, two, chunks=1).seconds == pytest.approx(plan.seconds)
+    assert reservation(instance, two, chunks=1).seconds == pytest.approx(plan.seconds)
     assert simulate(instance, two, SimulationMode.FAIR_SHARE).completion_s == pytest.approx(plan.seconds)
 
 
@@ -225,10 +225,10 @@ def test_what_is_refused(make):
         alone.sha256, TreeKind.OUT, zero, zero + 1, Fraction(1), np.array([0, 0]), zero[:0], zero[:0], zero, zero[:0]
     )
     with pytest.raises(InputError, match="at least one edge"):
-        reserved(alone, empty)
+        reservation(alone, empty)
     instance = network(make, Random(1), 3, TreeKind.OUT)  # noqa: S311
     made = packing(instance, TreeKind.OUT, [[(0, 1), (1, 2)]], [1])
-    plan = reserved(instance, made, PROPAGATION, chunks=10**7)
+    plan = reservation(instance, made, PROPAGATION, chunks=10**7)
     with pytest.raises(InputError, match="10,000,000 chunks over 2 edges"):
         simulate_reserved(instance, made, plan, PROPAGATION)
-    assert reserved(instance, made, PROPAGATION).chunks == 2**20
+    assert reservation(instance, made, PROPAGATION).chunks == 2**20

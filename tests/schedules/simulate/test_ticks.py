@@ -34,7 +34,7 @@ def bruck() -> tuple[Instance, StepSchedule]:
     return done.instance, done.answer
 
 
-def stretched(instance: Instance, answer: StepSchedule, factor: Fraction) -> tuple[Instance, StepSchedule]:
+def stretch_links(instance: Instance, answer: StepSchedule, factor: Fraction) -> tuple[Instance, StepSchedule]:
     """Let every link take so many times as long; the schedule is the same."""
     network = instance.topology
     links = (
@@ -59,7 +59,7 @@ def test_the_result_does_not_depend_on_the_unit(
     bruck: tuple[Instance, StepSchedule], factor: Fraction, mode: SimulationMode
 ) -> None:
     """Where every link takes so many times as long, so does everything."""
-    trace, other = simulate(*bruck, mode), simulate(*stretched(*bruck, factor), mode)
+    trace, other = simulate(*bruck, mode), simulate(*stretch_links(*bruck, factor), mode)
     np.testing.assert_allclose(other.end_s, trace.end_s * float(factor), rtol=1e-12)
 
 
@@ -68,7 +68,7 @@ def test_integers_of_any_size_give_the_same(
     bruck: tuple[Instance, StepSchedule], factor: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is too long for floats is counted in integers, one event after the other, with the same result."""
-    instance, answer = stretched(*bruck, factor)
+    instance, answer = stretch_links(*bruck, factor)
     quick = simulate(instance, answer)
     monkeypatch.setattr(ticks, "MOST_TICKS", 1)
     slow = simulate(instance, answer)
@@ -83,7 +83,8 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
     monkeypatch.setattr(ticks, "MOST_EXACT", 0)
     assert isinstance(bruck[1], StepSchedule)
     found = {
-        simulate_in_parts(*stretched(*bruck, factor)) for factor in (Fraction(1), Fraction(1, 997), Fraction(10**9, 7))
+        simulate_in_parts(*stretch_links(*bruck, factor))
+        for factor in (Fraction(1), Fraction(1, 997), Fraction(10**9, 7))
     }
     assert len(found) == 1
 

@@ -158,11 +158,11 @@ def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
         instance = make.network(n, [(a, b, 2, Fraction(1, 2)) for a, b in pairs])
         roots = [data.draw(st.integers(0, n - 1)) for _ in range(2)]
 
-        def grown(root):
+        def grow_tree(root):
             order = [root, *data.draw(st.permutations([rank for rank in range(n) if rank != root]))]
             return [(order[data.draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)]
 
-        trees, there = ([grown(root) for root in roots] for _ in range(2))
+        trees, there = ([grow_tree(root) for root in roots] for _ in range(2))
         made = packing(instance, kind, trees, [4, 8], 1, there)
         sends, sizes, level = tree_sends(instance.network, made, 2)
         schedule = StepSchedule(instance.sha256, make.chunks_of(sizes.astype(np.int64)), sends, level)

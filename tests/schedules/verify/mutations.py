@@ -16,7 +16,7 @@ def drop(instance, answer, random):
         return drop_tree(answer, random.integers(len(answer)))
     keep = np.ones(len(answer.sends), dtype=np.bool_)
     keep[random.integers(len(keep))] = False
-    return taken(answer, np.flatnonzero(keep))
+    return keep_sends(answer, np.flatnonzero(keep))
 
 
 def duplicate(instance, answer, random):
@@ -26,7 +26,7 @@ def duplicate(instance, answer, random):
         units[random.integers(len(units))] *= 2
         return everywhere(answer, units=units)
     index = np.arange(len(answer.sends))
-    return taken(answer, np.append(index, random.integers(len(index))))
+    return keep_sends(answer, np.append(index, random.integers(len(index))))
 
 
 def retarget(instance, answer, random):
@@ -34,17 +34,17 @@ def retarget(instance, answer, random):
     if isinstance(answer, TreePacking):
         column = "parent" if random.random() < 0.5 else "child"
         return one_way(
-            answer, random, lambda p: replace(p, **{column: changed(getattr(p, column), instance.npus, random)})
+            answer, random, lambda p: replace(p, **{column: change_entry(getattr(p, column), instance.npus, random)})
         )
     sends, topology = answer.sends, instance.network
     if random.random() < 0.3 and len(answer.chunks) > 1:
-        return replace(answer, sends=replace(sends, chunk=changed(sends.chunk, len(answer.chunks), random)))
+        return replace(answer, sends=replace(sends, chunk=change_entry(sends.chunk, len(answer.chunks), random)))
     send = random.integers(len(sends))
     begin, end = sends.path_offset[send], sends.path_offset[send + 1]
     was = set(sends.path_links[begin:end].tolist())
     links = [i for i, (a, _) in enumerate(topology.link_ends) if a == sends.source[send] and i not in was]
     if not links:
-        return replace(answer, sends=replace(sends, target=changed(sends.target, len(topology.nodes), random)))
+        return replace(answer, sends=replace(sends, target=change_entry(sends.target, len(topology.nodes), random)))
     link = links[random.integers(len(links))]
     target = sends.target.copy()
     target[send] = topology.link_ends[link][1]
@@ -76,12 +76,12 @@ def swap(instance, answer, random):
     if isinstance(answer, TreePacking):
         a, b = random.integers(len(answer.child), size=2)
         return one_way(
-            answer, random, lambda p: replace(p, parent=swapped(p.parent, a, b), child=swapped(p.child, a, b))
+            answer, random, lambda p: replace(p, parent=swap_entries(p.parent, a, b), child=swap_entries(p.child, a, b))
         )
     a, b = random.integers(len(answer.sends), size=2)
     if isinstance(answer, StepSchedule):
-        return replace(answer, step=swapped(answer.step, a, b))
-    return replace(answer, start_s=swapped(answer.start_s, a, b), end_s=swapped(answer.end_s, a, b))
+        return replace(answer, step=swap_entries(answer.step, a, b))
+    return replace(answer, start_s=swap_entries(answer.start_s, a, b), end_s=swap_entries(answer.end_s, a, b))
 
 
 def resize(instance, answer, random):
@@ -100,7 +100,7 @@ def resize(instance, answer, random):
 def flip(instance, answer, random):
     """Reduce for copy, or copy for reduce; another root for a tree."""
     if isinstance(answer, TreePacking):
-        return everywhere(answer, root=changed(answer.root, instance.npus, random))
+        return everywhere(answer, root=change_entry(answer.root, instance.npus, random))
     flags = answer.sends.reduce.copy()
     flags[random.integers(len(flags))] ^= True
     return replace(answer, sends=replace(answer.sends, reduce=flags))
@@ -109,12 +109,12 @@ def flip(instance, answer, random):
 def relink(instance, answer, random):
     """Put another link on a path."""
 
-    def relinked(where):
-        return replace(where, path_links=changed(where.path_links, len(instance.network.links), random))
+    def relink_paths(where):
+        return replace(where, path_links=change_entry(where.path_links, len(instance.network.links), random))
 
     if isinstance(answer, TreePacking):
-        return one_way(answer, random, relinked)
-    return replace(answer, sends=relinked(answer.sends))
+        return one_way(answer, random, relink_paths)
+    return replace(answer, sends=relink_paths(answer.sends))
 
 
 def one_way(packing, random, change):
@@ -130,7 +130,7 @@ def everywhere(packing, **columns):
     return replace(packing, reduction=reduction and replace(reduction, **columns), **columns)
 
 
-def changed(column, limit, random):
+def change_entry(column, limit, random):
     """Change one entry of a column to another one below the limit."""
     new = column.copy()
     index = random.integers(len(new))
@@ -138,13 +138,13 @@ def changed(column, limit, random):
     return new
 
 
-def swapped(column, a, b):
+def swap_entries(column, a, b):
     new = column.copy()
     new[[a, b]] = new[[b, a]]
     return new
 
 
-def taken(answer, index):
+def keep_sends(answer, index):
     """Keep these sends of a schedule."""
     columns = ("start_s", "end_s") if isinstance(answer, Schedule) else ("step",)
     times = {column: getattr(answer, column)[index] for column in columns}

@@ -147,7 +147,7 @@ def test_contributions_that_wait():
         assert is_right(chain(0, "reduce", 1, (0, 2)), hops, reduce=True) is right
 
 
-def held_at(hops, index, chunks, last):
+def count_stored(hops, index, chunks, last):
     """Chunks at b at an index, by trying every index: one is there if it has come and is sent later, without coming
     again first."""
     count = 0
@@ -178,5 +178,5 @@ def test_as_many_as_counted_index_by_index(hops, room):
         return
     instance = chain(room, chunks=3)
     found = verdict_of(instance, schedule(instance, hops)).violations
-    too_many = any(held_at(hops, index, 3, 9) > room for index in range(9))
+    too_many = any(count_stored(hops, index, 3, 9) > room for index in range(9))
     assert any("buffer" in violation for violation in found) is too_many

@@ -20,11 +20,11 @@ COPIES = ["ring_all_gather", "binomial_broadcast", "group_all_gather", "timed_ri
 REPLAYED = {"not-held", "not-a-sum", "order", "missing", "twice", "multicast", "buffer"}
 
 
-def said(instance, answer, monkeypatch):
+def verifier_findings(instance, answer, monkeypatch):
     """What the verifier reports without the compiled check, and whether that one is content with all."""
     asked = []
 
-    def noted(*args):
+    def note_verdict(*args):
         asked.append(copies.is_copied_correctly(*args))
         return False
 
@@ -32,7 +32,7 @@ def said(instance, answer, monkeypatch):
         patch.setattr(kernel, "WORTH_CODE", 1)
         patch.setattr(kernel, "WORTH_COMPILER", 1)
         for module in (circuits, epochs, sends):
-            patch.setattr(module, "is_copied_correctly", noted)
+            patch.setattr(module, "is_copied_correctly", note_verdict)
         report = verify(instance, answer)
     found = report.warnings or any(violation.kind in REPLAYED for violation in report.violations)
     return bool(found), bool(asked) and all(asked)
@@ -45,14 +45,14 @@ def test_it_is_content_only_where_nothing_is_reported(family, monkeypatch):
     random = np.random.default_rng(sum(map(ord, family)))
     for mutation in MUTATIONS.values():
         for _ in range(4):
-            found, content = said(instance, mutation(instance, answer, random), monkeypatch)
+            found, content = verifier_findings(instance, mutation(instance, answer, random), monkeypatch)
             assert not (content and found)
 
 
 @pytest.mark.parametrize("family", COPIES)
 def test_it_is_content_with_what_is_right(family, monkeypatch):
     """Correct schedules of copies among ranks pass."""
-    assert said(*FAMILIES[family](), monkeypatch) == (False, True)
+    assert verifier_findings(*FAMILIES[family](), monkeypatch) == (False, True)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

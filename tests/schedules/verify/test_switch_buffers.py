@@ -19,7 +19,7 @@ ROOT, SWITCH = 0, 3
 IN, OUT = (ROOT, SWITCH), ((SWITCH, 1), (SWITCH, 2))
 
 
-def posed(room, chunks, clock, *, multicast=False):
+def make_instance(room, chunks, clock, *, multicast=False):
     """A root, two ranks and a switch between them that holds so many chunks; links of four chunks an epoch."""
     switch = Node("switch", NodeKind.SWITCH, multicast, None if room is None else room * UNIT)
     topology = network([IN, *OUT, (ROOT, 1), (ROOT, 2)], 3, [switch])
@@ -31,7 +31,7 @@ def posed(room, chunks, clock, *, multicast=False):
     return instance.with_changes(timing=timing, demand=replace(instance.demand, chunks=chunks))
 
 
-def answered(instance, chunks, clock, hops):
+def make_schedule(instance, chunks, clock, hops):
     """Sends of hops (chunk, path, start); every send takes a step, a microsecond or an epoch."""
     rows = [(1, [ROOT], range(3), False)] * chunks
     if clock == "steps":
@@ -57,14 +57,14 @@ ONE_FOR_NOTHING = [(0, IN, 0), (0, IN, 2), (0, OUT[0], 4), (0, (ROOT, 2), 0)]
 def test_what_comes_twice_and_goes_twice_takes_room_for_two(clock, hops, most):
     """Two copies that wait together need room for two; one that has gone, or goes nowhere, takes none later."""
     for room in (None, most, most - 1):
-        report = verify(*answered(posed(room, 1, clock), 1, clock, hops))
+        report = verify(*make_schedule(make_instance(room, 1, clock), 1, clock, hops))
         assert kinds(report) == ({"buffer"} if room == most - 1 else set())
 
 
 def test_with_multicast_one_copy_serves_all():
     """A switch with multicast keeps one copy however often the chunk arrives."""
-    instance = posed(1, 1, "steps", multicast=True)
-    assert verify(*answered(instance, 1, "steps", TWICE_IN_TWICE_OUT)).ok
+    instance = make_instance(1, 1, "steps", multicast=True)
+    assert verify(*make_schedule(instance, 1, "steps", TWICE_IN_TWICE_OUT)).ok
 
 
 def can_be_held(hops, room, order):
@@ -114,7 +114,7 @@ def test_as_much_as_the_best_choice_of_what_to_drop(clock, data):
     assume(can_be_held(hops, 99, ORDERS[clock]))
     hops += [(chunk, (ROOT, rank), 6) for chunk in (0, 1) for rank in (1, 2)]
     room = data.draw(st.integers(1, 4))
-    instance, answer = answered(posed(room, 2, clock), 2, clock, hops)
+    instance, answer = make_schedule(make_instance(room, 2, clock), 2, clock, hops)
     found = kinds(verify(instance, answer))
     assert found <= {"buffer"}
     assert (not found) == can_be_held(hops, room, ORDERS[clock])

@@ -44,7 +44,7 @@ def instance():
 
 
 @pytest.fixture(scope="session")
-def verified(instance):
+def verify_gather(instance):
     """Verify an all-gather, and give its T_L and T_B."""
 
     def of(gather):

@@ -89,11 +89,11 @@ def test_parallel_links_may_lose_bandwidth():
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(7, 3), (11, 2), (9, 5), (17, 6), (14, 5)])
-def test_found_networks_have_schedules(nodes, degree, make, verified):
+def test_found_networks_have_schedules(nodes, degree, make, verify_gather):
     """Every searched network of a frontier gets a verified all-gather of the values that were told."""
     names = []
     for choice in find(_job(nodes, degree), make):
-        assert verified(all_gather(choice.candidate, make)) == (choice.steps, choice.bandwidth)
+        assert verify_gather(all_gather(choice.candidate, make)) == (choice.steps, choice.bandwidth)
         names += [str(choice.candidate), *map(str, choice.also)]
     assert any("circulant(" in name for name in names)
 

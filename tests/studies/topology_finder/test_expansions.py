@@ -70,30 +70,30 @@ def _graph(gather):
     return nx.DiGraph(gather.links.tolist())
 
 
-def test_line_graph_of_the_complete_bipartite_graph(gather, verified):
+def test_line_graph_of_the_complete_bipartite_graph(gather, verify_gather):
     """L(K_{4,4}) takes 3 steps and T_B = 1; L^2 takes 4 and 33/32, as in table 7."""
     once = line_graph(gather("complete_bipartite(4, 4)", 4))
-    assert verified(once) == (3, 1)
-    assert verified(line_graph(once)) == (4, Fraction(33, 32))
+    assert verify_gather(once) == (3, 1)
+    assert verify_gather(line_graph(once)) == (4, Fraction(33, 32))
 
 
 @pytest.mark.parametrize(("text", "d"), [base for base in BASES if base[1] > 1])
-def test_line_graph(text, d, gather, verified):
+def test_line_graph(text, d, gather, verify_gather):
     """Theorem 10: a step and 1/N more, on the line graph as networkx makes it."""
     base = gather(text, d)
     made = line_graph(base)
-    assert verified(made) == (base.steps + 1, base.bandwidth + Fraction(1, base.nodes))
+    assert verify_gather(made) == (base.steps + 1, base.bandwidth + Fraction(1, base.nodes))
     assert made.degree == d
     assert nx.is_isomorphic(_graph(made), nx.line_graph(_graph(base)))
 
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize(("text", "d"), BASES)
-def test_degree_expansion(text, d, n, gather, verified):
+def test_degree_expansion(text, d, n, gather, verify_gather):
     """Theorem 11: a step and (n - 1)/(n N) more; copies of two nodes are linked if the nodes are."""
     base = gather(text, d)
     made = degree_expansion(base, n)
-    assert verified(made) == (base.steps + 1, base.bandwidth + Fraction(n - 1, n * base.nodes))
+    assert verify_gather(made) == (base.steps + 1, base.bandwidth + Fraction(n - 1, n * base.nodes))
     assert made.degree == n * d
     ends = {(u * n + i, v * n + j) for u, v in base.links.tolist() for i in range(n) for j in range(n)}
     assert sorted(map(tuple, made.links.tolist())) == sorted(ends)
@@ -103,13 +103,13 @@ def test_degree_expansion(text, d, n, gather, verified):
     ("text", "d", "n"),
     [("ring(4, false)", 1, 3), ("generalized_kautz(2, 7)", 2, 2), ("complete(3)", 2, 3), ("diamond()", 2, 2)],
 )
-def test_cartesian_power(text, d, n, gather, verified):
+def test_cartesian_power(text, d, n, gather, verify_gather):
     """Theorem 12: n times the steps, T_B grows by N/(N - 1) (N^n - 1)/N^n; the network is the Cartesian product."""
     base = gather(text, d)
     made = cartesian_power(base, n)
     whole = base.nodes**n
     factor = Fraction(base.nodes, base.nodes - 1) * Fraction(whole - 1, whole)
-    assert verified(made) == (n * base.steps, base.bandwidth * factor)
+    assert verify_gather(made) == (n * base.steps, base.bandwidth * factor)
     product = _graph(base)
     for _ in range(n - 1):
         product = nx.cartesian_product(product, _graph(base))
@@ -125,33 +125,33 @@ def test_cartesian_power(text, d, n, gather, verified):
 
 
 @pytest.mark.parametrize("sizes", [(3, 3, 2), (3, 3, 3, 2), (5, 7), (4, 6), (3, 4, 5)])
-def test_products_of_unequal_rings(sizes, gather, verified):
+def test_products_of_unequal_rings(sizes, gather, verify_gather):
     """Theorem 13: a torus takes the sum of the rings' floor(n / 2) steps and is optimal in bandwidth, whatever its sizes."""
     degree = sum(2 if size > 2 else 1 for size in sizes)
     nodes = prod(sizes)
     made = gather(f"torus({', '.join(map(str, sizes))})", degree)
-    assert verified(made) == (sum(size // 2 for size in sizes), Fraction(nodes - 1, nodes))
+    assert verify_gather(made) == (sum(size // 2 for size in sizes), Fraction(nodes - 1, nodes))
 
 
 @pytest.mark.parametrize(("text", "d"), BASES)
-def test_both_directions(text, d, gather, verified):
+def test_both_directions(text, d, gather, verify_gather):
     """Appendix A.6: a network and its transpose take together, step by step, the larger load of the two."""
     onward = gather(text, d)
     back = breadth_first(onward.nodes, d, np.ascontiguousarray(onward.links[:, ::-1]))
     made = both_directions(onward, back)
     assert made.degree == 2 * d
-    steps, bandwidth = verified(made)
+    steps, bandwidth = verify_gather(made)
     assert steps == max(onward.steps, back.steps)
     loads = [max(a, b) for a, b in zip(onward.loads, back.loads, strict=True)]
     assert bandwidth == Fraction(d, onward.nodes) * sum(loads)
 
 
 @pytest.mark.parametrize(("text", "d"), BASES[:4])
-def test_parallel_links(text, d, gather, verified):
+def test_parallel_links(text, d, gather, verify_gather):
     """With k links for every one, and k parts of every chunk, nothing changes in units of a node's bandwidth."""
     base = gather(text, d)
     for k in (2, 3):
-        assert verified(parallel_links(base, k)) == (base.steps, base.bandwidth)
+        assert verify_gather(parallel_links(base, k)) == (base.steps, base.bandwidth)
 
 
 @given(
@@ -159,7 +159,7 @@ def test_parallel_links(text, d, gather, verified):
     st.lists(st.sampled_from(["line", "degree", "power", "parallel"]), max_size=2),
 )
 @settings(max_examples=40)
-def test_expansions_of_expansions(gather, verified, base, names):
+def test_expansions_of_expansions(gather, verify_gather, base, names):
     """Expansions in any order give right schedules that take no more than the formulas say."""
     made = gather(*base)
     steps, bandwidth = made.steps, made.bandwidth
@@ -174,7 +174,7 @@ def test_expansions_of_expansions(gather, verified, base, names):
             made = cartesian_power(made, 2)
         elif name == "parallel":
             made = parallel_links(made, 2)
-    found = verified(made)
+    found = verify_gather(made)
     assert found[0] == steps
     assert found[1] <= bandwidth
 
@@ -189,14 +189,14 @@ def test_schedules_are_read_back(gather, instance):
     assert (again.degree, again.pieces) == (once.degree, once.pieces)
 
 
-def test_a_schedule_of_another_method_is_expanded(make, instance, verified):
+def test_a_schedule_of_another_method_is_expanded(make, instance, verify_gather):
     """The textbook ring's all-gather is expanded in degree."""
     topology = make("ring(5, false)")
     problem = instance(topology.link_ends, 5)
     method = get("ring")
     answer = method.run(problem, None, Budget(), method.options()).answer
     base = from_schedule(answer, problem.network)
-    assert verified(degree_expansion(base, 2)) == (5, Fraction(9, 10))
+    assert verify_gather(degree_expansion(base, 2)) == (5, Fraction(9, 10))
 
 
 @pytest.mark.parametrize("expand", [line_graph, lambda base: degree_expansion(base, 2)])
