@@ -277,8 +277,8 @@ def test_a_generator_without_arguments_is_its_name():
 )
 def test_costs_of_ranks(fields: dict[str, Any], costs: RankCosts | None, tmp_path: Path) -> None:
     """Overhead and rates of adding are exact; what costs nothing leaves the instance and its digest as they were."""
-    bare = load(written(tmp_path / "bare.json", {"network": "ring(4)"}))
-    found = load(written(tmp_path / "costs.json", {"network": "ring(4)", **fields}))
+    bare = load(write_json(tmp_path / "bare.json", {"network": "ring(4)"}))
+    found = load(write_json(tmp_path / "costs.json", {"network": "ring(4)", **fields}))
     assert found.rank_costs == costs
     assert (found.sha256 == bare.sha256) == (costs is None)
 
@@ -286,4 +286,4 @@ def test_costs_of_ranks(fields: dict[str, Any], costs: RankCosts | None, tmp_pat
 def test_costs_of_ranks_need_links(tmp_path: Path) -> None:
     """A fabric with costs of ranks is an input error."""
     with pytest.raises(InputError, match="nodes and links"):
-        load(written(tmp_path / "fabric.json", {"network": "RI(4)", "rank_overhead": "1 us"}))
+        load(write_json(tmp_path / "fabric.json", {"network": "RI(4)", "rank_overhead": "1 us"}))
