@@ -7,8 +7,9 @@
     python benchmarks/adversary.py --campaign directions --seed 17 --cases 1
     python benchmarks/adversary.py --list
 
-Every case is made of its campaign and seed alone. A fault is a line: campaign, seed, what was asked, claimed and known. At the end stand
-a table of the campaigns and, of old defects, which seeds found them again. Exit status 1 if there is a fault.
+Every case is made of its campaign and seed alone. A fault is a line: campaign, seed, what was asked, claimed and known.
+At the end stand a table of the campaigns and, of old defects, which seeds found them again. Exit status 1 if there is a
+fault.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from adversary.campaigns import CAMPAIGNS
-from adversary.campaigns.known import DEFECTS
+from adversary.campaigns.known_defects import DEFECTS
 from adversary.fault import Fault
 from adversary.pool import batches, run
 

@@ -1,4 +1,4 @@
-"""All-to-all schedules along the maximum concurrent flow, over what the flow proves: ``python benchmarks/all_to_all.py``.
+"""All-to-all schedules along the maximum concurrent flow, with its bound: ``python benchmarks/all_to_all.py``.
 
 Networks are those of table 7 of Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", and
 some others. Every schedule is verified; its completion time is simulated.

@@ -1,14 +1,17 @@
-"""Seconds and peak memory to generate breadth-first schedules, each network in a process of its own (table 6 of the direct-connect paper).
+"""Seconds and peak memory of breadth-first schedules, each in its own process (table 6 of the direct-connect paper).
 
     python benchmarks/bfb.py           # hypercubes of 4 to 1,024 nodes, n x n tori to 2,500
     python benchmarks/bfb.py --smoke   # the small ones
 
-* bfb: T_B as a fraction, and a link for every piece of every shard that node 0 receives; the other nodes are its translations;
-* any graph: the same of a copy with nodes and links shuffled, in which no translations are found, so that all nodes are balanced;
+* bfb: T_B as a fraction, and a link for every piece of every shard that node 0 receives; the other nodes are its
+  translations;
+* any graph: the same of a copy with nodes and links shuffled, in which no translations are found, so that
+  all nodes are balanced;
 * bfb-lp: LP (1) of all nodes, built, solved by HiGHS and read, up to 300,000 variables;
 * paper: what table 6 prints for the paper's own implementation, on another machine.
 
-Seconds are of the processor; the peak is that of ``any graph``, beyond what the process has before. The times do not include making the network.
+Seconds are of the processor; the peak is that of ``any graph``, beyond what the process has before. The times do not
+include making the network.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Bytes that leave groups of nodes, by algorithm: Bine trees beside recursive halving-doubling, Bruck's, Swing and binomial trees.
+"""Bytes that leave groups of nodes: Bine trees beside recursive halving-doubling, Bruck's, Swing and binomial trees.
 
     python benchmarks/bine.py                                  # 64 ranks, 20 random allocations, and one on Leonardo
     python benchmarks/bine.py --ranks 128 --allocations 5
     python benchmarks/bine.py --nodes nodes.csv --group 180    # lines RANK,NAME: the digits of a name number its node
 
-Every schedule is verified. A row is a collective on an allocation; numbers are relative to Bine trees, means over the allocations.
+Every schedule is verified. A row is a collective on an allocation; numbers are relative to Bine trees, means over the
+allocations.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from cwb.core.schedule import Ints, StepSchedule
 from rich.console import Console
 from rich.table import Table
 
-#: Nodes of a job of 32 on Leonardo, whose groups have 180 nodes: tracer/ in HLC-Lab/pico on GitHub (MIT), commit 413bc5d.
+#: Nodes of a job of 32 on Leonardo, whose groups have 180 nodes: tracer/ in HLC-Lab/pico on GitHub (MIT), commit
+#: 413bc5d.
 LEONARDO = (
     *(155, 543, 568, 1196, 1414, 1430, 1431, 1484, 1507, 1557, 1567, 1697, 1822, 1898, 1923, 1931),
     *(1958, 2010, 2065, 2280, 2408, 2440, 2457, 2551, 2643, 2883, 2892, 2992, 3000, 3027, 3034, 3093),

@@ -1,10 +1,11 @@
-"""How often Conjecture 1 of the direct-connect paper fails: circulant graphs whose best breadth-first schedule loses bandwidth.
+"""Counterexamples to Conjecture 1 of the direct-connect paper: circulant graphs whose schedules lose bandwidth.
 
     python benchmarks/circulants.py                          # degree 4 to 100 nodes, 6 to 40, 8 to 28
     python benchmarks/circulants.py --degree 6 --nodes 20
 
-All sets of offsets below N / 2 that make a connected graph are counted, also those that differ by a multiplication of the nodes only. Every
-counterexample that is printed names its certificate: links that alone can bring more shards than fit.
+All sets of offsets below N / 2 that make a connected graph are counted, also those that differ by a multiplication of
+the nodes only. Every counterexample that is printed names its certificate: links that alone can bring more shards than
+fit.
 """
 
 from __future__ import annotations

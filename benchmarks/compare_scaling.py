@@ -1,4 +1,4 @@
-"""How much faster a comparison is with more processes at a time.
+"""Speed-up of a comparison with more processes at a time.
 
     python benchmarks/compare_scaling.py              # 1 and 2 jobs, 24 runs
     python benchmarks/compare_scaling.py --smoke      # 4 small runs

@@ -7,11 +7,11 @@
     python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and of XML files back to a schedule
     python benchmarks/exchange.py --smoke                 # a little of each
 
-In the sweep, a schedule becomes a file for each runtime, the file is run, its result compared with what the collective asks for, and what it
-sends from GPU to GPU with the bytes of the schedule's paths; where every pair has one shortest way, so are the links. What does not fit is counted
-by the limit that it names. MSCCL++ plans and Chakra traces are written, read and run beside.
-A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds the file wrong; every change that
-matters must be caught. Exit status 1 if anything is not as it should be.
+In the sweep, a schedule becomes a file for each runtime, the file is run, its result compared with what the collective
+asks for, and what it sends from GPU to GPU with the bytes of the schedule's paths; where every pair has one shortest
+way, so are the links. What does not fit is counted by the limit that it names. MSCCL++ plans and Chakra traces are
+written, read and run beside. A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds
+the file wrong; every change that matters must be caught. Exit status 1 if anything is not as it should be.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ sys.path[:0] = [
 ]
 
 NETWORKS = (
-    "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, offsets=[1,2])", "star(6)",
+    "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, offsets=[1,2])",
+    "star(6)",
     "dgx1()", "dgx_a100()", "ndv2()", "a100(boxes=2)",
 )  # fmt: skip
 
@@ -168,7 +169,7 @@ def solve_verified(spec: str, method: str, kind: Collective, seconds: float) -> 
 def export_schedule(
     instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]
 ) -> Iterator[str]:
-    """What comes of a schedule for each runtime; a fault after an exclamation mark."""
+    """Yield the result of exporting a schedule for each runtime; a fault begins with an exclamation mark."""
     try:
         flow = flow_of(instance, answer)
     except InputError as error:
@@ -265,7 +266,7 @@ def compare_links(
     links: dict[int, Fraction],
     single: dict[tuple[int, int], tuple[int, ...]],
 ) -> str:
-    """Whether the bytes on links are the schedule's, where every pair has one shortest way."""
+    """Check if the bytes on links are the schedule's; every pair must have one shortest path."""
     assert isinstance(instance.network, Topology)
     if not all(pair in single for pair in pairs):
         return "pairs compared"
@@ -398,7 +399,8 @@ def samples(folder: Path) -> int:
         status = max(status, int(not right))
         words = f"runs on {', '.join(checked.runs_on)}; a schedule: {'verified' if back else 'no'}"
         print(
-            f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, {perf_counter() - began:.2f} s"
+            f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, "
+            f"{perf_counter() - began:.2f} s"
         )
         print("".join(f"  {problem}\n" for problem in checked.problems[:3]), end="")
     status = max(status, plan_samples(folder))

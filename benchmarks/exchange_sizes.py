@@ -38,7 +38,7 @@ def sizes(ranks: list[int], formats: list[str]) -> int:
 
 
 def size(ranks: int, form: str) -> int:
-    """An all-gather around a ring, as many steps as ranks squared; as a plan, an all-reduce over two binary trees too."""
+    """Make an all-gather on a ring, with steps as ranks squared; as a plan, also an all-reduce over two trees."""
     if form == "plan of trees":
         return measure_export(f"complete({ranks})", "dbt", Collective.ALL_REDUCE, plan_size)
     return measure_export(
@@ -89,8 +89,10 @@ def measure_export(
     check_s = process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving "
-        f"and it {after_export:.2f} GiB); check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
+        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; "
+        f"export {export_s:.1f} s of one core (solving "
+        f"and it {after_export:.2f} GiB); check {check_s:.1f} s, "
+        f"{check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
         flush=True,
     )
     print("\n".join(problems[:3]), end="\n" if problems else "")

@@ -1,10 +1,10 @@
-"""Placements of experts: the example of DeepSeek's EPLB, and models of the size of DeepSeek-V3's, by the published rule and the search.
+"""Placements of experts by the published rule and the search: the example of EPLB and models like DeepSeek-V3.
 
     python benchmarks/experts.py            # a minute
     python benchmarks/experts.py --smoke    # the example alone
 
-The example and its program are deepseek-ai/EPLB on GitHub (MIT): 12 experts, 16 replicas, 4 groups, 2 nodes, 8 GPUs. Its README
-prints the placement of both layers, whose loads are added up here.
+The example and its program are deepseek-ai/EPLB on GitHub (MIT): 12 experts, 16 replicas, 4 groups, 2 nodes, 8 GPUs.
+Its README prints the placement of both layers, whose loads are added up here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figure 5.1 of the dissertation: where textbook algorithms put their bytes, on networks that they are made for and others.
+"""Figure 5.1 of the dissertation: bytes on links by textbook algorithms, on their own networks and others.
 
     python benchmarks/figure_5_1.py figure_5_1.svg     # 64 NPUs
     python benchmarks/figure_5_1.py --smoke x.png      # 16 NPUs, and 8 in the three-dimensional network

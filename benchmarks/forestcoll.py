@@ -1,17 +1,18 @@
 """Seconds and peak memory of `forestcoll`, split into its steps, each case in a process of its own.
 
-    python benchmarks/forestcoll.py boxes      # A100 and MI250 boxes up to 1,024 GPUs, and each with names and order mixed up, twice
+    python benchmarks/forestcoll.py boxes      # A100 and MI250 boxes up to 1,024 GPUs, each shuffled twice too
     python benchmarks/forestcoll.py fabrics    # other networks, whole and with names and order mixed up
     python benchmarks/forestcoll.py beyond     # 2,048 GPUs and more, within ten minutes and 20 GiB each
     python benchmarks/forestcoll.py --case "pods(16,4)" --seed 0 --seed 1
     python benchmarks/forestcoll.py --smoke    # small networks, to see that it runs
 
-The rows are those of a Markdown table, printed as they come: an all-gather of 1 GiB with as many trees as are optimal. All seconds are processor
-seconds of one thread, which other programs on the machine change less than those of a clock on the wall. Every process first solves a star of three,
-so that imports and compiled code are there; neither that nor making the network counts. `rest` is the search for the smallest number of trees and the
-simulation. An order is that of the generator or a seed: with a seed all nodes have new names, and nodes and links stand in a random order. Peak
-memory is that of the process, with Python, NumPy and compiled code. Every root has trees of its own (`symmetry=none`): scaling.py measures forests by
-symmetry.
+The rows are those of a Markdown table, printed as they come: an all-gather of 1 GiB with as many trees as are optimal.
+All seconds are processor seconds of one thread, which other programs on the machine change less than those of a clock
+on the wall. Every process first solves a star of three, so that imports and compiled code are there; neither that nor
+making the network counts. `rest` is the search for the smallest number of trees and the simulation. An order is that of
+the generator or a seed: with a seed all nodes have new names, and nodes and links stand in a random order. Peak memory
+is that of the process, with Python, NumPy and compiled code. Every root has trees of its own (`symmetry=none`):
+scaling.py measures forests by symmetry.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""How much faster `forestcoll` is than its linear program, and than the published algorithms written down plainly with networkx.
+"""Speed of `forestcoll` beside its linear program and the published algorithms, written plainly with networkx.
 
     python benchmarks/forestcoll_oracle.py            # two boxes of A100 and of MI250 GPUs
     python benchmarks/forestcoll_oracle.py --smoke    # small networks, to see that it runs
 
-All three run one after the other in one process, so that the ratios are of the same minutes on the same machine. The plain implementation is the one
-that the tests compare with (`tests/models/forestcoll/oracle*.py`): algorithm 1, then 4, then 5, with exact integers. The whole of
-`forestcoll`, forest and verification included, is measured with and without the rounds that make trees lower. `forestcoll-lp` finds the
-optimum only, and is compared with that step of `forestcoll`. Processor seconds; imports and compilation are left out.
+All three run one after the other in one process, so that the ratios are of the same minutes on the same machine. The
+plain implementation is the one that the tests compare with (`tests/models/forestcoll/oracle*.py`): algorithm 1, then 4,
+then 5, with exact integers. The whole of `forestcoll`, forest and verification included, is measured with and without
+the rounds that make trees lower. `forestcoll-lp` finds the optimum only, and is compared with that step of
+`forestcoll`. Processor seconds; imports and compilation are left out.
 """
 
 from __future__ import annotations

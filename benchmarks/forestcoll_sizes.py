@@ -1,12 +1,12 @@
-"""How long forests of few and of many trees take, from 1 KiB to 1 GiB, latency included, and what `-O prefer=latency` chooses.
+"""Times of forests of few and of many trees, latency included, and the choice of `-O prefer=latency`.
 
     python benchmarks/forestcoll_sizes.py            # A100 and MI250 boxes
     python benchmarks/forestcoll_sizes.py --smoke    # one box, two numbers of trees, to see that it runs
 
-A hop inside a box costs 1 us, whether it is one link or two through a switch (0.5 us each); a hop through InfiniBand costs 5 us (2.5 us for each of
-its two links). Times are those of `schedules/simulate/pipeline.py`, with the number of pieces that is chosen for each, in microseconds. Of two
-boxes there are also rows of the plain implementation of the published algorithms (`tests/models/forestcoll/oracle*.py`), whose forests are measured
-the same way.
+A hop inside a box costs 1 us, whether it is one link or two through a switch (0.5 us each); a hop through InfiniBand
+costs 5 us (2.5 us for each of its two links). Times are those of `schedules/simulate/pipeline.py`, with the number of
+pieces that is chosen for each, in microseconds. Of two boxes there are also rows of the plain implementation of the
+published algorithms (`tests/models/forestcoll/oracle*.py`), whose forests are measured the same way.
 """
 
 from __future__ import annotations

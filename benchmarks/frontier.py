@@ -62,7 +62,7 @@ class Row:
 
     @property
     def command(self) -> str:
-        """What a user types, but for the size."""
+        """Return the command that a user types, without the size."""
         asked = f" --collective {self.collective}" if self.collective else ""
         return f'{self.method} "{self.network}"{asked}' + "".join(f' -O {k}="{v}"' for k, v in self.options)
 

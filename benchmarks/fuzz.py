@@ -67,10 +67,13 @@ NUMBERS = [
     "true",
     "2147483648",
 ]
-TEXTS = ["", "\x1b]0;x\x07", "\u202e", "\ud800", "[/red]:x:", "=1+1", "\n", "x" * 5000, "1/0", "1e999 GB/s", "-5 GB/s", "../..",
+TEXTS = ["", "\x1b]0;x\x07", "\u202e", "\ud800", "[/red]:x:", "=1+1", "\n", "x" * 5000, "1/0", "1e999 GB/s", "-5 GB/s",
+"../..",
          "\x00", "$\\frac{", "{0}", "%s", "0 s", "1 B", "torus(2,2)", "🙂"]  # fmt: skip
-PIECES = [b"[", b"]", b"{", b"}", b",", b'"', b"\\", b"\xff", b"\x00", b"(", b")", b"<a>", b"&e;", b"<!--", b"=", b"#", b"\n", b"\t",
-          b"[" * 3000, b"(" * 3000, b"{" * 3000, b"<a>" * 3000, b'{"a":' * 3000, b"\xed\xa0\x80", b"-", b"1e9", b"null"]  # fmt: skip
+PIECES = [b"[", b"]", b"{", b"}", b",", b'"', b"\\", b"\xff", b"\x00", b"(", b")", b"<a>", b"&e;", b"<!--", b"=", b"#",
+    b"\n", b"\t",
+          b"[" * 3000, b"(" * 3000, b"{" * 3000, b"<a>" * 3000, b'{"a":' * 3000, b"\xed\xa0\x80", b"-", b"1e9",
+              b"null"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,17 +183,23 @@ def readers(folder: Path) -> dict[str, Reader]:
 
     wan = importing("wan", "--bandwidth", "1 Gb/s", "--latency", "1 us", "--capacity-unit", "Mb/s")
     found = {
-        "instance": Reader(".json", [_small(), *(p.read_bytes() for p in (shipped / "3d.json", shipped / "gpt-3-3d.json"))],
-                           lambda file, out: [["show", file], ["solve", "-qm", "ring", file, "--json", "--time-limit", "1"]]),
+        "instance": Reader(".json", [_small(), *(p.read_bytes() for p in (shipped / "3d.json",
+            shipped / "gpt-3-3d.json"))],
+                           lambda file, out: [["show", file], ["solve", "-qm", "ring", file, "--json", "--time-limit",
+                               "1"]]),
         "expression": Reader(".txt", [b"torus(4,4, bandwidth='25 GiB/s')", b"dgx_a100(boxes=2)", b"RI(4)_FC(8)_SW(32)",
-                                      b"circulant(12,[1,5])", b'libra(workload=gpt-3, dims="RI(4)_SW(32)")', b"jellyfish(20,4)"],
+                                      b"circulant(12,[1,5])", b'libra(workload=gpt-3, dims="RI(4)_SW(32)")',
+                                      b"jellyfish(20,4)"],
                              lambda file, out: [["show", _argument(file), "--time-limit", "2"]]),
-        "option": Reader(".txt", [b"constraints=B1 >= 2 B2; B3 <= 50 GB/s", b'constraints=["B1 + B2 <= 5 GB/s"]', b"gap=1e-3",
+        "option": Reader(".txt", [b"constraints=B1 >= 2 B2; B3 <= 50 GB/s", b'constraints=["B1 + B2 <= 5 GB/s"]',
+            b"gap=1e-3",
                                   b"total_bandwidth=500 GB/s", b"objective=perf-per-cost"],
-                         lambda file, out: [["solve", "-qm", "libra-equal", "3d", "-O", _argument(file), "--time-limit", "2"]]),
+                         lambda file, out: [["solve", "-qm", "libra-equal", "3d", "-O", _argument(file), "--time-limit",
+                             "2"]]),
         "suite": Reader(".toml", [_SUITE], lambda file, out: [[PLAN, file]]),
         "ledger": Reader(".jsonl", [data["records.jsonl"]], lambda file, out: [
-            ["table", "summary", file, "-f", "text"], ["table", "summary", file, "-f", "csv"], ["table", "libra-perf", file]]),
+            ["table", "summary", file, "-f", "text"], ["table", "summary", file, "-f", "csv"],
+            ["table", "libra-perf", file]]),
         "schedule": Reader(".json", [data["ring.json"], data["tree.json"], gzip.decompress(data["timed.json.gz"])],
                            lambda file, out: [["check", file], ["simulate", file]]),
         "binary schedule": Reader(".npz", [data["tree.npz"]], lambda file, out: [["check", file]]),
@@ -199,7 +208,8 @@ def readers(folder: Path) -> dict[str, Reader]:
         "sndlib": Reader(".xml", [_SNDLIB], wan),
         "gml": Reader(".gml", [_GML], wan),
         "node-link": Reader(".json", [json.dumps(_NODE_LINK).encode()], wan),
-        "links": Reader(".csv", [b"source,target,bandwidth,latency\na,b,25 GB/s,1 us\nb,a,25 GB/s,1 us\n"], importing("csv")),
+        "links": Reader(".csv", [b"source,target,bandwidth,latency\na,b,25 GB/s,1 us\nb,a,25 GB/s,1 us\n"],
+            importing("csv")),
         "te-ccl": Reader(".json", [json.dumps(_TECCL).encode()], importing("teccl")),
     }  # fmt: skip
     if "algorithm.xml" in data:
@@ -255,16 +265,19 @@ _PLAN = json.dumps({"name": "p", "collective": "allreduce", "protocol": "Simple"
             {"name": "wait", "channel_type": "memory", "channel_ids": [0]},
             {"name": "pipeline", "iter_context": {"unit_size": 1048576, "num_chunks": 1}, "ops": [
                 {"name": "sem_acquire", "semaphore_ids": [0]}, {"name": "nop"},
-                {"name": "glres", "channel_type": "switch", "src_buff": [{"switch_channel_id": 0, "index": rank, "size": 1}],
+                {"name": "glres", "channel_type": "switch", "src_buff": [{"switch_channel_id": 0, "index": rank,
+                    "size": 1}],
                  "dst_buff": [{"switch_channel_id": 0, "index": rank, "size": 1}]}, {"name": "nop"},
                 {"name": "sem_release", "semaphore_ids": [0]}]},
             {"name": "barrier", "barrier_id": 0, "num_threadblocks": 2},
             {"name": "signal", "channel_type": "memory", "channel_ids": [0]},
             {"name": "wait", "channel_type": "memory", "channel_ids": [0]}]},
         {"id": 1, "channels": [], "remote_buffer_refs": [], "ops": [
-            {"name": "copy", "src_buff": [{"type": "s", "index": 0, "size": 1}], "dst_buff": [{"type": "s", "index": 1, "size": 1}],
+            {"name": "copy", "src_buff": [{"type": "s", "index": 0, "size": 1}],
+                "dst_buff": [{"type": "s", "index": 1, "size": 1}],
              "tbg_info": {"tb_id": 1, "tbg_size": 2}},
-            {"name": "barrier", "barrier_id": 0, "num_threadblocks": 2}]}]} for rank in range(2)]}).encode()  # fmt: skip
+            {"name": "barrier", "barrier_id": 0,
+                "num_threadblocks": 2}]}]} for rank in range(2)]}).encode()  # fmt: skip
 
 _SUITE = b"""description = "two"
 time_limit = "5 s"
@@ -277,13 +290,19 @@ models = ["ring", "kind=exact", "!libra*"]
 options = { gap = [1e-3], constraints = [["B1 >= B2"]] }
 seeds = [0, 1]
 """
-_GRAPHML = b"""<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key attr.name="label" id="d1"/><key attr.name="Latitude" id="d2"/>
-<key attr.name="Longitude" id="d3"/><graph><node id="0"><data key="d1">Paris</data><data key="d2">48.85</data><data key="d3">2.35</data></node>
+_GRAPHML = b"""<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key attr.name="label" id="d1"/>
+<key attr.name="Latitude" id="d2"/><key attr.name="Longitude" id="d3"/><graph><node id="0"><data key="d1">Paris</data>
+<data key="d2">48.85</data><data key="d3">2.35</data></node>
 <node id="1"><data key="d1">Berlin</data></node><edge source="0" target="1"/></graph></graphml>"""
-_SNDLIB = b"""<network><networkStructure><nodes coordinatesType="geographical"><node id="a"><coordinates><x>2.3</x><y>48.8</y></coordinates></node>
-<node id="b"><coordinates><x>13</x><y>52</y></coordinates></node></nodes><links><link id="L"><source>a</source><target>b</target>
+_SNDLIB = b"""<network><networkStructure><nodes coordinatesType="geographical">
+<node id="a"><coordinates><x>2.3</x><y>48.8</y></coordinates></node>
+<node id="b"><coordinates><x>13</x><y>52</y></coordinates></node></nodes><links>
+<link id="L"><source>a</source><target>b</target>
 <preInstalledModule><capacity>40.0</capacity></preInstalledModule></link></links></networkStructure></network>"""
-_GML = b'# c\ngraph [ node [ id 0 label "a" lat 48.8 lon 2.3 g [ x 1 ] ] node [ id 1 ] edge [ source 0 target 1 LinkSpeedRaw 1e9 ] ]\n'
+_GML = (
+    b'# c\ngraph [ node [ id 0 label "a" lat 48.8 lon 2.3 g [ x 1 ] ] node [ id 1 ] '
+    b"edge [ source 0 target 1 LinkSpeedRaw 1e9 ] ]\n"
+)
 _NODE_LINK = {"graph": {"name": "n"}, "nodes": [{"id": 0, "pos": [2, 48]}, {"id": 1, "lat": 1, "lon": 2, "label": "b"}],
               "edges": [{"source": 0, "target": 1, "dist": 5.5, "capacity": 3}]}  # fmt: skip
 _TECCL = {"TopologyParams": {"name": "Mesh", "chassis": 1, "chunk_size": 0.001, "alpha": [1e-6, 0], "side_length": 3},
@@ -320,7 +339,8 @@ def _quiet(words: list[str]) -> tuple[int, str, str]:
             run(words)
         except SystemExit as end:
             status = int(end.code or 0)
-    return (status, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)))  # type: ignore[attr-defined]
+    texts = (stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))  # type: ignore[attr-defined]
+    return (status, *texts)
 
 
 def wrong(words: list[str]) -> str | None:
@@ -417,7 +437,10 @@ def main() -> int:
 
 def fuzz(chosen: dict[str, Reader], seconds: float, seed: int, folder: Path) -> int:
     """Return every reader its part of the time, a second at a time, and print each kind of finding once."""
-    made = {name: files_of(reader, name, random.Random(f"{seed} {name}"), folder) for name, reader in chosen.items()}  # noqa: S311
+    made = {
+        name: files_of(reader, name, random.Random(f"{seed} {name}"), folder)  # noqa: S311
+        for name, reader in chosen.items()
+    }
     count: Counter[str] = Counter()
     findings: dict[str, str] = {}
     until = time.monotonic() + seconds

@@ -62,7 +62,10 @@ GRAPHML = (
     '<graphml><key id="d" attr.name="LinkSpeedRaw"/><graph><node id="0"/><node id="1"/>'
     '<edge source="0" target="1"><data key="d">1e9</data></edge></graph></graphml>'
 )
-CSV = "source,target,bandwidth,latency,count,bidirectional\na,leaf,25 GB/s,1 us,2,true\nleaf,b,100/3 GB/s,,,\nb,a,,0 s,1,\n"
+CSV = (
+    "source,target,bandwidth,latency,count,bidirectional\n"
+    "a,leaf,25 GB/s,1 us,2,true\nleaf,b,100/3 GB/s,,,\nb,a,,0 s,1,\n"
+)
 NICS = ["NIC0", "NIC1"]
 LAYOUTS = (
     Layout(),
@@ -130,9 +133,12 @@ READERS: dict[str, tuple[list[str], Callable[[Path, int], object]]] = {
 }
 
 TOKENS = (
-    *("0", "-1", "1e999", "NaN", "9" * 400, "0x7fffffffffffffff", "1" * 19, "\x00", "\ufeff", "é", "²", "\u2028", "\t", ""),
-    *("NV999", "NV0", "X", "SYS", "GPU99999", "GPU0", "[", "]", "{", "}", '"', "<", ">", "&a;", "&#0;", "&#x1F600;", "\x1b[4m"),
-    *("<!DOCTYPE a [<!ENTITY a 'b'>]>", "<!--", "<?xml version='1.1'?>", "*a", "&a", "!!python/object:os.system", "---"),
+    *("0", "-1", "1e999", "NaN", "9" * 400, "0x7fffffffffffffff", "1" * 19, "\x00", "\ufeff", "é", "²", "\u2028", "\t",
+        ""),
+    *("NV999", "NV0", "X", "SYS", "GPU99999", "GPU0", "[", "]", "{", "}", '"', "<", ">", "&a;", "&#0;", "&#x1F600;",
+        "\x1b[4m"),
+    *("<!DOCTYPE a [<!ENTITY a 'b'>]>", "<!--", "<?xml version='1.1'?>", "*a", "&a", "!!python/object:os.system",
+        "---"),
     *("null", "true", "[[]]", "GB/s", "1/0 GB/s", "inf", "-0", "1_000", "١", "%s", "../..", "\r", "\n\n", "a" * 5000),
 )  # fmt: skip
 

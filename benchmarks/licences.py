@@ -6,8 +6,8 @@
     python benchmarks/licences.py --audit           # known vulnerabilities of these versions, by pip-audit
 
 Exit status 1 if a package that cwb needs without extras has a licence that is not permissive, or none, or is missing;
-with ``--audit``, if a version is known to be vulnerable, or nothing is known of it. Only the audit asks the network, and
-needs pip-audit, which is no dependency of cwb.
+with ``--audit``, if a version is known to be vulnerable, or nothing is known of it. Only the audit asks the network,
+and needs pip-audit, which is no dependency of cwb.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Package:
 
     @property
     def permissive(self) -> bool:
-        """Whether its licence is."""
+        """True if the licence is permissive."""
         return PERMISSIVE.search(self.licence) is not None and COPYLEFT.search(self.licence) is None
 
 

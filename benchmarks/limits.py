@@ -171,7 +171,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How a cell ended; ``over_s`` is negative where it was done before."""
+    """The end of a cell; ``over_s`` is negative if it finished early."""
 
     cell: Cell
     wall_s: float
@@ -275,7 +275,7 @@ def beside(number: int) -> Iterator[None]:
 
 
 def cells(arguments: argparse.Namespace) -> list[Cell]:
-    """What is asked for: every name with every limit and load, and with Ctrl-C at every moment."""
+    """Yield every name with every limit and load, and with Ctrl-C at every moment."""
     names = arguments.only or [*METHODS, *FORMULATIONS]
     if arguments.page:
         return [cell for name in names for cell in on_page(name)]
@@ -325,16 +325,22 @@ def over(m: Measurement, *, by_cpu: bool) -> str:
 
 
 def earlier(path: Path | None) -> list[Measurement]:
-    """What a file has of an earlier run."""
+    """Return the results of an earlier run from a file."""
     if path is None or not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
     return [Measurement(**{**row, "cell": Cell(**row["cell"])}) for row in rows]
 
 
+TABLE_COLUMNS = (
+    "method", "ends at", "beside", "wall s", "over s", "over, own CPU s",
+    "verify s", "write s", "status", "record", "file",
+)  # fmt: skip
+
+
 def table(measured: Sequence[Measurement]) -> Iterator[str]:
     """Lines of a Markdown table."""
-    yield "| method | ends at | beside | wall s | over s | over, own CPU s | verify s | write s | status | record | file |"
+    yield "".join(f"| {column} " for column in TABLE_COLUMNS) + "|"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for m in measured:
         cell = m.cell

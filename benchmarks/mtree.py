@@ -1,10 +1,11 @@
-"""CPU seconds and gaps of `gost`, `mtree` and its exact models on three families of networks; and what MILP (1) takes over the size of its pool.
+"""CPU seconds and gaps of `gost`, `mtree` and its exact models on three families, and times of MILP (1).
 
     python benchmarks/mtree.py              # five seeds at skewness 0.5, half of them for the pools
     python benchmarks/mtree.py --smoke      # GScale, one seed, to see that it runs
 
-A gap is the bound over the rate, less 1; of `gost` the bound is the best one of the others. Seconds are of the process, verification included.
-Pools have the first trees of as many random starts as they need, in one reading of r*, ties shuffled; the search ends after a number of nodes.
+A gap is the bound over the rate, less 1; of `gost` the bound is the best one of the others. Seconds are of the process,
+verification included. Pools have the first trees of as many random starts as they need, in one reading of r*, ties
+shuffled; the search ends after a number of nodes.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ def main() -> None:
                     done = [selection(wan, pools[s], most, s) for s, wan in enumerate(wans)]
                     cpu = [seconds for seconds, _ in done]
                     ended = sum(report.termination is Termination.OPTIMAL for _, report in done)
-                    line = f"| {family} | {reading} | {fmean(map(len, pools)):g} | {most} | {fmean(cpu):.2f} | {max(cpu):.2f} "
+                    line = f"| {family} | {reading} | {fmean(map(len, pools)):g} | {most} "
+                    line += f"| {fmean(cpu):.2f} | {max(cpu):.2f} "
                     print(f"{line}| {ended} of {len(done)} |", flush=True)
 
 

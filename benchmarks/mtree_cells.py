@@ -1,4 +1,4 @@
-"""What `mtree_figures.py` measures: one method on one network, kept in a file, so that a run can be ended and continued."""
+"""Measurements of `mtree_figures.py`: one method on one network, kept in a file, so that a run can be continued."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ NODES = 200
 #: H of ITH, and K where a figure has one K only.
 TALLEST, MOST = 8, 10
 
-#: Most trees for which `mtree` may solve its exact models; with more it ends with a gap where value and bound do not meet before.
+#: Most trees for which `mtree` may solve its exact models; with more it ends with a gap where value and bound do not
+#: meet before.
 EXACT = 3
 
 METHODS: dict[str, tuple[str, dict[str, object]]] = {
@@ -66,7 +67,8 @@ class Measurement(NamedTuple):
 
 Row = dict[str, Any]
 COLUMNS = (
-    *Measurement._fields, "status", "throughput", "strength", "bound", "count", "pool", "ith", "mean_height", "max_fanout", "packing",
+    *Measurement._fields, "status", "throughput", "strength", "bound", "count", "pool", "ith", "mean_height",
+    "max_fanout", "packing",
     "reduce_s", "message_s", "cpu_s",
 )  # fmt: skip
 
@@ -98,7 +100,7 @@ class Store:
         return self.rows[cell]
 
     def implied_optimum(self, cell: Measurement) -> Row | None:
-        """The optimum of less height or fewer trees where it cannot be better: it is the strength, or that of any number of trees."""
+        """Return a known optimum for less height or fewer trees: the strength, or that of any number of trees."""
         if cell.method != "mtree":
             return None
         lower = self.rows.get(cell._replace(height=cell.height - 1)) if cell.height else None
@@ -163,7 +165,7 @@ def load(network: str, skewness: float, seed: int) -> Instance:
 
 @cache
 def pose_cell(network: str, skewness: float, seed: int, height: int) -> TreeProblem | Outcome:
-    """Read an instance for trees of a height, with the paper's grid as the smallest rate; the strength takes longest."""
+    """Read an instance for trees of a height, with the paper's grid as the smallest rate; strength takes longest."""
     options = GostOptions.model_validate({})
     return tree_problem(load(network, skewness, seed), height, options.min_rate, Budget())
 
@@ -240,7 +242,7 @@ def metrics_row(metrics: dict[str, Any]) -> Row:
 
 
 def times(instance: Instance, answer: object) -> Row:
-    """The seconds of the reduction: of trees in their best chunks at reserved rates; of whole messages with max-min fair shares."""
+    """Return seconds of the reduction: in the best chunks at reserved rates, and whole with max-min fair shares."""
     if isinstance(answer, StepSchedule):
         up = answer.sends.reduce
         half = replace(answer, sends=answer.sends.take(up), step=answer.step[up])

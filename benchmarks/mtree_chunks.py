@@ -1,12 +1,13 @@
-"""What chunks, splits and latency models make of MTree's own trees, and how far the printed formulas are off.
+"""Effects of chunks, splits and latency models on MTree's own trees, and errors of the printed formulas.
 
     python benchmarks/mtree_chunks.py              # three networks, ten seeds of capacities
     python benchmarks/mtree_chunks.py --smoke      # one network, one seed, to see that it runs
 
-1 GB at skewness 0.7 along at most ten trees of `gost` (on the larger networks with `rate=bottleneck`, where MILP (1) ends). Means over the seeds, in
-seconds: the reduction alone (section IV-D) and the all-reduce, in the best chunks and in one message, at reserved rates; the reduction in one
-message with max-min fair shares; chunks of a tree; and the largest number of chunks of a reduction by equation (8) as it is printed, in Mb and s.
-The last line has random trees in which the longest path, which is all the text looks at, is not the last to end.
+1 GB at skewness 0.7 along at most ten trees of `gost` (on the larger networks with `rate=bottleneck`, where MILP (1)
+ends). Means over the seeds, in seconds: the reduction alone (section IV-D) and the all-reduce, in the best chunks and
+in one message, at reserved rates; the reduction in one message with max-min fair shares; chunks of a tree; and the
+largest number of chunks of a reduction by equation (8) as it is printed, in Mb and s. The last line has random trees in
+which the longest path, which is all the text looks at, is not the last to end.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ PLANS: dict[str, dict[str, object]] = {
 }
 METRICS = ("reduce_time_s", "unpipelined_reduce_time_s", "pipelined_time_s", "unpipelined_time_s")
 HEADINGS = (
-    "network", "plan", "reduce", "reduce, 1 chunk", "all-reduce", "all-reduce, 1 chunk", "reduce, fair shares", "chunks",
+    "network", "plan", "reduce", "reduce, 1 chunk", "all-reduce", "all-reduce, 1 chunk", "reduce, fair shares",
+    "chunks",
     "printed (8)",
 )  # fmt: skip
 
@@ -57,7 +59,7 @@ def measure_chunks(instance: Instance, options: dict[str, object], seed: int) ->
 
 
 def printed_chunks(instance: Instance, packing: TreePacking, rate_Bps: float) -> float:
-    """Largest number of chunks of a reduction by equation (8) as printed, with the longest path and the slowest link of each tree."""
+    """Return the most chunks by equation (8) as printed, with each tree's longest path and slowest link."""
     rates_Mbps = packing.units / packing.units.sum() * rate_Bps * 8e-6
     heights = pipeline(instance, packing).heights
     largest = 0.0

@@ -1,8 +1,8 @@
-"""The claims of the MTree paper's section IV, each with what was measured, and a verdict by a rule that is told in its code."""
+"""Claims of the MTree paper's section IV, each with its measurements and a verdict by a coded rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any
@@ -39,7 +39,8 @@ class Claim:
 def claims(store: Store) -> Iterator[Claim]:
     """All claims whose cells are there."""
     networks = [name for name in NETWORKS if any(cell.network == name for cell in store.rows)]
-    for claim in (above, steady, annealing_falls, annealing_small, blink_below, low_trees, fanouts, chunks_fastest, whole_faster,
+    for claim in (above, steady, annealing_falls, annealing_small, blink_below, low_trees, fanouts, chunks_fastest,
+        whole_faster,
                   chunked_baselines, few_trees, knees, ith_height, ten_trees, example):  # fmt: skip
         yield claim(store, networks)
 
@@ -204,7 +205,10 @@ def whole_faster(store: Store, networks: list[str]) -> Claim:
     """IV-D, Figure 8."""
     found = {m: [pairs(store, n, m, "message_s", "message_s") for n in networks] for m in FOREST}
     told = " · ".join(f"{m}: {ranges(v)}" for m, v in found.items())
-    text = "also in one message it is generally faster than TopoAdopt and Blink, by up to 6.0 and 3.8 times (their time over `gost`'s)"
+    text = (
+        "also in one message it is generally faster than TopoAdopt and Blink, by up to 6.0 and 3.8 times "
+        "(their time over `gost`'s)"
+    )
     return Claim(text, told, "", tuple(average_of(v) > 1 for values in found.values() for v in values))
 
 
@@ -225,7 +229,10 @@ def few_trees(store: Store, networks: list[str]) -> Claim:
     """IV-F, Figure 11."""
     read = {m: [over_height(store, n, m, "pool")[-1] for n in networks] for m in READINGS}
     fewest = [average_of(least_trees(store, n)) for n in networks]
-    text = "without K it finds 5 to 6 trees on GScale, at most 10 elsewhere (mean at H = 8; exact: fewest with the optimum, where ten have it)"
+    text = (
+        "without K it finds 5 to 6 trees on GScale, at most 10 elsewhere "
+        "(mean at H = 8; exact: fewest with the optimum, where ten have it)"
+    )
     checks = (4.5 <= read["gost"][0] <= 6.5, *(value <= 10 for value in read["gost"][1:]))
     told = of_both(read, 1)
     return Claim(text, told, list_values(fewest, 1), checks)
@@ -287,7 +294,10 @@ def ten_trees(store: Store, networks: list[str]) -> Claim:
     """IV-G, Figure 13."""
     read = {m: [[row["throughput"] for row in rows(store, n, m)] for n in networks] for m in READINGS}
     exact = [[row["throughput"] for row in rows(store, n, "mtree")] for n in networks]
-    text = "70 to 85 % of the capacity with at most 10 trees (least, mean, largest; check: mean; exact: `mtree`, with a gap on the larger networks)"
+    text = (
+        "70 to 85 % of the capacity with at most 10 trees "
+        "(least, mean, largest; check: mean; exact: `mtree`, with a gap on the larger networks)"
+    )
     told = f"{ranges(read[READINGS[0]])}; r* the tree's: {ranges(read[READINGS[1]])}"
     checks = tuple(0.7 <= average_of(v) <= 0.85 for values in read.values() for v in values if v)
     return Claim(text, told, ranges(exact), checks)
@@ -298,6 +308,9 @@ def example(store: Store, networks: list[str]) -> Claim:
     found = rows(store, LARGE[0], "gost", skewness=0.7) if LARGE[0] in networks else []
     told = ", ".join(f"{average(found, c):.1f}" for c in ("reduce_s", "message_s", "count"))
     text = "Equinix, skewness 0.7: about 20 s in chunks, 43 s in one message, 9 trees"
-    near: Callable[[str, float], bool] = lambda column, value: abs(average(found, column) / value - 1) < 0.25  # noqa: E731
-    checks = (near("reduce_s", 20), near("message_s", 43), near("count", 9)) if found else ()
+
+    def is_near(column: str, value: float) -> bool:
+        return abs(average(found, column) / value - 1) < 0.25
+
+    checks = (is_near("reduce_s", 20), is_near("message_s", 43), is_near("count", 9)) if found else ()
     return Claim(text, told, "", checks)

@@ -1,11 +1,12 @@
-"""Figures 9 and 10 of the MTree paper as curves: time of each tree over its number of chunks, and of all over an offset from the best numbers.
+"""Figures 9 and 10 of the MTree paper as curves: times over the number of chunks and over offsets.
 
-    python benchmarks/mtree_curves.py -o DIR        # an instance of Equinix's size at skewness 0.7, as in the paper: table and DIR/mtree-chunks.svg
-    python benchmarks/mtree_curves.py --smoke       # GScale, few offsets, to see that it runs
+    python benchmarks/mtree_curves.py -o DIR  # Equinix's size, skewness 0.7, as in the paper: table and plot
+    python benchmarks/mtree_curves.py --smoke # GScale, few offsets, to see that it runs
 
-1 GB is reduced along at most ten trees of `gost`, with r* the tree's own bottleneck, so that MILP (1) ends. Rates and data are those with
-which all trees end together in their best numbers of chunks lambda*. Curves are of the closed form (equation 4, all leaves of a tree); in
-figure 10 every tree is given max(lambda* + delta, 1) chunks, and points are simulated, event by event.
+1 GB is reduced along at most ten trees of `gost`, with r* the tree's own bottleneck, so that MILP (1) ends. Rates and
+data are those with which all trees end together in their best numbers of chunks lambda*. Curves are of the closed form
+(equation 4, all leaves of a tree); in figure 10 every tree is given max(lambda* + delta, 1) chunks, and points are
+simulated, event by event.
 """
 
 from __future__ import annotations

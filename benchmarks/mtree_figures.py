@@ -1,12 +1,13 @@
-"""Figures 6 to 8 and 11 to 13 of the MTree paper, heuristic and exact side by side, and a verdict on each of its claims.
+"""Figures 6 to 8 and 11 to 13 of the MTree paper, heuristic and exact, with verdicts on its claims.
 
-    python benchmarks/mtree_figures.py -o DIR                       # all parts, 20 seeds: rows.csv and plots; about three hours
-    python benchmarks/mtree_figures.py height trees -o DIR          # some parts
-    python benchmarks/mtree_figures.py --seeds 0 -o DIR             # tables, plots and verdicts of what DIR has
-    python benchmarks/mtree_figures.py --smoke                      # GScale, one seed, one skewness, to see that it runs
+    python benchmarks/mtree_figures.py -o DIR               # all parts, 20 seeds: rows.csv and plots; about three hours
+    python benchmarks/mtree_figures.py height trees -o DIR  # some parts
+    python benchmarks/mtree_figures.py --seeds 0 -o DIR     # tables, plots and verdicts of what DIR has
+    python benchmarks/mtree_figures.py --smoke              # GScale, one seed, one skewness, to see that it runs
 
-What ``DIR/rows.csv`` has is not measured again, so that a run can be ended and continued. Which cells are measured says `mtree_plan.py`. Tables and
-plots have means and 95 % intervals by Student's t; of parts over H or K they are over skewness and seeds together.
+What ``DIR/rows.csv`` has is not measured again, so that a run can be ended and continued. Which cells are measured says
+`mtree_plan.py`. Tables and plots have means and 95 % intervals by Student's t; of parts over H or K they are over
+skewness and seeds together.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NAMES = {"gscale": "GScale", "equinix_size": "Equinix's size", "idn_size": "IDN'
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a plot: a column of the rows of a method; ``height`` is that of the cells, or "any" of its own choice."""
+    """A line of a plot: a column of the rows of a method; ``height`` is the cells' own or "any"."""
 
     label: str
     method: str
@@ -39,7 +40,7 @@ class Series:
     trees: int | str | None = MOST
 
     def has(self, cell: Measurement, network: str) -> bool:
-        """Whether a cell belongs to it."""
+        """Check if a cell belongs to the series."""
         wanted = ((self.height, cell.height), (self.trees, cell.trees))
         return cell[0] == network and cell.method == self.method and all(a in (b, "x") for a, b in wanted)
 
@@ -58,7 +59,8 @@ class Plot:
 
 AXES = {"skewness": "skewness", "height": "height H, hops", "trees": "trees K"}
 LABELS = {
-    "gost": "gost", "gost-bottleneck": "gost, r* the tree's", "mtree": "mtree", "blink-trees": "Blink, 10 trees", "blink-unit": "Blink, unit trees",
+    "gost": "gost", "gost-bottleneck": "gost, r* the tree's", "mtree": "mtree", "blink-trees": "Blink, 10 trees",
+    "blink-unit": "Blink, unit trees",
     "topoadopt": "TopoAdopt", "plink": "PLink", "psld": "PSLD",
 }  # fmt: skip
 
@@ -161,7 +163,7 @@ def table(store: Store, plot: Plot) -> Iterator[str]:
 
 
 def proof_table(store: Store) -> Iterator[str]:
-    """A table of how many cells of `mtree` are proved, of those that have a tree; with K at the H of ITH, on GScale also at the lowest."""
+    """Yield a table of the cells of `mtree` with a proof, of those with a tree, also by height."""
     yield "\n| proved by mtree | any K | " + " | ".join(f"K = {count}" for count in COUNTS) + " |"
     yield "|---" * (len(COUNTS) + 2) + "|"
     for network in (name for name in NETWORKS if any(cell.network == name for cell in store.rows)):

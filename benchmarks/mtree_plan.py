@@ -1,4 +1,4 @@
-"""Which cells `mtree_figures.py` measures, by part."""
+"""The cells that `mtree_figures.py` measures, by part."""
 
 from __future__ import annotations
 

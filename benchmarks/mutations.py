@@ -1,11 +1,11 @@
-"""How many wrong schedules the verifier catches: random single changes of correct schedules of many families.
+"""Share of wrong schedules that the verifier catches: random single changes of correct schedules of many families.
 
     python benchmarks/mutations.py                  # 20 of each of 8 mutations on each of 19 families
     python benchmarks/mutations.py --each 200 --seed 7
     python benchmarks/mutations.py --compiled       # by the loops that check millions of sends
 
-A change matters if a second, slow verifier (tests/schedules/verify/slow_replay.py: dictionaries and counters) finds the schedule wrong. Every
-change that matters must be caught, and nothing else refused; exit status 1 otherwise.
+A change matters if a second, slow verifier (tests/schedules/verify/slow_replay.py: dictionaries and counters) finds the
+schedule wrong. Every change that matters must be caught, and nothing else refused; exit status 1 otherwise.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/one_clock.py            # seven methods at 1 KiB, 1 MiB and 1 GiB
     python benchmarks/one_clock.py --smoke    # 1 MiB alone, to see that it runs
 
-Every method is run by `cwb solve` on a torus, its file is given to `cwb simulate`, `cwb check` and `cwb plot` without options, its record to
-`cwb table sizes`; the plot is the interactive page. Times are in microseconds; the last column says whether all agree to
-the digits that a place writes. The exit status is 1 if some do not.
+Every method is run by `cwb solve` on a torus, its file is given to `cwb simulate`, `cwb check` and `cwb plot` without
+options, its record to `cwb table sizes`; the plot is the interactive page. Times are in microseconds; the last column
+says whether all agree to the digits that a place writes. The exit status is 1 if some do not.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def times(method: str, size: str, folder: Path) -> dict[str, float]:
 
 
 def agree(found: dict[str, float]) -> bool:
-    """Whether all places say the same: but for the plot, whose digits are fewer, to the last bit."""
+    """Check if all places report the same number, to the last bit except for the rounded digits of the plot."""
     solved = found["solve"]
     exact = all(found[place] == solved for place in PLACES if place != "plot")
     return exact and abs(found["plot"] - solved) <= DIGITS * solved

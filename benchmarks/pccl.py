@@ -1,11 +1,12 @@
-"""PCCL: all-to-alls on grids, process groups on the 8x8 mesh, figure 6.13, and large grids, each verified and simulated with congestion.
+"""PCCL: all-to-alls on grids, process groups on the 8x8 mesh, figure 6.13, and large grids, all verified.
 
     python benchmarks/pccl.py                  # everything but the large grids
     python benchmarks/pccl.py --part large     # 512 and 1,000 NPUs: some minutes and 8 GiB
     python benchmarks/pccl.py --smoke          # the smallest case of every part
 
 * meshes: all-to-all on full grids beside `direct`, and `teccl-lp` on the smallest, over the bound that is proved;
-* groups: `direct` over `pccl` for process groups of a mesh (figures 6.14 to 6.17), with the bound of the maximum concurrent flow;
+* groups: `direct` over `pccl` for process groups of a mesh (figures 6.14 to 6.17), with the bound of the maximum
+  concurrent flow;
 * example: figure 6.13, two groups on the 3x3 mesh;
 * large: seconds of the processor to synthesize, verify and simulate.
 """
@@ -112,7 +113,7 @@ def groups(*, smoke: bool) -> None:
 
 
 def example(*, smoke: bool) -> None:
-    """Print figure 6.13: ranks 0 to 2 exchange data, 0 twice as much, and 6 to 8 gather in two chunks; a chunk takes a second."""
+    """Print figure 6.13: ranks 0 to 2 exchange data, 0 twice as much, and 6 to 8 gather two chunks."""
     del smoke
     base = mesh((3, 3), [(0, 1, 2)])
     twice = [Demand(Collective.POINT_TO_POINT, Fraction(CHUNK), ranks=(0, other)) for other in (1, 2)]

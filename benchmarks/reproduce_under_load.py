@@ -1,11 +1,12 @@
-"""Whether ``cwb reproduce`` gives the same verdicts, and the same exit status, on a busy machine as on a quiet one.
+"""Verdicts and exit status of ``cwb reproduce`` on a busy machine, compared with a quiet one.
 
     python benchmarks/reproduce_under_load.py                      # all papers, alone and beside 8 busy processes
     python benchmarks/reproduce_under_load.py mtree --processes 4  # one paper
     python benchmarks/reproduce_under_load.py --smoke              # one cheap table
 
-Every run is a process of its own, so that nothing of the first is left for the second. Seconds of computing are in no verdict and are not compared;
-neither are ours of rows that print them. Exit status 1 says that a row has another verdict, reason or number under load.
+Every run is a process of its own, so that nothing of the first is left for the second. Seconds of computing are in no
+verdict and are not compared; neither are ours of rows that print them. Exit status 1 says that a row has another
+verdict, reason or number under load.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def run_reproduction(asked: list[str], folder: Path) -> tuple[list[dict[str, Any
 
 
 def stable_cells(row: dict[str, Any]) -> tuple[object, ...]:
-    """What must not change: all of a row but seconds of computing."""
+    """Return the cells of a row that must not change: all but the computing times."""
     return row["verdict"], row["reason"], None if row["verdict"] == "wall time" else row["ours"]
 
 
@@ -75,7 +76,8 @@ def compare(asked: list[str], processes: int, folder: Path) -> int:
     print(f"{' '.join(asked)}: {counts}; exit status {status}, under load {loaded}; {quiet_s:.0f} s, {busy_s:.0f} s")
     for before, after in changed:
         print(
-            f"  {before['table']}, {before['row']}, {before['column']}: {stable_cells(before)} alone, {stable_cells(after)} under load"
+            f"  {before['table']}, {before['row']}, {before['column']}: "
+            f"{stable_cells(before)} alone, {stable_cells(after)} under load"
         )
     return len(changed) + (status != loaded)
 

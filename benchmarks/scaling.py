@@ -7,10 +7,10 @@
 
 A series is a method on one kind of network in growing sizes. Each size is a process of its own, which first runs the
 smallest size, so that imports and compiled code do not count; then the network is made, the method run and its answer
-verified and simulated. Seconds are those of the process's own processor time, of one thread, which other programs on the
-machine change less than those of the wall. Memory is the largest that the process had, with Python and its libraries. A
-series ends where a size needs more than the limit, or the method says that it can do no more. An exponent is the slope
-of the logarithms over the last three sizes that took at least a tenth of a second, or that grew by 20 MiB.
+verified and simulated. Seconds are those of the process's own processor time, of one thread, which other programs on
+the machine change less than those of the wall. Memory is the largest that the process had, with Python and its
+libraries. A series ends where a size needs more than the limit, or the method says that it can do no more. An exponent
+is the slope of the logarithms over the last three sizes that took at least a tenth of a second, or that grew by 20 MiB.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Series:
         return " ".join([self.method, *(f"{name}={value}" for name, value in self.options)])
 
     def instance(self, size: int) -> Instance:
-        """What is asked of one size."""
+        """Return the instance of one size."""
         if self.collective is None:
             return layers(size)
         instance = cwb.load(self.network.format(size))

@@ -3,9 +3,9 @@
     python benchmarks/simulate.py            # all cases
     python benchmarks/simulate.py --smoke    # the same on small networks, to see that it runs
 
-Every case runs in a process of its own, so that its peak memory is its own; it is printed before the simulation (the schedule alone) and after it.
-The schedules are made here: a direct all-to-all over the shortest paths of a two-dimensional torus, first x then y; and a ring all-reduce over
-a Hamiltonian cycle of a three-dimensional torus.
+Every case runs in a process of its own, so that its peak memory is its own; it is printed before the simulation (the
+schedule alone) and after it. The schedules are made here: a direct all-to-all over the shortest paths of a
+two-dimensional torus, first x then y; and a ring all-reduce over a Hamiltonian cycle of a three-dimensional torus.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def measure(case: str, size: int, mode: SimulationMode) -> tuple[int, int, float
     Returns
     -------
     tuple
-        Sends, hops, peak MiB with the schedule alone, seconds to simulate, completion in seconds, seconds for 100 bins of utilization, peak MiB.
+        Sends, hops, peak MiB with the schedule alone, seconds to simulate, completion in seconds, seconds for 100 bins
+        of utilization, peak MiB.
     """
     instance, schedule = CASES[case](size)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

@@ -1,7 +1,8 @@
-"""Solver against solver over exported models: ``cwb export-instances -o library/``, then ``python benchmarks/solve_library.py library/``.
+"""Comparison of solvers on exported models: ``cwb export-instances -o library/``, then this script with ``library/``.
 
-Every solver reads the MPS file itself, in a process of its own, with one thread and a limit. Shifted geometric means count a run that did
-not end within the limit as the limit; CPU seconds, so that two runs side by side do not slow one another.
+Every solver reads the MPS file itself, in a process of its own, with one thread and a limit. Shifted geometric means
+count a run that did not end within the limit as the limit; CPU seconds, so that two runs side by side do not slow one
+another.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def outcome(solver: str, path: Path, limit_s: float) -> dict:
 
 
 def is_answered(found: dict) -> bool:
-    """Whether the solver answered the question: an optimum, or that there is none."""
+    """Check if the solver answered the question with an optimum or a proof of infeasibility."""
     return found["status"] in ("optimal", "infeasible")
 
 

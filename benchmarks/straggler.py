@@ -4,8 +4,8 @@
     python benchmarks/straggler.py --all      # every number from 2 to 64 as well
     python benchmarks/straggler.py --smoke    # up to 12
 
-The program is arjundevraj/stragglar on GitHub; its rounds were counted in its schedules. Every schedule here is verified, and its bound
-recomputed.
+The program is arjundevraj/stragglar on GitHub; its rounds were counted in its schedules. Every schedule here is
+verified, and its bound recomputed.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/tacos.py           # the reference's networks, growth to 4,096 ranks, tori of some 40,000
     python benchmarks/tacos.py --smoke   # a few small ones
 
-Reference numbers: tests/reference/tacos.csv. Its chunks are whole bytes, ours exact fractions, so that its times are up to 1e-6 shorter than the
-same number of steps takes here. Seconds are of the processor, without compilation; the peak is that of a process of its own beyond what it has
-once compiled.
+Reference numbers: tests/reference/tacos.csv. Its chunks are whole bytes, ours exact fractions, so that its times are up
+to 1e-6 shorter than the same number of steps takes here. Seconds are of the processor, without compilation; the peak is
+that of a process of its own beyond what it has once compiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """All-to-all of TE-CCL: reference rows, random networks from both sides, and networks beyond the paper, as tables.
 
-``python benchmarks/teccl_alltoall.py [reference|random|scale]...`` (all three by default). Seconds are the CPU seconds of
-the method, from the posed instance to its outcome; every schedule goes through the verifier, whose seconds are not
+``python benchmarks/teccl_alltoall.py [reference|random|scale]...`` (all three by default). Seconds are the CPU seconds
+of the method, from the posed instance to its outcome; every schedule goes through the verifier, whose seconds are not
 counted.
 """
 
@@ -44,7 +44,7 @@ SCALE = [
 def solve_all_to_all(
     network: str | Topology, size: Fraction, options: dict[str, object], limit_s: float | None = None
 ) -> tuple[Outcome, float, str]:
-    """Run the method on an all_to_all and verify its schedule; give the outcome, its CPU seconds and the verifier's word."""
+    """Run the method on an all_to_all and verify it; return outcome, CPU seconds and the verifier's result."""
     instance = (
         load(network) if isinstance(network, str) else load("ring(3)").with_changes(network=network, name="random")
     )
@@ -65,7 +65,8 @@ def solve_all_to_all(
 def reference() -> None:
     """Every AllToAll row of the reference, with its own epoch and chunk."""
     print(
-        "| topology | epoch | size | reference epochs | reference s | lower bound | epochs | status | proof | CPU s | verified |"
+        "| topology | epoch | size | reference epochs | reference s | lower bound "
+        "| epochs | status | proof | CPU s | verified |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     total = reference_total = 0.0
@@ -78,7 +79,8 @@ def reference() -> None:
         told = outcome.metrics
         print(
             f"| {row['topology']} | {row['epoch']} | {row['size']} | {row['epochs']} | {float(row['solver_s']):.0f} "
-            f"| {told['lower_bound_epochs']} | {told.get('epochs')} | {outcome.status.value} | {told['bound_proof']} | {seconds:.1f} | {word} |",
+            f"| {told['lower_bound_epochs']} | {told.get('epochs')} | {outcome.status.value} "
+            f"| {told['bound_proof']} | {seconds:.1f} | {word} |",
             flush=True,
         )
         total, reference_total = total + seconds, reference_total + float(row["solver_s"])
@@ -88,7 +90,8 @@ def reference() -> None:
 def scale() -> None:
     """Networks beyond the paper."""
     print(
-        "| network | size | ranks | flows | classes | lower bound | epochs | status | proof | CPU s | peak MB | verified |"
+        "| network | size | ranks | flows | classes | lower bound "
+        "| epochs | status | proof | CPU s | peak MB | verified |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for network, size in SCALE:
@@ -96,7 +99,8 @@ def scale() -> None:
         told = outcome.metrics
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
-            f"| {network} | {size} | {len(load(network).network.ranks)} | {told.get('flows')} | {told.get('flow_classes')} "
+            f"| {network} | {size} | {len(load(network).network.ranks)} "
+            f"| {told.get('flows')} | {told.get('flow_classes')} "
             f"| {told['lower_bound_epochs']} | {told.get('epochs')} | {outcome.status.value} | {told['bound_proof']} "
             f"| {seconds:.1f} | {peak} | {word} |",
             flush=True,
@@ -105,7 +109,7 @@ def scale() -> None:
 
 
 def both_sides(seeds: int = 40) -> None:
-    """What is delivered in K epochs on coarse grids of 6 blocks and on the grid of epochs, for random networks."""
+    """Print the shares delivered in K epochs on coarse grids of 6 blocks and on the grid of epochs."""
     print("| seed | nodes | links | K | relaxed | fine | restricted |")
     print("|---|---|---|---|---|---|---|")
     for seed in range(seeds):

@@ -10,9 +10,9 @@
 * epochs (figure 10): epochs of the fastest and of the slowest link;
 * rounds: the A* technique against the optimum.
 
-The paper's internal networks are stood in for by those of this library, with bandwidths of its own, and its machines are
-those of two chassis.
-Every schedule is verified; times are those of the schedules, seconds those of the whole run on the wall.
+The paper's internal networks are stood in for by those of this library, with bandwidths of its own, and its machines
+are those of two chassis. Every schedule is verified; times are those of the schedules, seconds those of the whole run
+on the wall.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Part = tuple[str, Sequence[tuple[str, str, dict[str, object]]], Sequence[int]]
 
 
 def compare(part: Part, networks: Sequence[str]) -> None:
-    """Print a table of the schedules' times: a row for each network, size and number of chunks, a column for each way."""
+    """Print a table of the schedules' times: a row per network, size and chunks, a column per method."""
     title, ways, chunks = part
     table = Table("network", "size", "chunks", title=title)
     for name, _, _ in ways:

@@ -78,7 +78,8 @@ def measure(kind: str, epochs: int) -> None:
     done = process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     size = matrix.size
-    times = f"{built - begin:6.1f} {compiled - built:8.1f} {done - compiled:9.1f} {done - begin:6.1f} ({perf_counter() - wall:.0f})"
+    times = f"{built - begin:6.1f} {compiled - built:8.1f} {done - compiled:9.1f} {done - begin:6.1f}"
+    times += f" ({perf_counter() - wall:.0f})"
     print(f"{kind:5} {epochs:6} {size.variables:9,} {size.constraints:9,} {size.nonzeros:10,} {times} {peak:7.2f}")
     if size.variables >= 900_000 and (done - begin > AIM_S or peak > AIM_GB):
         print(f"{kind}: more than {AIM_S} s or {AIM_GB} GB", file=sys.stderr)

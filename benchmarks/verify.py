@@ -75,7 +75,7 @@ def torus_ring(count: int) -> tuple[Instance, Answer]:
 
 
 def hamiltonian_cycle(side: int) -> np.ndarray:
-    """Ranks of a cube of wrapped rings, each next to the one before: every ring is walked, starting one further back each time."""
+    """Return the ranks of a torus cube in a Hamiltonian cycle, walking every ring one step further back."""
     i = np.arange(side**3)
     z = i // side**2
     y = (i // side - z) % side

@@ -1,4 +1,4 @@
-"""Write the workload files that are computed from the shapes of models: GPT-2, GPT-3 in a pipeline, GNMT, ResNet-50, Switch.
+"""Workload files computed from the shapes of models: GPT-2, GPT-3 in a pipeline, GNMT, ResNet-50, Switch.
 
     python benchmarks/workload_files.py
 
@@ -173,7 +173,10 @@ def resnet_50() -> dict[str, Any]:
                 conv(f"conv{stage}_shortcut", 1, before, 4 * width, side)
             before = 4 * width
     model.add("fc", 2048 * 1000, tokens=batch)
-    text = "ResNet-50, data parallel, 64 images on each NPU, with the gradients of every layer (resnet-50 has them in one)."
+    text = (
+        "ResNet-50, data parallel, 64 images on each NPU, "
+        "with the gradients of every layer (resnet-50 has them in one)."
+    )
     return file("resnet-50-layers", text, "He et al. 2016, table 1", FP32, model)
 
 

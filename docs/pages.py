@@ -58,12 +58,12 @@ def _words(line: str) -> list[str]:
 
 
 def _seconds(text: str) -> bool:
-    """Whether a word may be a time of the machine."""
+    """Check if a word may be a time of the machine."""
     return re.fullmatch(r"\(?\d+\.\d{3}\)?", text) is not None
 
 
 def _near(shown: str, printed: str) -> bool:
-    """Whether two words are numbers that differ by less than solvers do; a gap of zero may print as rounding noise."""
+    """Check if two words are numbers within solver tolerance; a gap of zero may print as rounding noise."""
     try:
         a, b = float(shown), float(printed)
     except ValueError:

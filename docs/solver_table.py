@@ -35,7 +35,7 @@ WORDS = {
 
 
 def offer(capability: Capability, can: Capability) -> str:
-    """What a solver offers of a capability."""
+    """Return the cell that shows a solver's support for a capability."""
     if capability not in can:
         return ""
     if capability is Capability.CONVEX_QP and Capability.MIP in can and Capability.NONCONVEX_QP not in can:

@@ -1,6 +1,7 @@
 """A solver of one's own: Clarabel, an interior-point method for linear and convex quadratic programs.
 
-cwb solve --plugin examples/clarabel_solver.py --solver clarabel --formulation mcf/flow "torus(3,3)" --collective all_to_all
+cwb solve --plugin examples/clarabel_solver.py --solver clarabel --formulation mcf/flow "torus(3,3)" --collective
+all_to_all
 """
 
 import clarabel
@@ -21,7 +22,7 @@ TERMINATIONS = {
 
 
 class Clarabel(Adapter):
-    """What Clarabel is called, what it offers, and which of its options cwb sets by other means."""
+    """Clarabel's name, its capabilities, and the options that cwb sets by other means."""
 
     name, title, package, requirement = "clarabel", "Clarabel", "clarabel", "clarabel"
     capabilities = Capability.LP | Capability.CONVEX_QP | Capability.INTERRUPT | Capability.DUALS | Capability.RESOLVE

@@ -1,4 +1,4 @@
-"""What the wheel holds."""
+"""Contents of the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of cwb as its users call them: load, solve, verify, check, simulate. An internal error is reported, not raised."""
+"""Commands of cwb as users call them; an internal error is reported, not raised."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def folder() -> Path:
 
 
 def load(data: Mapping[str, Any]) -> Any:
-    """Load the data of an instance file; rates such as ``1/3 B/s``, which files need not take, are put in afterwards."""
+    """Load the data of an instance file; rates such as ``1/3 B/s``, invalid in files, are set afterwards."""
     path = folder() / "instance.json"
     links = data["network"]["links"]
     odd = {
@@ -58,7 +58,7 @@ def load(data: Mapping[str, Any]) -> Any:
 
 @dataclass
 class Reply:
-    """What came of a question.
+    """The result of a question.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Reply:
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is an answer that the verifier has let pass."""
+        """True if there is an answer that the verifier accepted."""
         return self.record is not None and self.record.objective is not None and self.record.verified is not False
 
     @property
@@ -131,7 +131,7 @@ def solve_command(data: Mapping[str, Any], model: str, options: Mapping[str, Any
 
 
 def conduct(solved: Reply, defect: int | None = None) -> list[Fault]:
-    """Faults that can be seen without an oracle: a crash, a warning, an exit status of 1 or 5, a bound above the objective."""
+    """Yield faults visible without an oracle: a crash, a warning, exit status 1 or 5, an exceeded bound."""
     found: list[Fault] = []
 
     def add(kind: str, known: str) -> None:

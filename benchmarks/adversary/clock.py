@@ -1,7 +1,7 @@
 """The congestion-aware time of a schedule, exactly: link by link, first come, first served, stored before it goes on.
 
-A send asks for its first link when everything of its chunk that comes to its source in earlier steps has arrived. Of sends that ask for a link at
-the same time the one of the earlier step is first, then the one that is listed first.
+A send asks for its first link when everything of its chunk that comes to its source in earlier steps has arrived. Of
+sends that ask for a link at the same time the one of the earlier step is first, then the one that is listed first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def completion(instance: Any, answer: Any) -> Fraction:
         for i in before:
             followers[i].append(index)
     free = [Fraction(0)] * len(links)
-    # Requests are served in order of time, then step, then place in the list; a link gives itself to whoever asked first.
+    # Requests are served in order of time, then step, then place in the list; a link gives itself to whoever asked
+    # first.
     requests: list[tuple[Fraction, int, int, int]] = [
         (Fraction(0), sends[i].start, i, 0) for i in range(len(sends)) if not left[i]
     ]

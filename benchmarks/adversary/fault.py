@@ -1,4 +1,4 @@
-"""What a campaign finds, and what a campaign is."""
+"""Campaigns and the faults that they find."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fault:
     known : str
         What the oracle has.
     defect : int or None
-        Number of the defect in :data:`adversary.campaigns.known.DEFECTS` whose class it is of.
+        Number of the defect in :data:`adversary.campaigns.known_defects.DEFECTS` whose class it is of.
     """
 
     kind: str

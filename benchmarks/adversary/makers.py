@@ -1,4 +1,4 @@
-"""Random schedules that are right, made here: chunks flood the network epoch by epoch, sums go the same ways backwards."""
+"""Random valid schedules: chunks flood the network epoch by epoch, and sums use the same links backwards."""
 
 from __future__ import annotations
 

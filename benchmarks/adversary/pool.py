@@ -1,4 +1,4 @@
-"""Cases in processes of their own, each with a limit in processor seconds, so that one that does not end is a finding."""
+"""Cases in separate processes, each with a limit in processor seconds, so that endless ones become findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CaseResult(NamedTuple):
 def run(
     campaigns: dict[str, Campaign], tasks: Iterable[tuple[str, list[int]]], processes: int, deadline: float
 ) -> Iterator[CaseResult]:
-    """Run batches of seeds, campaign by campaign; no new batch is begun after the deadline, a time of ``time.monotonic``."""
+    """Run batches of seeds by campaign, starting none after the deadline, a time of ``time.monotonic``."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # threads that wait by spinning would use up the limits of cases
     waiting = deque(tasks)

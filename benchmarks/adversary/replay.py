@@ -1,4 +1,4 @@
-"""A replay of schedules by the documented rules, with dictionaries and exact numbers: whether one is right, and when it ends."""
+"""Replay of schedules by the documented rules, with dictionaries and exact numbers: validity and end."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _passing(instance: Any, sends: list[Send]) -> list[str]:
 
 
 def _overfull(instance: Any, chunks: Any, sends: list[Send]) -> list[str]:
-    """Count, from the last index to the first, the copies that switches with a limit need of data that is not added up."""
+    """Count backwards the copies of unsummed data that switches with a limit need."""
     found: list[str] = []
     for number, node in enumerate(instance.network.nodes):
         if node.kind.value != "switch" or not node.buffer_bytes:
@@ -149,7 +149,7 @@ def _overfull(instance: Any, chunks: Any, sends: list[Send]) -> list[str]:
 
 
 def faults_of_data(instance: Any, chunks: Any, sends: list[Send], *, stores: bool) -> list[str]:
-    """Follow what everybody holds, and say what is sent too early, missing or counted twice; ``stores`` asks about switches that store."""
+    """Follow the data of all nodes and report wrong sends; ``stores`` tells which switches store."""
     rank_node = instance.network.rank_nodes
     groups = [frozenset(rank_node[r] for r in group) for group in chunks.groups]
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Oracles of trees: every spanning tree and arborescence of a small network, and programs over all of them; cuts, every one."""
+"""Oracles of trees: all spanning trees, arborescences and cuts of a small network, and programs over them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def height(tree: Sequence[Pair], count: int, root: int) -> int:
 def plan(
     count: int, rates: Rates, *, most: int | None = None, high: int | None = None, floor: Fraction | int = 0
 ) -> Fraction | None:
-    """Largest rate of at most ``most`` undirected trees of at most a height, each of at least a rate; None if there is no such tree.
+    """Return the largest rate of at most ``most`` undirected trees of limited height and rate; None without any.
 
-    The values of the program are rounded to fractions and checked, so that the rate can be reached whatever the solver says.
+    The values of the program are rounded to fractions and checked, so that the rate can be reached whatever the solver
+    says.
     """
     pairs = tuple(sorted(pair for pair in rates if pair[0] < pair[1]))
     room = {pair: min(Fraction(rates[pair]), Fraction(rates[pair[::-1]])) for pair in pairs}

@@ -139,7 +139,7 @@ def program_instance(row: Row, instance: Instance) -> Any:
 
 
 def answer_of(instance: Instance, found: Mapping[str, Any]) -> Answer | None:
-    """What a program has found as an answer that cwb's verifier takes; None where it reports its time alone."""
+    """Return a program's answer in a form that cwb's verifier reads; None if it reports only its time."""
     if "experts" in found:
         assert instance.experts is not None
         each = instance.experts.slots

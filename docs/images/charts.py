@@ -218,7 +218,7 @@ def teccl_chunks() -> str:
 
 
 def teccl_copies() -> str:
-    """What copies and short epochs gain."""
+    """The gain from copies and short epochs."""
     rows = {}
     for row in [*table("teccl-copies"), *table("teccl-machines")]:
         least = number(row["slowest link's epoch"])

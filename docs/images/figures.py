@@ -78,7 +78,7 @@ def pipeline() -> str:
 
 
 def cut() -> str:
-    """What has to leave a set of nodes."""
+    """The data that must leave a set of nodes."""
     places = {"a": (70, 60), "b": (70, 170), "c": (210, 60), "d": (210, 170), "e": (400, 115)}
     lines = [
         f'<ellipse cx="140" cy="115" rx="132" ry="104" fill="{GREEN}" stroke="{PALE}" stroke-dasharray="5 4"/>',

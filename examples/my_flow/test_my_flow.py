@@ -37,7 +37,7 @@ def test_the_best_trees_take_the_same_time(network):
 
 
 def test_a_network_in_two_parts_has_no_solution():
-    """What cannot reach a rank is found out by the solver."""
+    """A rank that cannot be reached makes the model infeasible."""
     links = tuple(link for link in SITES.network.links if "C" not in (link.source, link.target) or link.target == "C")
     one_way = SITES.with_changes(network=replace(SITES.network, links=links))
     assert cwb.solve(one_way, METHOD).status == "infeasible"
@@ -45,7 +45,7 @@ def test_a_network_in_two_parts_has_no_solution():
 
 @pytest.mark.parametrize("collective", ["all_reduce", "broadcast"])
 def test_other_instances_get_a_reason(collective):
-    """What the model is not for is refused in one line."""
+    """An instance that the model does not support is refused in one line."""
     record = cwb.solve("ring(4)", METHOD, collective=collective)
     assert record.status == "unsupported"
     assert "expected" in record.message

@@ -107,5 +107,5 @@ def tallest(forest: SpanningTrees) -> int:
 
 
 def is_rooted(graph, demand, sinks=None):
-    """Whether every sink, by default every node, can receive all demand."""
+    """Check if every sink, by default every node, can receive all demand."""
     return RootedFlow(graph, demand, near_order(graph) if sinks is None else sinks).violation() is None

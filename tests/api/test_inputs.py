@@ -1,4 +1,4 @@
-"""What :func:`cwb.load` takes: texts, files, mappings, networks, graphs and tables, each the same instance."""
+"""Inputs of :func:`cwb.load`: texts, files, mappings, networks, graphs and tables, each giving the same instance."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_a_graph_in_a_schedule_out_and_back():
     """From a graph in three spellings to a schedule that is verified, and to a graph over the same nodes."""
     ring = nx.cycle_graph(4)
     nx.set_edge_attributes(ring, {(0, 1): {"bandwidth": "25 GB/s", "latency": "1 us"}, (1, 2): {"capacity_Gbps": 200,
-        "delay_ns": 1000}, (2, 3): {"weight": "25e9 B/s", "latency_us": 1.0}, (0, 3): {"bw": "25GB/s", "delay": "1us"}})  # fmt: skip
+        "delay_ns": 1000}, (2, 3): {"weight": "25e9 B/s", "latency_us": 1.0},
+        (0, 3): {"bw": "25GB/s", "delay": "1us"}})  # fmt: skip
     run = cwb.solve(ring, "ring", collective="all_reduce", size="1 GiB", chunks=4)
     assert run.verified
     assert run.problem.demand == Demand(Collective.ALL_REDUCE, Fraction(2**30), 4)
@@ -178,7 +179,8 @@ def test_wrong_input_is_one_line_in_words_of_python(spec, said, message):
 
 
 values = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.fractions() | st.decimals(allow_nan=False) | st.text() | st.binary()
+    st.none() | st.booleans() | st.integers() | st.floats() | st.fractions() | st.decimals(allow_nan=False) | st.text()
+    | st.binary()
     | st.lists(st.integers(), max_size=3) | st.dictionaries(st.text(), st.integers(), max_size=2) | st.complex_numbers()
     | st.sampled_from(["25 GB/s", "1 us", "0 B", "switch", np.float64("nan"), np.int8(3), pd.NaT, pd.NA, -0.0, 10**400])
 )  # fmt: skip
@@ -192,7 +194,8 @@ fields = st.dictionaries(
 
 @settings(max_examples=50)
 @given(st.lists(fields, min_size=1, max_size=3), fields | st.fixed_dictionaries({}, optional=dict.fromkeys(
-    ("kind", "multicast", "buffer", "buffer_bytes", "type", "label", "pos", "Latitude", "Longitude"), values)))  # fmt: skip
+    ("kind", "multicast", "buffer", "buffer_bytes", "type", "label", "pos", "Latitude", "Longitude"),
+    values)))  # fmt: skip
 def test_whatever_is_said_is_an_instance_or_one_line(edges, node):
     """Attributes and cells of any names, types and values give a network, or one line that says what is wrong."""
     graph = nx.MultiGraph()

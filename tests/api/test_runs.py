@@ -49,7 +49,7 @@ def test_a_ledger_has_the_record_alone(run, tmp_path):
 
 
 def test_a_run_without_answer_says_why():
-    """Where a method does not support an instance, its schedule is an error with the reason."""
+    """The schedule of a method that does not support the instance raises an error with the reason."""
     run = cwb.solve("4d", "ring")
     with pytest.raises(InputError, match="schedule: there is no answer, unsupported: ring: "):
         _ = run.schedule

@@ -31,7 +31,7 @@ def test_links_of_a_network():
 
 
 def test_loads_are_those_of_the_sends(runs):
-    """What a table says of links adds up to its sends, and busy is what the verifier calls so."""
+    """The loads in the table add up to the sends, and the busiest link is the verifier's."""
     for run in runs:
         loads, sends = cwb.links(run), cwb.sends(run)
         carried = sends["size_bytes"].to_numpy().repeat(sends["path"].map(len))

@@ -31,7 +31,7 @@ def cwb(capsys):
 
 @pytest.fixture
 def results(tmp_path):
-    """What somebody has printed on two boxes of eight H100."""
+    """Return printed results of nccl-tests on two boxes of eight H100."""
     path = tmp_path / "results.txt"
     path.write_text(table_text(reference("h100-2x8-all_reduce"), ranks=16))
     return path
@@ -150,7 +150,8 @@ def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
     ],
 )
 def test_what_is_refused(cwb, results, tmp_path, words, told):
-    """Wrong sizes, results of another machine or collective, and options that NCCL has not end with one line and status 2."""
+    """Wrong sizes, results of another machine or collective, and options that NCCL has not end with one line and status
+    2."""
     unnamed = tmp_path / "unnamed.txt"
     unnamed.write_text("64 16 float none -1 7.5 0.1 0.1 0 7.6 0.1 0.1 0\n")
     files = {"RESULTS": results, "NONE": unnamed}

@@ -31,7 +31,7 @@ ILL_POSED = "perf-per-cost with only an upper limit on bandwidth is ill-posed (t
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left: exit status, and lines of both streams."""
+    """The outcome of a command: exit status, and the lines of both streams."""
 
     status: int
     out: list[str]
@@ -317,7 +317,7 @@ def test_wrong_words_on_the_command_line_are_refused(
     ids=["total", "budget", "constraints", "none"],
 )
 def test_perf_per_cost_needs_more_than_an_upper_limit(cwb: Run, model: str, limits: tuple[str, ...]) -> None:
-    """Where zero bandwidth is allowed, perf-per-cost is refused with the sentence that says why.
+    """If zero bandwidth is allowed, perf-per-cost is refused with the reason.
 
     ``refused`` asserts it.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a problem in epochs is one line on stderr, with the documented exit status."""
+"""Errors in problems on epochs: one line on stderr with the documented exit status."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_wrong_problems_are_one_clear_line(case, model, tmp_path, capsys):
 
 @pytest.mark.parametrize(("model", "status"), [("teccl-lp", 7), ("teccl-astar", 7), ("teccl-milp", 0)])
 def test_a_switch_with_limited_room_is_for_one_model(model, status, tmp_path, capsys):
-    """Who does not know limits of switches says so; the general form keeps them."""
+    """Methods without limits of switches refuse them with a reason; the general form respects them."""
     nodes = [*NODES[:3], {"name": "s", "kind": "switch", "buffer": "2 MB"}]
     with pytest.raises(SystemExit) as ended:
         run(["solve", "--model", model, instance(tmp_path, nodes=nodes)])

@@ -1,5 +1,4 @@
-"""What is wrong with a wide-area network, or with what is asked of its trees, is one line on stderr, with the
-documented exit status."""
+"""Errors in wide-area networks and options for trees: one line on stderr with the documented exit status."""
 
 from __future__ import annotations
 
@@ -28,16 +27,21 @@ def wide(folder, links):
 
 
 CASES = {
-    "no way to a site": (BOTH, LINKS[:1], (), BAD_INPUT, "wide.json: network.links: no path of links in both directions leads from 'Oslo' to 'Rome'"),
-    "no capacity": (BOTH, [LINKS[0], (*LINKS[1][:2], "0 b/s")], (), BAD_INPUT, "wide.json: network.links[1].bandwidth: '0 b/s' must be greater"),
-    "no trees": (BOTH, LINKS, ("trees=0",), BAD_INPUT, "-O: trees: '0' is wrong; input should be greater than or equal to 1"),
+    "no way to a site": (BOTH, LINKS[:1], (), BAD_INPUT,
+        "wide.json: network.links: no path of links in both directions leads from 'Oslo' to 'Rome'"),
+    "no capacity": (BOTH, [LINKS[0], (*LINKS[1][:2], "0 b/s")], (), BAD_INPUT,
+        "wide.json: network.links[1].bandwidth: '0 b/s' must be greater"),
+    "no trees": (BOTH, LINKS, ("trees=0",), BAD_INPUT,
+        "-O: trees: '0' is wrong; input should be greater than or equal to 1"),
     "half a tree": (BOTH, LINKS, ("trees=0.5",), BAD_INPUT, "-O: trees: '0.5' is wrong"),
     "no height": (BOTH, LINKS, ("height=0",), BAD_INPUT, "-O: height: 0 is wrong; expected at least 1 hop"),
     "no latency": (BOTH, LINKS, ("height=0 ms",), BAD_INPUT, "-O: height: '0 ms' is wrong; expected a number of hops"),
     "too low for hops": (BOTH, "gscale", ("height=1",), INFEASIBLE, "the smallest feasible height is 3 hops"),
     "too low for latencies": (MTREE, LINKS, ("height=4 ms",), INFEASIBLE, "the smallest feasible height is 5 ms"),
-    "a rate above all": (BOTH, LINKS, ("min_rate=1 Gb/s",), INFEASIBLE, "there is no link of at least min_rate 1000 Mb/s; the fastest has 200 Mb/s"),
-    "a rate above some": (BOTH, LINKS, ("min_rate=150 Mb/s",), INFEASIBLE, "the links of at least min_rate 150 Mb/s do not join all sites"),
+    "a rate above all": (BOTH, LINKS, ("min_rate=1 Gb/s",), INFEASIBLE,
+        "there is no link of at least min_rate 1000 Mb/s; the fastest has 200 Mb/s"),
+    "a rate above some": (BOTH, LINKS, ("min_rate=150 Mb/s",), INFEASIBLE,
+        "the links of at least min_rate 150 Mb/s do not join all sites"),
     "a rate without unit": (BOTH, LINKS, ("min_rate=10",), BAD_INPUT, "-O: min_rate: '10' has no unit"),
 }  # fmt: skip
 

@@ -129,7 +129,7 @@ def test_a_broken_ledger(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_errors(
     more: tuple[str, ...], problem: str, suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wrong is one line that names the option, the value and what was expected; nothing is written."""
+    """Wrong input gives one line with the option, the value and the expectation, and nothing is written."""
     assert cwb("compare", suite, "-o", tmp_path / "results", *more) == 2
     out, err = capsys.readouterr()
     assert out == ""

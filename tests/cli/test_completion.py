@@ -8,7 +8,7 @@ from cwb.cli.main import cwb
 
 
 def offered_words(*words: str) -> list[str]:
-    """What is offered for the last word."""
+    """Return the words offered to complete the last one."""
     complete = ShellComplete(cwb, {}, "cwb", "_CWB_COMPLETE")
     found = complete.get_completions(list(words[:-1]), words[-1])
     return [item.value for item in found if item.type == "plain"]
@@ -49,6 +49,6 @@ def test_names_are_offered(words: tuple[str, ...], names: list[str]) -> None:
 
 
 def test_files_are_left_to_the_shell() -> None:
-    """Where a file may stand, the shell is asked to complete files too."""
+    """In the place of a file, the shell is told to complete file names too."""
     complete = ShellComplete(cwb, {}, "cwb", "_CWB_COMPLETE")
     assert "file" in {item.type for item in complete.get_completions(["solve"], "my")}

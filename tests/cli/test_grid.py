@@ -80,7 +80,7 @@ def test_a_dry_run_says_what_would_fail(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_errors(words: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What is wrong is one line that names the option, the value and what was expected; nothing is written."""
+    """Wrong input gives one line with the option, the value and the expectation, and nothing is written."""
     assert cwb("compare", *words, "-o", tmp_path / "results") == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

@@ -77,7 +77,7 @@ def test_four_boxes_on_rails(tmp_path):
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, message, tmp_path, capsys, monkeypatch):
-    """What a file or an option lacks is one line on stderr, with exit status 2, and nothing is written."""
+    """A faulty file or option gives one line on stderr with exit status 2, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").write_text(FILES["nvidia-smi"][0])
     assert run_command("import", *arguments, "-o", "my.json") == 2

@@ -142,7 +142,7 @@ def test_models_for_an_instance(cwb: Cwb) -> None:
 
 
 def test_a_network_alone_is_told(cwb: Cwb) -> None:
-    """Where an instance asks for no collective, which no method takes, stderr says how to name one."""
+    """For an instance without a collective, which no method supports, stderr says how to name one."""
     status, out, err = cwb("list", "models", "--for", "torus(3,3)")
     assert (status, err) == (0, "cwb: torus(3,3) asks for no collective; name one with --collective\n")
     assert "no collective to schedule" in out
@@ -158,7 +158,7 @@ def test_a_network_alone_is_told(cwb: Cwb) -> None:
     ],
 )
 def test_listings_that_there_are_not(cwb: Cwb, words: tuple[str, ...], problem: str) -> None:
-    """What cannot be listed is one line that says why."""
+    """A listing that does not exist is refused in one line with the reason."""
     status, out, err = cwb("list", *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert problem in err

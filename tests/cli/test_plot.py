@@ -223,7 +223,7 @@ def test_a_network(tmp_path):
     ],
 )
 def test_a_network_that_is_refused(arguments, message):
-    """What cannot be drawn as a network is refused in one line."""
+    """A network that cannot be drawn is refused in one line."""
     with pytest.raises(InputError) as caught:
         run(*arguments)
     assert message in str(caught.value)

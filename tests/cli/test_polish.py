@@ -55,7 +55,7 @@ def test_idle_time_is_taken_out(first_schedule, tmp_path):
 
 
 def test_a_short_schedule_stays_as_it_is(first_schedule, tmp_path):
-    """Where nothing is gained, the file holds the same schedule, and the line says so."""
+    """If nothing is gained, the file holds the same schedule, and the output says so."""
     write_schedule(tmp_path / "s.json", *first_schedule)
     status, out, _ = run(tmp_path / "s.json", "-o", tmp_path / "t.json")
     assert status == 0
@@ -75,7 +75,7 @@ def test_a_wrong_schedule_is_not_polished(first_schedule, tmp_path):
 
 
 def test_without_time_the_schedule_stays(first_schedule, tmp_path, monkeypatch):
-    """What cannot be read in time is refused; what cannot be polished in time is written as it is, and that is said."""
+    """A file that cannot be read in time is refused; one that cannot be polished is written unchanged."""
     write_schedule(tmp_path / "s.json", *first_schedule)
     with pytest.raises(OutOfTime):
         run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 ns")

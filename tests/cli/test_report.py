@@ -102,7 +102,7 @@ def make_name(ledger: Path, tmp_path: Path) -> Callable[[str], Path]:
 
 
 def test_it_works_without_solvers(ledger: Path, tmp_path: Path) -> None:
-    """Where neither Pyomo nor a solver can be imported, tables and report are made all the same."""
+    """Tables and the report are produced even if neither Pyomo nor a solver can be imported."""
     code = (
         "import sys\n"
         "class Missing:\n"
@@ -121,7 +121,8 @@ def test_the_command_is_light() -> None:
     """Importing the command imports neither matplotlib nor Pyomo nor a report."""
     code = (
         "import sys; from cwb.cli import report; "
-        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') or m.startswith('cwb.reports')])"
+        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') "
+        "or m.startswith('cwb.reports')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"

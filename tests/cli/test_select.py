@@ -44,7 +44,8 @@ def cwb(capsys: pytest.CaptureFixture[str]) -> Cwb:
 
 @pytest.mark.slow
 def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
-    """Files follow each other without holes and overlaps, pass the check of folders, and have their schedules beside."""
+    """Files follow each other without holes and overlaps, pass the check of folders, and have their schedules
+    beside."""
     folder = tmp_path / "chosen"
     status, out, _ = cwb("select", "dgx_a100()", "--collective", "all_reduce", "-o", str(folder), *FEW)
     assert status == 0
@@ -78,7 +79,7 @@ def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["msccl-executor", "rccl"])
 def test_inclusive_dialects_and_both_placements(cwb: Cwb, tmp_path: Path, dialect: str) -> None:
-    """Where the last size is included, files say it, and there is no list for microsoft/msccl."""
+    """An inclusive last size is written as such, and microsoft/msccl has no list."""
     folder = tmp_path / "chosen"
     asked = ["select", "ring(4)", "--collective", "all_gather", "--dialect", dialect, "--placement", "both"]
     status, _, _ = cwb(*asked, "-o", str(folder), "--models", "ring, direct", "--chunks", "1", "--quiet")
@@ -157,7 +158,7 @@ def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_bad_input_is_one_line(cwb: Cwb, tmp_path: Path, words: list[str], said: str) -> None:
-    """What is wrong is told in one line with exit status 2, and no folder is left."""
+    """Wrong input is reported in one line with exit status 2, and no folder is left."""
     folder = tmp_path / "chosen"
     status, _, err = cwb("select", "ring(4)", "--collective", "all_gather", "-o", str(folder), "--quiet", *words)
     assert status == 2
@@ -194,7 +195,7 @@ def test_fabrics_are_compared_by_their_links(cwb: Cwb, tmp_path: Path) -> None:
 
 
 def test_a_method_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one method breaks on costs nobody the others' schedules, and is told."""
+    """A method that fails is reported and does not affect the schedules of the others."""
 
     def failing(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
         if request.model == "direct":

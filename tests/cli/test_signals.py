@@ -41,7 +41,7 @@ def test_a_run_is_asked_to_stop_first(number):
 
 @SIGNALS
 def test_the_exit_status_names_the_signal(number, monkeypatch, capsys):
-    """What is not asked first ends at once, in one line, with 128 and the signal's number; clean-ups are run."""
+    """A signal without a graceful stop ends the command in one line with 128 plus its number, after clean-up."""
     cleaned = []
 
     def command(*words, **options):

@@ -155,7 +155,8 @@ def test_the_chrome_trace_has_every_hop(ring_file, tmp_path):
 
 
 def test_arrows_lead_from_arrivals_to_what_is_sent_on(ring_file, tmp_path):
-    """Around a ring every hop but the first of a chunk has an arrow from the one before, which ends no later than it begins."""
+    """Around a ring every hop but the first of a chunk has an arrow from the one before, which ends no later than it
+    begins."""
     run(ring_file, "--trace", tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     hops = [event for event in events if event["ph"] == "X"]
@@ -219,7 +220,7 @@ def test_reserved_trees_take_the_best_number_of_chunks(chain_file, tmp_path):
 
 
 def test_an_overhead_limits_the_number_of_chunks(chain_file):
-    """Where latency only delays, a chunk's overhead of 0.1 s takes its place; a given number of pieces is taken."""
+    """If latency only delays, an overhead of 0.1 s per chunk limits their number; a given number is used."""
     asked = ["--json", "--reserve", "--chunk-overhead", "100 ms"]
     found = json.loads(run(chain_file, *asked))
     assert found["pieces"] == [14]

@@ -104,8 +104,7 @@ def test_loading_counts_against_the_limit():
 
 
 def test_libraries_print_on_stderr():
-    """What C and Python code print meanwhile goes to stderr; stdout has what is printed afterwards, and nothing
-    else."""
+    """Output of C and Python libraries during a run goes to stderr; stdout has only what is printed afterwards."""
     done = subprocess.run([sys.executable, "-c", TALKATIVE], capture_output=True, text=True, check=True)
     assert done.stdout == "result\n"
     assert "from C" in done.stderr
@@ -172,7 +171,8 @@ def test_what_is_kept_at_an_interrupt(changes: dict[str, Any], kept: str, capsys
 
 
 def test_numbers_on_a_card_have_the_units_of_people(capsys: pytest.CaptureFixture[str]) -> None:
-    """Times are at least 1 of their unit, the size is as it was typed, a gap is in percent, and a reason is told once."""
+    """Times are at least 1 of their unit, the size is as it was typed, a gap is in percent, and a reason is told
+    once."""
     command = ["solve", "ring(4)", "--model", "ring", "--collective", "all_reduce", "--size", "1000 kB", "-q"]
     with pytest.raises(SystemExit):
         run(command)

@@ -52,7 +52,7 @@ def test_error_lines_are_escaped(capsys):
 
 @pytest.mark.parametrize("words", [["list", "models"], ["show", "ring(4)"]], ids=["lines", "tables"])
 def test_a_full_stdout_is_told_in_one_line(words, monkeypatch, capsys):
-    """What cannot be printed is one line on stderr and exit status 1."""
+    """Output that cannot be printed gives one line on stderr and exit status 1."""
     monkeypatch.setattr(sys, "stdout", Full())
     with pytest.raises(SystemExit) as caught:
         run(words)

@@ -208,7 +208,8 @@ def test_commands_are_light() -> None:
     """Importing the commands imports neither matplotlib nor Pyomo nor a report."""
     code = (
         "import sys; from cwb.cli import compare, plot, table; "
-        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') or m.startswith('cwb.reports')])"
+        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') "
+        "or m.startswith('cwb.reports')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"

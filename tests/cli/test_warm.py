@@ -22,7 +22,7 @@ def fresh():
 @pytest.mark.slow  # a process that compiles
 @pytest.mark.parametrize("method", ["wan-ring", "no-such-method"])
 def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """What a run needs is compiled in the folder that the variable names; a run that fails is named and counts."""
+    """Loops are compiled into the folder named by the variable; a failing run is named and sets the status."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(module, "RUNS", ((method, "ring(4)", "all_reduce", {}),))
     result = CliRunner().invoke(warm, ["--jobs", "1"], standalone_mode=False)
@@ -34,7 +34,7 @@ def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be kept, nothing is compiled, and the message names the variable."""
+    """Without a folder that keeps files, nothing is compiled, and the message names the variable."""
     monkeypatch.setenv(CACHE_VARIABLE, "/proc/none")
     result = CliRunner().invoke(warm, standalone_mode=False)
     assert result.return_value == 1

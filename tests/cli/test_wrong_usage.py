@@ -1,4 +1,4 @@
-"""What is printed of wrong usage: one line with the place, the value and what was expected, and exit status 2."""
+"""Messages on wrong usage: one line with the place, the value and the expectation, and exit status 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ FILES = {
     "cut.json": '{"network": ',
     "field.json": '{"network": "RI(4)", "colective": {}}',
     "twice.json": '{"network": "RI(4)", "network": "RI(8)"}',
-    "negative.json": '{"network": {"nodes": [{"name": "a"}], "links": [{"source": "a", "target": "b", "bandwidth": "-3 GB/s"}]}}',
+    "negative.json": '{"network": {"nodes": [{"name": "a"}], '
+    '"links": [{"source": "a", "target": "b", "bandwidth": "-3 GB/s"}]}}',
     "none.jsonl": "",
     "future.json": '{"schema": "cwb-schedule/9"}',
     "field.toml": '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["ring"]\nsped = 3\n',

@@ -93,5 +93,5 @@ def example(name: str) -> Instance:
 
 
 def request(name: str, seed: int = 0) -> Request:
-    """What the method is asked."""
+    """Return the request for the method."""
     return Request(name, options=EXAMPLES[name][2], seed=seed)

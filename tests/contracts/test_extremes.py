@@ -48,7 +48,8 @@ GB, SLOW, US = 10**9, Fraction(1, 10**9), Fraction(1, 10**6)
 
 #: Ranks, links and bytes.
 EXTREMES = {
-    "a link that is 10^21 times slower and not needed": (3, both_ways((0, 1, 10**12, 0), (1, 2, 10**12, 0), (0, 2, SLOW, 0)), 1),
+    "a link that is 10^21 times slower and not needed": (3, both_ways((0, 1, 10**12, 0), (1, 2, 10**12, 0),
+        (0, 2, SLOW, 0)), 1),
     "a link that is 10^21 times slower and needed": (3, both_ways((0, 1, 10**12, 0), (1, 2, SLOW, 0)), 10**6),
     "a link that is 3 10^9 times slower and needed": (3, both_ways((0, 1, 3 * 10**12, 0), (1, 2, 1000, 0)), 10**6),
     "rates without a common unit": (

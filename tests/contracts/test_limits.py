@@ -1,4 +1,5 @@
-"""Every method and formulation keeps a limit that is counted in calls of functions in place of seconds, wherever it is."""
+"""Every method and formulation keeps a limit that is counted in calls of functions in place of seconds, wherever it
+is."""
 
 from __future__ import annotations
 

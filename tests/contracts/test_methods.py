@@ -40,8 +40,8 @@ def test_a_method_says_what_it_is(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_answers_its_example_and_is_verified(name):
-    """Every method answers an example, the verifier agrees and says to which question, optimal comes with a bound, and the
-    record reads back."""
+    """Every method answers an example, the verifier agrees and says to which question, optimal comes with a bound, and
+    the record reads back."""
     record = run_one(example(name), request(name))
     assert record.exit_status == 0
     assert record.status in ("optimal", "feasible")

@@ -131,7 +131,7 @@ def test_bandwidth_that_varies_is_played():
 
 
 def test_a_bound_has_no_completion_time():
-    """What no schedule is has no completion time and no bandwidth by it; its flow is told as flow."""
+    """A bound without a schedule has no completion time or bandwidth; its flow is reported as flow."""
     record = solve_instance("all-to-all-mcf", "mesh(2,3)", K.ALL_TO_ALL).record
     assert record.metrics["completion_time_s"] is record.metrics["algbw_GBps"] is record.metrics["busbw_GBps"] is None
     assert record.metrics["flow_time_s"] == record.objective

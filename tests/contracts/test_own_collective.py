@@ -41,8 +41,8 @@ NEIGHBOUR_SUM = Collective(
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """What a test plugs in or registers is forgotten after it."""
+def forget_registrations(monkeypatch):
+    """Drop plugins and registrations of a test after it."""
     monkeypatch.setenv(PLUGINS, "")
     monkeypatch.setattr(collective, "_known", dict(collective._known))
 
@@ -91,7 +91,8 @@ def exit_status(*words: str) -> int:
 
 
 def test_commands_know_the_collective_of_a_plugin_file(tmp_path, capfd):
-    """It is listed, solved, checked and simulated, in a file of an instance too; a method that cannot make it exits with 7."""
+    """It is listed, solved, checked and simulated, in a file of an instance too; a method that cannot make it exits
+    with 7."""
     plug, schedule, instance = ["--plugin", str(EXAMPLE)], str(tmp_path / "s.json"), tmp_path / "i.json"
     demand = {"kind": "ring_shift", "size": "1 MB", "ranks": [0, 2, 3]}
     instance.write_text(json.dumps({"schema": "cwb-instance/1", "network": "ring(4)", "collective": demand}))
@@ -110,7 +111,8 @@ def test_worker_processes_of_compare_know_it(tmp_path, capfd):
     """Each run of a suite is in a process of its own, which reads the plugin file again."""
     suite, out = tmp_path / "suite.toml", tmp_path / "out"
     suite.write_text(
-        '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["sccl", "spff", "ring"]\ncollectives = ["ring_shift"]\nsizes = ["1 MB"]\n'
+        '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["sccl", "spff", "ring"]\n'
+        'collectives = ["ring_shift"]\nsizes = ["1 MB"]\n'
     )
     assert exit_status("compare", str(suite), "--plugin", str(EXAMPLE), "-o", str(out), "--quiet") == 0, (
         capfd.readouterr()

@@ -1,5 +1,4 @@
-"""What every textbook algorithm keeps: the verifier finds it right, no bound is beaten, and on its own network its time
-is the closed form."""
+"""Properties of all textbook algorithms: valid schedules, no bound beaten, and the closed form on their own network."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def test_ring_on_a_ring(n, size, alpha_ns, gigabytes):
 @settings(max_examples=60)
 @given(st.integers(2, 10), sizes, alphas, betas)
 def test_direct_on_a_complete_graph(n, size, alpha_ns, gigabytes):
-    """Where everybody is everybody's neighbour, all parts travel at once: alpha + S / (n B), twice for an
-    all-reduce."""
+    """If all ranks are neighbours, all parts travel at once: alpha + S / (n B), twice for an all-reduce."""
     alpha, part = alpha_ns * 1e-9, float(size) / n / (gigabytes * 1e9)
     spec = f"complete({n}, latency='{alpha_ns} ns', bandwidth='{gigabytes} GB/s')"
     for kind, passes in ((K.ALL_GATHER, 1), (K.REDUCE_SCATTER, 1), (K.ALL_TO_ALL, 1), (K.ALL_REDUCE, 2)):

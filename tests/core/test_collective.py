@@ -1,4 +1,5 @@
-"""Collectives: digests and conditions as files have them, declarations that are true, and others that are registered."""
+"""Collectives: digests and conditions as files have them, declarations that are true, and others that are
+registered."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ CONDITIONS = {
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """What a test registers is forgotten after it."""
+def forget_registrations(monkeypatch):
+    """Drop registrations of a test after it."""
     monkeypatch.setattr(collective, "_known", dict(collective._known))
 
 
@@ -92,7 +93,7 @@ def test_ranks_that_are_said_to_be_alike_can_be_exchanged(name):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_reverse_sends_the_same_pieces_backwards(name):
-    """Who holds a piece and who needs it change places; each is the reverse of its reverse."""
+    """Reversal swaps the holders and the receivers of a piece; reversing twice gives the original."""
     kind = collective_named(name)
     if kind.reverse is not None:
         back = collective_named(kind.reverse)

@@ -1,4 +1,5 @@
-"""Values of the vocabulary show themselves in one short line, and in a notebook as a table that cannot be broken out of."""
+"""Values of the vocabulary show themselves in one short line, and in a notebook as a table that cannot be broken out
+of."""
 
 from __future__ import annotations
 

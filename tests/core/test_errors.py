@@ -33,7 +33,7 @@ def test_a_place_of_another_source_is_left_out() -> None:
     [("5", "'5'"), (None, "None"), (1.5, "1.5"), ([1, 2], "[1, 2]"), ({"a": 1}, "{'a': 1}")],
 )
 def test_short_values_are_shown_as_they_are(value: object, text: str) -> None:
-    """What fits in a line is shown in full."""
+    """A value that fits in a line is shown in full."""
     assert show_value(value) == text
 
 

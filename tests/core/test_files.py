@@ -68,7 +68,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
 
 
 def test_permissions_stay(tmp_path: Path) -> None:
-    """What only its owner may read stays so when it is replaced."""
+    """A file that only its owner may read keeps its permissions when it is replaced."""
     path = tmp_path / "x"
     path.touch(mode=0o600)
     write_whole(path, b"content")

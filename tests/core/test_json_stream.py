@@ -52,7 +52,7 @@ def plain(value):
 
 
 def typed_text(read):
-    """What is read, written so that 1 is not 1.0; None if it is refused."""
+    """Return parsed JSON in a form that tells 1 from 1.0; None if it is refused."""
     try:
         return repr(plain(read()))
     except InputError:

@@ -24,7 +24,7 @@ def append(path: Path, *lines: bytes) -> None:
 
 
 def test_a_cut_line_is_moved_aside_by_the_next_append(tmp_path: Path) -> None:
-    """What a writer that died left of its line is kept beside the file, and the next line stands alone."""
+    """A partial line of a writer that died is kept beside the file, and the next line stands alone."""
     path = tmp_path / "a.jsonl"
     append(path, b'{"a": 1}\n')
     with path.open("ab") as stream:

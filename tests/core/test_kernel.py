@@ -1,4 +1,5 @@
-"""Compiled loops: the same results interpreted, kept on disk by their source, and never a failure for want of a disk."""
+"""Compiled loops: the same results interpreted, kept on disk by their source, and never a failure for want of a
+disk."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ def count_entries(entered: list[int]) -> Iterator[None]:
 
 
 def test_both_ways_give_the_same_and_compiled_code_is_kept(folder: Path) -> None:
-    """A kernel and the kernels that it calls give the same compiled and interpreted; what is compiled is on disk, and is
-    loaded, not compiled, by the next process's kernel."""
+    """A kernel and the kernels that it calls give the same compiled and interpreted; what is compiled is on disk, and
+    is loaded, not compiled, by the next process's kernel."""
     items, entered = np.arange(5), list[int]()
     with compilation_observed(lambda: count_entries(entered)):
         assert pair()["outer"](items) == interpreted_form(pair()["outer"])(items) == 14
@@ -90,7 +91,7 @@ def test_an_allowance_is_used_up_before_anything_is_compiled(folder: Path) -> No
 
 
 def test_unsigned_sums_wrap_around_in_silence(folder: Path) -> None:
-    """What wraps around in 64 bits when compiled does so interpreted, without a warning."""
+    """Numbers that wrap around in 64 bits when compiled do so when interpreted, without a warning."""
 
     @kernel
     def double(x: Any) -> Any:
@@ -138,7 +139,7 @@ def test_a_folder_that_vanishes_is_no_reason_to_fail(folder: Path) -> None:
 
 
 def test_a_full_disk_is_no_reason_to_fail(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where compiled code cannot be written down after it was compiled, it is used all the same."""
+    """Compiled code that cannot be stored is used nonetheless."""
     from numba.core.caching import IndexDataCacheFile
 
     def full(*_: object) -> None:
@@ -149,7 +150,8 @@ def test_a_full_disk_is_no_reason_to_fail(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a name, the folder is in the user's cache folder, for his eyes only; without a home in a temporary one."""
+    """Without a name, the folder is in the user's cache folder, for his eyes only; without a home in a temporary
+    one."""
     monkeypatch.delenv(module.CACHE_VARIABLE, raising=False)
     monkeypatch.setattr(module, "_user_cache", lambda: tmp_path)
     cache_folder.cache_clear()

@@ -63,7 +63,7 @@ def test_it_ends_where_the_time_does() -> None:
 
 
 def test_a_stop_is_told_as_such() -> None:
-    """Where somebody asked to stop, no time limit is named."""
+    """A stop on request names no time limit."""
     stop = threading.Event()
     stop.set()
     with limited_by(Budget(stop=stop), LOADING), pytest.raises(OutOfTime, match="the run was stopped while loading"):
@@ -132,7 +132,7 @@ def test_quantities_of_a_network_are_shared() -> None:
 
 
 def test_a_method_is_not_interrupted_by_what_it_calls() -> None:
-    """Where nothing is said of what is given up, a block ends by itself, with the best that it has."""
+    """Unless an abandoned part is named, a block ends by itself with the best that it has."""
     stopped = Budget()
     stopped.stop.set()
     with limited_by(stopped):
@@ -185,7 +185,7 @@ def test_what_takes_more_than_is_left_is_refused() -> None:
     ],
 )
 def test_little_is_told_in_small_units(columns: int, left_s: float, told: str) -> None:
-    """What takes milliseconds, and what is left of less, are not rounded to 0.0 s."""
+    """Times of milliseconds, and remainders of less, are not rounded to 0.0 s."""
     with limited_by(Budget(reserve_seconds=lambda _: left_s)), pytest.raises(OutOfTime, match=told):
         require_buildable(columns, "8 epochs")
 

@@ -61,7 +61,7 @@ def test_grids_of_links_are_fabrics(text, fabric):
     "text", ["mesh(3, 3)", "ring(8, false)", "dgx1()", "a100(2)", "pcie(2)", "kautz(2, 2)", "fat_tree(4)"]
 )
 def test_other_links_are_none(text):
-    """What is no stack of rings, complete graphs and switches is no fabric."""
+    """A network that is no stack of rings, complete graphs and switches is no fabric."""
     assert fabric_of(instances.load(text).network) is None
 
 
@@ -79,7 +79,7 @@ def test_one_link_makes_the_difference():
 
 
 def test_links_without_bandwidths_are_those_of_generators():
-    """Where a fabric says no bandwidths, its links are those of the torus of the same sizes."""
+    """Without bandwidths, the links of a fabric are those of the torus of the same sizes."""
     made, torus = links_of(parse_fabric("RI(4)_RI(5)")), instances.load("torus(4, 5)").network
     ends = {(a, b, link.bandwidth_Bps, link.latency_s) for (a, b), link in zip(made.link_ends, made.links, strict=True)}
     assert ends == {

@@ -46,7 +46,7 @@ def by_hand(ways, flow, chunks):
 
 
 def test_a_tie_is_decided_for_fewer_chunks():
-    """Where lam (lam + 1) is exactly (l - 1) x / A, both numbers take the same time."""
+    """If lam (lam + 1) is exactly (l - 1) x / A, both numbers take the same time."""
     path = a_path(2, 1.0, 1.0)
     for chunks in range(1, 200):
         flow = np.array([float(chunks * (chunks + 1))])
@@ -117,8 +117,7 @@ def test_the_best_number_of_chunks_of_a_tree_is_that_of_trying_all(ways):
 @pytest.mark.parametrize("ways", [1, 2])
 @pytest.mark.parametrize("waiting", [True, False])
 def test_flow_within_a_deadline_is_the_inverse_of_the_time(ways, waiting):
-    """What ends in time ends on time, with the best number of chunks and with a given one; what is too long carries
-    nothing."""
+    """Flow within a deadline arrives on time with the best or a given number of chunks, or is zero."""
     source = Random(20 + ways)  # noqa: S311
     for _ in range(40):
         trees = source.randint(1, 4)
@@ -159,9 +158,11 @@ def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
 
     links = tuple(Link(str(a), str(b), Fraction(10**9), latency_s) for a, b in ((0, 1), (1, 2), (0, 2)))
     topology = Topology(tuple(Node(str(v)) for v in range(3)), links)
-    columns = (np.array(column, dtype=np.int64) for column in ([0, 2, 4], [0, 1, 0, 0], [1, 2, 2, 1], range(5), [0, 1, 2, 0]))  # fmt: skip
+    columns = (np.array(column, dtype=np.int64) for column in ([0, 2, 4], [0, 1, 0, 0], [1, 2, 2, 1], range(5),
+        [0, 1, 2, 0]))  # fmt: skip
     size = Fraction(10) ** exponent
-    packing = TreePacking("0" * 64, TreeKind.OUT, np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64), size / 2, *columns)  # fmt: skip
+    packing = TreePacking("0" * 64, TreeKind.OUT, np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64), size / 2,
+        *columns)  # fmt: skip
     with np.errstate(all="raise", under="ignore"):
         for model in LatencyModel:
             plan = reserve_rates(topology, packing, model)

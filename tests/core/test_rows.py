@@ -82,7 +82,7 @@ def test_rows_by_arrays_are_the_rows_one_by_one():
 
 
 def test_a_model_can_be_pickled():
-    """What comes out of a pickle has the same rows, by arrays still, though their rules are functions in functions."""
+    """An unpickled model has the same rows, still by arrays, though their rules are nested functions."""
     m = network(conservation)
     again = pickle.loads(pickle.dumps(m))  # noqa: S301 - its own
     assert array_rows(again.balance) is not None
@@ -185,7 +185,8 @@ def lengths():
 
 @pytest.mark.parametrize("name", lengths())
 def test_rows_are_compared_for_every_length_of_a_loop(name):
-    """What counts elements, or goes on after a refusal, is seen although the ends and the middle look alike."""
+    """Rules that count elements, or continue after an exception, are detected although the first and last rows look
+    alike."""
 
     def declare_rows():
         m = pyo.ConcreteModel()
@@ -363,8 +364,8 @@ TERMS = [
     st.booleans(),
 )
 def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
-    """Whatever stands on both sides, the rows by arrays are those that Pyomo makes of the same rule one by one; an equation
-    may be written with all signs turned."""
+    """Whatever stands on both sides, the rows by arrays are those that Pyomo makes of the same rule one by one; an
+    equation may be written with all signs turned."""
 
     def declare_rows():
         m, d = pyo.ConcreteModel(), SimpleNamespace()
@@ -397,7 +398,8 @@ def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
 
 
 def test_constraints_written_row_by_row_are_named_with_the_reason():
-    """The line of a rule that arrays cannot evaluate, the error of one that they break, and the index of a difference."""
+    """The line of a rule that arrays cannot evaluate, the error of one that they break, and the index of a
+    difference."""
 
     def rules(m, leaving, cost):
         @rows(m, m.E, m.T)

@@ -29,6 +29,6 @@ def test_plain_data_is_read():
     ],
 )
 def test_what_is_refused(raw, message):
-    """What costs much memory, or is no number and no character, is refused with the reason."""
+    """Values that need much memory, and invalid numbers or characters, are refused with the reason."""
     with pytest.raises(InputError, match=message):
         parse_json(raw, 10, max_values=100)

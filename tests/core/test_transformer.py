@@ -1,4 +1,4 @@
-"""What follows from the description of a transformer."""
+"""Quantities derived from the description of a transformer."""
 
 from __future__ import annotations
 

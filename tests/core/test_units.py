@@ -80,7 +80,7 @@ def test_decimals_are_written_where_they_are_finite(value: Fraction, text: str) 
 
 
 def test_numbers_that_are_too_long_are_refused() -> None:
-    """What cannot be read back is not written."""
+    """Numbers that could not be read back are not written."""
     with pytest.raises(InputError, match="expected a fraction of at most 40 digits above and below"):
         exact(Fraction(1, 10**40 + 1), "s")
 

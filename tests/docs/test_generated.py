@@ -1,4 +1,4 @@
-"""What pages say of options, metrics and equations is what the code declares."""
+"""Statements of the pages about options, metrics and equations, compared with the declarations in code."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
     """Run the script that writes the blocks, without writing."""
-    return runpy.run_path(str(DOCS / "generated.py"))
+    return runpy.run_path(str(DOCS / "page_blocks.py"))
 
 
 def test_blocks_are_what_the_script_writes(script: dict[str, Any]) -> None:
     """Every generated block of every page is what the code declares today."""
     for path in script["pages"]():
         page = path.read_text(encoding="utf-8")
-        assert script["fill_page"](page) == page, f"{path}: run python docs/generated.py"
+        assert script["fill_page"](page) == page, f"{path}: run python docs/page_blocks.py"
 
 
 def test_every_method_has_its_blocks(script: dict[str, Any]) -> None:
-    """Options and metrics of every method that has some stand on one page each, and so do the equations of formulations."""
+    """Options and metrics of every method that has some stand on one page each, and so do the equations of
+    formulations."""
     found = [
         (kind, name)
         for path in script["pages"]()

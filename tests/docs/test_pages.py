@@ -76,7 +76,8 @@ def test_internal_links_lead_somewhere(pages, root):
 
 
 def test_external_links_are_listed_once_more(pages):
-    """Every external link is a clean https address that the bibliography has, so that one page has all that can break."""
+    """Every external link is a clean https address that the bibliography has, so that one page has all that can
+    break."""
     listed = external(pages["docs/bibliography.md"])
     assert len(listed) > 20
     for page in pages:

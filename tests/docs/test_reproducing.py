@@ -14,9 +14,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_list_of_unchecked_rows_is_what_the_script_writes() -> None:
     """Every row without a number of ours is on the page, under what it needs."""
-    script = runpy.run_path(str(DOCS / "unchecked.py"))
+    script = runpy.run_path(str(DOCS / "unchecked_rows.py"))
     page = script["PAGE"].read_text(encoding="utf-8")
-    assert script["fill_page"](page) == page, "run python docs/unchecked.py"
+    assert script["fill_page"](page) == page, "run python docs/unchecked_rows.py"
 
 
 def test_unchecked_rows_are_printed_and_nothing_is_run(capsys) -> None:

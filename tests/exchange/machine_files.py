@@ -19,7 +19,7 @@ def smi_topo(
     *,
     space: str = "\t",
 ) -> str:
-    """What ``nvidia-smi topo -m`` prints for a box."""
+    """Return the output of ``nvidia-smi topo -m`` for a box."""
     names = [f"GPU{i}" for i in range(gpus)]
     lines = [space + space.join([*names, *nics, "CPU Affinity", "NUMA Affinity"])]
     for i in range(gpus):
@@ -38,7 +38,7 @@ def cube_cell(i: int, j: int) -> str:
 
 
 def smi_links(gpus: int, links: int, rate: str, *, inactive: int = 0, product: str = "a GPU") -> str:
-    """What ``nvidia-smi nvlink -s`` prints."""
+    """Return the output of ``nvidia-smi nvlink -s``."""
     rows = [
         *(f"\t Link {i}: {rate} GB/s" for i in range(links)),
         *(f"\t Link {links + i}: <inactive>" for i in range(inactive)),
@@ -49,7 +49,7 @@ def smi_links(gpus: int, links: int, rate: str, *, inactive: int = 0, product: s
 def rocm_topo(
     gpus: int, kind: Callable[[int, int], str], weight: Callable[[int, int], int], numa: Callable[[int], int]
 ) -> str:
-    """What ``rocm-smi --showtopo`` prints: hops are 1 for every pair."""
+    """Return the output of ``rocm-smi --showtopo``, with one hop for every pair."""
 
     def block(title: str, cell: Callable[[int, int], object]) -> str:
         head = " " * 7 + "".join(f"{f'GPU{j}':<13}" for j in range(gpus))

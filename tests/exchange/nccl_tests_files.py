@@ -1,4 +1,4 @@
-"""What nccl-tests prints and writes, made from times."""
+"""Output and files of nccl-tests, made from times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def table_text(rows: Iterable[Row], program: str = "all_reduce_perf", ranks: int
         for rank in range(ranks)
     ]
     lines.append(
-        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong"
+        "#       size         count      type   redop    root"
+        "     time   algbw   busbw #wrong     time   algbw   busbw #wrong"
     )
     middle, end = ("float     sum", "0e+00") if old else ("float     sum      -1", "0")
     for size, *times in rows:

@@ -1,4 +1,4 @@
-"""What ASTRA-sim needs beside a trace: networks as dimensions, and a folder that it can run."""
+"""Files that ASTRA-sim needs besides a trace: networks as dimensions, and a folder that it can run."""
 
 from __future__ import annotations
 

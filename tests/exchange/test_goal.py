@@ -82,7 +82,7 @@ CASES = [
 
 
 def flow_for(model, network, collective):
-    """What a method's schedule sends."""
+    """Return the flow of a method's schedule."""
     asked = cwb.load(network).with_changes(demand=Demand(collective_named(collective), Fraction(2**20)))
     method = registry.get(model)
     answer = method.run(asked, None, Budget(), method.options()).answer

@@ -132,7 +132,7 @@ def test_an_all_gather_becomes_a_full_buffer(write: Write, workload: str, shard:
 
 
 def test_three_communicators_become_three_groups(write: Write) -> None:
-    """Where the passes use different communicators, every phase has a group of its own."""
+    """If the passes use different communicators, every phase has its own group."""
     files = write("GPT_3", "4d")
     files.communicator.write_text("Forward: [4, 4, -1, -1]\nInputGrad: [4, 2, -1, -1]\nWeightGrad: [-1, 2, 4, 32]\n")
     workload = import_libra(files)["workloads"][0]

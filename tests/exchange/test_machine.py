@@ -98,7 +98,7 @@ def test_nics_that_are_in_no_file_are_shared_evenly():
     ],
 )
 def test_layouts_that_do_not_fit_are_told(layout, message):
-    """What is asked of NICs, boxes and latencies is refused with what was expected."""
+    """Inconsistent layouts of NICs, boxes and latencies are refused with the expectation."""
     with pytest.raises(InputError, match=message):
         machine_instance(tree(linked=True), layout, name="a", source="a test")
 

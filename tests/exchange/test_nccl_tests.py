@@ -48,7 +48,10 @@ def test_tables_of_old_versions(tmp_path):
 
 def test_lines_in_part(tmp_path):
     """A line that was measured out of place alone has one time, and lines of no bytes or another kind none."""
-    text = "0 0 float sum -1 5.1 0.0 0.0 0 5.2 0.0 0.0 0\n64 16 float none -1 7.5 0.1 0.1 N/A\nNCCL version 2.19.3+cuda12\n# Rank 0 Pid 1"
+    text = (
+        "0 0 float sum -1 5.1 0.0 0.0 0 5.2 0.0 0.0 0\n64 16 float none -1 7.5 0.1 0.1 N/A\n"
+        "NCCL version 2.19.3+cuda12\n# Rank 0 Pid 1"
+    )
     found = read(tmp_path, text)
     assert triples(found) == [(64, 7.5)]
     assert (found.collective, found.ranks, found.version) == (None, 1, "2.19.3")

@@ -183,7 +183,8 @@ def test_graphs(tmp_path):
 
 
 def test_rates_are_those_of_the_tables():
-    """NVLinks by capability, PCIe by speed in both spellings, CPUs by model, as NCCL counts; what is unknown is told."""
+    """NVLinks by capability, PCIe by speed in both spellings, CPUs by model, as NCCL counts; what is unknown is
+    told."""
     billions = 10**9
     for capability, rate in ((60, 18), (70, 20), (80, 20), (86, 12), (90, 20.6), (100, 40.1), (103, 40.1)):
         assert float(nvlink(capability).effective_Bps) == rate * billions

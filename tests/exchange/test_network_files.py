@@ -91,7 +91,8 @@ def rates(data):
 
 
 def test_topologies_of_taccl(tmp_path):
-    """Two costs are a hybrid cube mesh, one is a switch, matrices are what they say; 32 us for 1 MiB are 32.768 GB/s."""
+    """Two costs are a hybrid cube mesh, one is a switch, matrices are what they say; 32 us for 1 MiB are 32.768
+    GB/s."""
     cube = import_taccl(write_file(tmp_path, "a.json", NDV2))
     assert rates(cube)["gpu0", "gpu1"] == "32.768 GB/s"
     assert rates(cube)["gpu0", "gpu2"] == "16.384 GB/s"

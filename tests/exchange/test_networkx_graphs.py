@@ -55,7 +55,7 @@ def test_there_and_back(topology):
 
 @given(sizes)
 def test_numbers_are_exact(value):
-    """What is no whole number is a float only where the decimal that it is written as is the number."""
+    """A number that is not whole is a float only if its decimal form is exact."""
     said = number(value)
     assert (Fraction(repr(said)) if isinstance(said, float) else said) == value
 
@@ -122,7 +122,7 @@ def test_lengths():
     ],
 )
 def test_wrong_graphs(change, message):
-    """What is wrong in a graph is one line with the node or the link."""
+    """Faulty graphs give one line that names the node or the link."""
     graph = nx.Graph()
     graph.add_edge("a", "b", bandwidth="1 GB/s")
     change(graph)
@@ -140,7 +140,8 @@ def test_sizes_are_limited(monkeypatch):
 
 @pytest.mark.parametrize(("model", "columns"), [("ring", {"chunk", "step"}), ("forestcoll", {"tree", "step"})])
 def test_an_edge_is_a_send(model, columns):
-    """The graph of a schedule has every send with its links, between names, or numbers where the network is not known."""
+    """The graph of a schedule has every send with its links, between names, or numbers where the network is not
+    known."""
     demand = Demand(Collective.ALL_GATHER, Fraction(2**20))
     instance = load("a100(boxes=2)").with_changes(demand=demand)
     done = run(instance, Request(model))

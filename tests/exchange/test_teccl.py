@@ -84,7 +84,7 @@ def test_wrong_inputs_are_told(topology, instance, message, tmp_path):
 
 
 def test_other_files_are_told(tmp_path):
-    """What is no JSON object, or lacks a part, is told."""
+    """A file that is no JSON object, or lacks a part, is reported."""
     path = tmp_path / "x.json"
     for text, message in [("[]", "expected an object"), ("{", "not JSON"), ("{}", "TopologyParams")]:
         path.write_text(text)

@@ -151,7 +151,7 @@ def load_demand(data):
     ],
 )
 def test_wrong_lines_are_told(tmp_path, line, message):
-    """What the input does not have, and parts of chunks, are one line with the place."""
+    """Sends that the input does not have, and parts of chunks, give one line with the place."""
     data = import_teccl(input_file(tmp_path, "Mesh"), as_drawn=True)
     with pytest.raises(InputError, match=message) as error:
         import_schedule(data, "Mesh", schedule_file(tmp_path, [line], 1e-6, 1))

@@ -10,7 +10,7 @@ NESTED = "<a><b i='1'><b i='2'/><c>x</c></b><d><b i='3'/></d></a>"
 
 
 def test_elements_are_found_once():
-    """What is inside an element that was found is not found again, and texts are found at any depth."""
+    """Elements inside a found element are not found again, and texts are found at any depth."""
     root = parse_xml(NESTED, "a")
     assert [element.get("i") for element in outermost_elements(root, "b")] == ["1", "3"]
     assert texts(next(outermost_elements(root, "b"))) == {"b": None, "c": "x"}
@@ -23,7 +23,7 @@ def test_names_have_their_namespace():
 
 
 def test_a_document_type_that_only_names_a_file_is_read_over():
-    """What hwloc and nvidia-smi write at the head of their files declares nothing and is not loaded."""
+    """The document types that hwloc and nvidia-smi write declare nothing and are not loaded."""
     assert parse_xml('<!DOCTYPE t SYSTEM "file:///etc/passwd"><t/>').tag == "t"
 
 
@@ -44,6 +44,6 @@ def test_a_document_type_that_only_names_a_file_is_read_over():
     ],
 )
 def test_what_is_refused(text, message):
-    """What is too deep, too much, no XML or declares anything is refused with the reason."""
+    """XML that is too deep, too large or malformed, or declares anything, is refused with the reason."""
     with pytest.raises(InputError, match=message):
         parse_xml(text, "a", max_elements=10 if "<b/>" * 10 in text else 1000)

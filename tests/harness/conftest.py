@@ -1,4 +1,4 @@
-"""What several tests of runs need: methods that misbehave, and a look at the processes that are left."""
+"""Fixtures for tests of runs: methods that misbehave, and a list of the processes that are left."""
 
 from __future__ import annotations
 

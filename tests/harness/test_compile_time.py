@@ -23,7 +23,8 @@ print("numba" in sys.modules, "compile" in record.seconds, any("compiling" in li
 
 
 def test_what_is_timed_apart_counts_nowhere_else() -> None:
-    """A clock stands still while something is timed apart: in the phase around it, in the total and toward the limit."""
+    """A clock stands still while something is timed apart: in the phase around it, in the total and toward the
+    limit."""
     clock = WallClock(time_limit_s=1000)
     with clock.phase("work") as lap, clock.apart("compile"):
         left = clock.remaining_s()
@@ -38,8 +39,8 @@ def test_what_is_timed_apart_counts_nowhere_else() -> None:
 
 @pytest.mark.slow  # two processes, one of which compiles
 def test_the_first_run_of_a_small_instance_compiles_nothing(tmp_path: Path) -> None:
-    """On a machine without compiled code a small instance is solved as Python runs it, to the same result as compiled; if
-    that takes too long, loops are compiled, which is said and timed apart."""
+    """On a machine without compiled code a small instance is solved as Python runs it, to the same result as compiled;
+    if that takes too long, loops are compiled, which is said and timed apart."""
 
     def first_run(allowance_s: float) -> list[str]:
         environment = os.environ | {"CWB_CACHE_DIR": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""Where runs are made: processes here, a Dask cluster that loses a worker, and jobs by submitit."""
+"""Executors of runs: local processes, a Dask cluster that loses a worker, and jobs by submitit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan(*models: str, n: int = 2) -> list[Cell]:
 
 
 def same(records: list[RunRecord]) -> list[dict[str, Any]]:
-    """What two runs of the same have in common, in the order of their keys."""
+    """Return the content that two equal runs share, in the order of their keys."""
     plain = [replace(record, seconds={}, started_at="", peak_rss_bytes=None).to_json() for record in records]
     return sorted(plain, key=lambda record: str(record["key"]))
 
@@ -139,7 +139,7 @@ def test_submitit_ends_jobs(tmp_path: Path, workers: Callable[[int], None]) -> N
 
 
 def test_a_job_that_dies(tmp_path: Path) -> None:
-    """What a job dies of is an error of its future."""
+    """The cause of a job's death is the error of its future."""
     pytest.importorskip("submitit")
     executor = open_executor("slurm-local", tmp_path)
     future = executor.submit(signal.raise_signal, deaf())

@@ -47,7 +47,8 @@ def servers() -> list[int]:
 
 
 def test_a_run_has_nothing_of_the_one_before() -> None:
-    """After a run that was killed for its memory and one that crashed, the same server forks one whose peak is its own."""
+    """After a run that was killed for its memory and one that crashed, the same server forks one whose peak is its
+    own."""
     peaks = [supervise_task(task("ring"))["peak_rss_bytes"]]
     first = servers()
     assert len(first) == 1
@@ -85,7 +86,7 @@ def test_the_first_servers_are_started_at_once() -> None:
 
 
 def test_a_server_that_dies_with_its_runs(tmp_path: Any) -> None:
-    """Where a server is killed its runs end too, which is told as their death."""
+    """If a server is killed, its runs end too, and this is reported as their death."""
     child = Child(task("fault-deaf"), tmp_path)
     while (event := child.events.get(timeout=60)) is not None and event["event"] != "started":
         pass

@@ -1,4 +1,4 @@
-"""What does not end by itself is broken off, wherever it is, and what it had found is kept and verified."""
+"""Interruption of work that does not end by itself; results found so far are kept and verified."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def make_method(name: str, solve: Any) -> Method:
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No method of a test outlives it."""
+def _forget_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drop methods that a test registered after it."""
     monkeypatch.setattr(registry, "_registered", {})
 
 
@@ -61,7 +61,7 @@ def test_work_that_looks_at_no_budget_is_broken_off() -> None:
 
 
 def test_work_that_takes_the_exception_is_broken_off_again() -> None:
-    """Where something swallows the exception, it is raised again."""
+    """If code swallows the exception, it is raised again."""
     taken = 0
     with pytest.raises(RunInterrupted), time_limited(exhausted_budget(), 0.0):
         while True:
@@ -76,7 +76,8 @@ def test_work_that_takes_the_exception_is_broken_off_again() -> None:
 def test_what_has_ended_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt of the watch that comes when the block has ended is ignored."""
     watches: list[interrupt._Watch] = []
-    monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108 (a list is no method)
+    # A bound method of the list would not receive the watch.
+    monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108
     with time_limited(exhausted_budget(), 0.0):
         watches[0].end()
         watches[0]._due = True
@@ -109,7 +110,7 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
 
 
 def test_a_command_is_held_to_its_limit() -> None:
-    """What a command does beside runs is broken off when its time is up; Ctrl-C ends it at once, or is asked for."""
+    """A command's work outside of runs is interrupted at its limit; Ctrl-C ends it at once or requests a stop."""
     with pytest.raises(OutOfTime, match=r"the time limit of 0\.01 s ran out"), command_limits(WallClock(0.01)):
         for_ever()
     with pytest.raises(KeyboardInterrupt), command_limits(WallClock()):
@@ -177,7 +178,7 @@ def test_what_was_told_is_delivered_and_verified(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_answer_that_takes_no_end_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the answer cannot be put together in time, the bound is delivered alone."""
+    """If the answer cannot be assembled in time, only the bound is delivered."""
     monkeypatch.setattr(interrupt, "GRACE_S", 0.0)
     monkeypatch.setattr(sys.modules["cwb.harness.run"], "ANSWER_S", 0.01)
 

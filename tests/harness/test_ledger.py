@@ -105,7 +105,7 @@ def test_claims(tmp_path: Path) -> None:
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    """What a killed comparison had claimed can be claimed at once."""
+    """Claims of a killed comparison can be taken at once."""
     code = (
         "import sys, time; from pathlib import Path; from cwb.harness.ledger import Claims;"
         "claims = Claims(Path(sys.argv[1])); print(claims.take('k'), flush=True); time.sleep(100)"

@@ -53,7 +53,7 @@ def plugin(tmp_path, monkeypatch):
 
 
 def test_a_plugin_s_method_and_formulation_are_known_by_name(plugin):
-    """What a plugin file declares is listed, found and solved by name; the bound is told as the solver's word."""
+    """Declarations of a plugin file are listed, found and solved by name; the bound is attributed to the solver."""
     load_plugin(plugin("outsider"))
     assert "outsider" in registry.names()
     assert "outsider/slowest-link" in registry.formulation_names()

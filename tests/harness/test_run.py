@@ -50,7 +50,7 @@ def direct(certificate: Certificate | None, bound: float | None, status: Status 
 
 
 def test_a_recomputed_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the verifier computes from a certificate is recomputed, and an optimum by it is plainly optimal."""
+    """A bound that the verifier computes from a certificate is recomputed, and makes an optimum plainly optimal."""
     record = run_claiming(monkeypatch, direct(CutCertificate((0,)), 0.5, Status.FEASIBLE))
     assert (record.proof, record.bound, record.verified) == ("recomputed", 0.5, True)
     assert record.objective == 1
@@ -98,7 +98,7 @@ def test_a_bound_alone_may_not_contradict_itself(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_heuristic_at_the_bound_is_optimal() -> None:
-    """Where the objective is the bound that the verifier has recomputed, an answer is optimal."""
+    """An objective equal to the recomputed bound makes an answer optimal."""
     direct, ring = (
         run_one(with_demand(load(spec), "all_gather", "1 MiB", None), Request(name))
         for name, spec in (("direct", "complete(4)"), ("ring", "ring(6)"))
@@ -115,13 +115,13 @@ def test_a_heuristic_at_the_bound_is_optimal() -> None:
 def test_the_bound_of_a_run_without_an_answer_is_recomputed(
     monkeypatch: pytest.MonkeyPatch, certificate: Certificate | None, proof: str, bound: float
 ) -> None:
-    """Where a limit ends a run, its bound is what the certificate proves; one that proves nothing leaves the word."""
+    """The bound of a run ended by a limit is that of its certificate; an invalid certificate leaves the claim."""
     record = run_claiming(monkeypatch, Outcome(Status.LIMIT, None, bound=0.9, certificate=certificate))
     assert (record.proof, record.bound, record.verified, record.exit_status) == (proof, bound, None, 4)
 
 
 def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What JSON cannot hold is told among the violations, and the record can be written."""
+    """A bound that JSON cannot represent is reported as a violation, and the record can be written."""
     record = run_claiming(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
     assert (record.bound, record.proof, record.gap) == (None, "none", None)
     assert to_line(record)
@@ -129,8 +129,7 @@ def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.ERROR, Status.LIMIT])
 def test_a_refusal_names_the_solver_that_was_refused(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
-    """What is refused or fails before a model is handed over was so with this solver; what ended otherwise names one
-    only if it ran."""
+    """A refusal or failure before solving names the requested solver; other ends name one only if it ran."""
     refused = replace(registry.get("sccl"), solve=lambda *_: Outcome(status))
     monkeypatch.setattr(registry, "get", lambda _: refused)
     record = run_one(gathering(), Request("sccl", solver="highs"))

@@ -150,7 +150,8 @@ def test_the_grid(write: Write) -> None:
     the suite."""
     path = write(
         'time_limit = "5 s"\n'
-        '[[grid]]\ninstances = ["gpt-3-?d", "torus(2,2)"]\nmodels = ["libra", "libra-equal"]\nsolvers = ["highs", "scip"]\n'
+        '[[grid]]\ninstances = ["gpt-3-?d", "torus(2,2)"]\nmodels = ["libra", "libra-equal"]\n'
+        'solvers = ["highs", "scip"]\n'
         "seeds = [0, 3]\nthreads = 2\n"
         '[grid.options]\ntensor_parallel = [[8, 16], [32]]\nloop = "no-overlap"\n'
         '[[grid]]\ninstances = ["4d"]\nmodels = ["libra"]\ntime_limit = "1 min"\ngap = 0.01\n'
@@ -204,7 +205,7 @@ def test_limits_of_a_suite(write: Write) -> None:
 
 
 def test_equal_cells_are_one(write: Write) -> None:
-    """What two grids have in common runs once."""
+    """Cells that two grids share run once."""
     assert len(cells(load_suite(write(GRID + GRID)))) == 1
 
 
@@ -339,7 +340,7 @@ def test_records_are_appended_once(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("retry", "again"), [((), []), (("failed",), ["error"]), (("all",), ["error", "feasible"])])
 def test_retry(tmp_path: Path, retry: tuple[str, ...], again: list[str]) -> None:
-    """What failed, or everything, is made again when that is asked for; the plan says so before."""
+    """Failed runs, or all, are repeated on request, and the plan announces it."""
     ledger, plan = tmp_path / "records.jsonl", [cell(), cell("no-such-instance")]
     run_cells(plan, ledger)
     everything, due = plan_of(plan, ledger, Settings(retry=retry))
@@ -388,8 +389,7 @@ def test_ctrl_c_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_lost_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the executor cannot run is a failure; where it gives everything up the comparison ends, and nothing is
-    recorded."""
+    """A run that the executor cannot make is a failure; if it gives up, the comparison ends without records."""
 
     def lose_run(data: object, stop: threading.Event) -> dict[str, Any]:
         raise raised

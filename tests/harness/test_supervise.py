@@ -114,7 +114,7 @@ def test_a_process_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_bad_cells_are_records() -> None:
-    """What cannot be run is a record that says why, as in one process."""
+    """A cell that cannot run is a record with the reason, as in one process."""
     (bad,) = tasks([Cell("no-such-instance", Request("ring"))])
     assert "no such file" in supervise_task(bad)["message"]
     assert "speed: unknown field" in supervise_task(task("ring", options={"speed": 3}))["message"]
@@ -155,7 +155,7 @@ def test_stop_ends_a_run() -> None:
 
 @pytest.mark.parametrize("model", ["fault-hang", "fault-deaf"])
 def test_no_orphans(model: str, workers: Callable[[int], None]) -> None:
-    """Where a comparison is killed, the process of its run ends too, also one that lets no thread of Python run.
+    """If a comparison is killed, its runs end too, even one that blocks all Python threads.
 
     ``workers`` waits for the number of processes or fails.
     """

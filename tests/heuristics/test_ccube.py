@@ -43,7 +43,8 @@ def box(pairs):
     return Topology(nodes, tuple(links))
 
 
-#: A tree of the shape of double binary trees, without the edge (2, 4); wires that a detour through rank 0 can take; and a second tree.
+#: A tree of the shape of double binary trees, without the edge (2, 4); wires that a detour through rank 0 can take; and
+#: a second tree.
 FIRST = [(1, 0), (2, 1), (3, 1), (5, 2), (6, 3), (7, 3)]
 DETOUR = [(4, 0), (0, 2)]
 SECOND = [(4, 5), (6, 4), (7, 4), (0, 6), (1, 6), (2, 7), (3, 7)]
@@ -56,7 +57,8 @@ def is_binary_spanning_tree(edges, wires_only=None):
 
 
 def test_trees_on_a_dgx1():
-    """On a DGX-1 there are two binary spanning trees without a detour, no wire has two edges, and nobody is an inner node of both."""
+    """On a DGX-1 there are two binary spanning trees without a detour, no wire has two edges, and nobody is an inner
+    node of both."""
     topology = load("dgx1()").network
     trees, detours = two_trees(topology)
     assert detours == 0
@@ -70,7 +72,8 @@ def test_trees_on_a_dgx1():
 
 @pytest.mark.parametrize("size", [2**10, 2**20, 2**30])
 def test_the_schedule_takes_the_time_of_the_formula(size):
-    """The verifier agrees with the schedule; with 6 steps up and down, it takes at most (6 + K - 1) (a + S / (2 K b))."""
+    """The verifier agrees with the schedule; with 6 steps up and down, it takes at most (6 + K - 1) (a + S / (2 K
+    b))."""
     instance = make_instance(size=size)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
@@ -92,7 +95,7 @@ def test_large_messages_use_two_of_six_wires():
 
 
 def test_an_edge_without_a_wire_makes_a_detour():
-    """Where a tree has to be led through a third rank, one detour is found, and the schedule is right."""
+    """If a tree must pass through a third rank, one detour is found, and the schedule is valid."""
     pairs = Counter(tuple(sorted(pair)) for pair in (*FIRST, *DETOUR, *SECOND))
     instance = make_instance(box(pairs))
     trees, detours = two_trees(instance.network)
@@ -122,7 +125,8 @@ def test_parallel_links_are_wires():
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(14, 24))
 def test_on_random_boxes(rng, wires):
-    """Whatever the wires, either two trees that fit are found and the verifier agrees with the schedule, or the method says that there are none."""
+    """Whatever the wires, either two trees that fit are found and the verifier agrees with the schedule, or the method
+    says that there are none."""
     every = [(a, b) for a in range(8) for b in range(a)]
     pairs = Counter(rng.choice(every) for _ in range(wires))
     path = list(range(8))

@@ -28,7 +28,8 @@ def run(instance, **options):
 @settings(max_examples=50, deadline=None)
 @given(st.integers(3, 9), st.integers(3, 9), st.booleans())
 def test_no_neighbours_are_joined_by_more_than_two_trees(rows, columns, edge_roots):
-    """On every mesh from 3 x 3 on there are three spanning trees, parents first, two at most on each edge, with roots where they are asked for."""
+    """On every mesh from 3 x 3 on there are three spanning trees, parents first, two at most on each edge, with roots
+    where they are asked for."""
     topology = load(f"mesh({columns},{rows})").network
     assert mesh_sides(topology) in ((rows, columns), (columns, rows))
     trees = three_trees(topology, *mesh_sides(topology), edge_roots=edge_roots)

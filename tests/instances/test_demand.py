@@ -12,7 +12,7 @@ from cwb.instances.demand import with_demand
 
 
 def test_a_collective_without_any_size_has_one_gibibyte():
-    """Where neither the instance nor the command line says a size, it is 1 GiB."""
+    """If neither the instance nor the command line gives a size, it is 1 GiB."""
     asked = with_demand(load("ring(4)"), "all_gather", None, None)
     assert asked.demand == Demand(Collective.ALL_GATHER, Fraction(2**30))
 
@@ -45,7 +45,8 @@ def test_bad_input(arguments, problem):
 
 
 def test_a_matrix_of_bytes_becomes_messages(tmp_path):
-    """Row r of the file is what rank r sends to each rank, as bytes or sizes; a rank's own part and zeros are left out."""
+    """Row r of the file is what rank r sends to each rank, as bytes or sizes; a rank's own part and zeros are left
+    out."""
     path = tmp_path / "demand.csv"
     path.write_text("9,1 KiB,0\n5,0,0\n0,7,0\n")
     asked = with_demand(load("ring(3)"), f"all_to_all_v('{path}')", None, 2)
@@ -66,7 +67,7 @@ def test_a_matrix_of_bytes_becomes_messages(tmp_path):
     ],
 )
 def test_bad_matrices(rows, problem, tmp_path):
-    """What is wrong with a matrix is said with its row and column."""
+    """An error in a matrix is reported with its row and column."""
     path = tmp_path / "demand.csv"
     path.write_text(rows)
     with pytest.raises(InputError) as caught:
@@ -97,7 +98,7 @@ def test_a_generated_matrix_is_skewed_and_repeatable():
     ],
 )
 def test_bad_messages(text, problem):
-    """What is wrong with the expression or its file is said."""
+    """An error in the expression or its file is reported."""
     with pytest.raises(InputError) as caught:
         with_demand(load("ring(3)"), text, None, None)
     assert problem in str(caught.value)

@@ -144,7 +144,7 @@ def test_process_groups_are_numbered_anew():
     ],
 )
 def test_refuses(edit, message):
-    """What names nothing of the network is refused with the option, the value and what was expected."""
+    """A name that is not in the network is refused with the option, the value and the expectation."""
     with pytest.raises(InputError) as caught:
         make_edited("ring(4)", edit)
     assert message in str(caught.value)

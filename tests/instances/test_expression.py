@@ -70,7 +70,7 @@ def test_numbers_stay_exact():
 
 @given(expressions)
 def test_round_trip(expression):
-    """What is written by str() is parsed to the same expression, types included, and is on one line."""
+    """The text of str() is parsed to the same expression, types included, and is on one line."""
     text = str(expression)
     parsed = parse_expression(text)
     assert parsed == expression
@@ -142,7 +142,7 @@ def test_bounds(text):
 
 
 def test_bounds_are_allowed():
-    """What is just within the bounds is accepted."""
+    """Values just within the bounds are accepted."""
     digits = "9" * MAX_DIGITS
     nested = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert parse_expression(f"f({digits}.{digits}, {nested})").name == "f"

@@ -34,8 +34,7 @@ def write_json(path: Path, data: object) -> Path:
 
 @pytest.mark.parametrize("name", shipped_instances())
 def test_every_shipped_instance_loads(name: str) -> None:
-    """What comes with cwb has its file's name, a description, a source, a network, and something to train or to
-    schedule."""
+    """Every shipped instance has its file's name, a description, a source, a network, and a task."""
     instance = load(name)
     assert instance.name == name
     assert instance.description

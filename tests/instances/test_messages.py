@@ -66,7 +66,8 @@ def test_the_name_changes_no_digest() -> None:
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_schedule_is_verified_and_keeps_the_name(kind: str, tmp_path: Path) -> None:
-    """The record names the collective without busbw, which nccl-tests does not define; its file has instance and name."""
+    """The record names the collective without busbw, which nccl-tests does not define; its file has instance and
+    name."""
     asked = asking(kind=kind, sizes=ASKED[kind][0])
     done = run(asked, Request("spff"))
     assert (done.record.collective, done.record.verified, done.record.size_bytes) == (kind, True, None)

@@ -151,7 +151,7 @@ def test_right_files_are_accepted_by_both(data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("data", "path", "value"), WRONG, ids=[f"{path}={value!r}" for _, path, value in WRONG])
 def test_wrong_files_are_rejected_by_both(data: dict[str, Any], path: str, value: object) -> None:
-    """What cwb refuses is marked by an editor too: fields, types, units, signs, ranges and names."""
+    """Files that cwb refuses are marked by an editor too: fields, types, units, signs, ranges and names."""
     wrong = change_value(data, path, value)
     assert not validator("instance").is_valid(wrong)
     with pytest.raises(InputError):

@@ -1,4 +1,5 @@
-"""One exam for every formulation: on every solver that offers what it needs it has the optimum of the method that it agrees with."""
+"""One exam for every formulation: on every solver that offers what it needs it has the optimum of the method that it
+agrees with."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def test_the_exam_covers_every_formulation():
 
 @pytest.mark.parametrize(("name", "solver", "case"), CASES)
 def test_a_declared_model_agrees_with_its_method(name, solver, case):
-    """A declared model, solved as it is, is verified and has the objective of its method's faster algorithm; or the solver is refused before."""
+    """A declared model, solved as it is, is verified and has the objective of its method's faster algorithm; or the
+    solver is refused before."""
     declared = registry.formulation(name)
     adapter = solvers.get(solver)
     if not adapter.licence().ok:
@@ -100,7 +102,8 @@ def test_a_file_has_the_names_of_the_model_when_asked(suffix):
 
 @pytest.mark.parametrize("name", INSTANCES)
 def test_a_formulation_says_what_it_is(name):
-    """A formulation names its paper, its equations and what it chooses, and is of the family that its name begins with."""
+    """A formulation names its paper, its equations and what it chooses, and is of the family that its name begins
+    with."""
     declared = registry.formulation(name)
     assert declared.name == name
     assert declared.summary
@@ -112,7 +115,7 @@ def test_a_formulation_says_what_it_is(name):
 
 
 def test_a_solver_that_lacks_something_is_refused_before_the_model_is_built():
-    """What a formulation needs is held against what the solver offers; the message names both."""
+    """The needs of a formulation are compared with the solver's capabilities; the message names both."""
     record = run_one(load("4d"), Request("libra/allocation", "highs"))
     assert record.status == "unsupported"
     assert "quadratic-constraints" in record.message
@@ -121,7 +124,8 @@ def test_a_solver_that_lacks_something_is_refused_before_the_model_is_built():
 
 @pytest.mark.parametrize("reserved", ["load", "name"])
 def test_a_component_with_a_name_that_pyomo_reserves_is_named(reserved, caplog):
-    """The message is one line, and says which name it is; other errors of a build function from outside are told too."""
+    """The message is one line, and says which name it is; other errors of a build function from outside are told
+    too."""
 
     def build(index):
         m = pyo.ConcreteModel()

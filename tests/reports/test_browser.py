@@ -30,7 +30,8 @@ PRESS = """
 const card = document.getElementById("table-summary");
 const heads = [...card.querySelectorAll("thead tr:last-child th")];
 const column = heads.findIndex(head => head.textContent.startsWith("Objective"));
-const shown = () => [...card.querySelectorAll("tbody tr")].filter(row => !row.hidden).map(row => row.cells[column].textContent).join(" ");
+const shown = () => [...card.querySelectorAll("tbody tr")].filter(row => !row.hidden)
+  .map(row => row.cells[column].textContent).join(" ");
 const said = [shown()];
 heads[column].click(); said.push(shown());
 heads[column].click(); said.push(shown());
@@ -59,21 +60,26 @@ for (const card of document.querySelectorAll(".plot")) {
 let hole = 0;
 for (const cards of rows.values()) {
   const ends = [box.left - 20, ...cards.map(card => card.right)];
-  cards.forEach((card, index) => { hole = Math.max(hole, card.left - ends[index] - 20, Math.abs(card.bottom - cards[0].bottom)); });
+  cards.forEach((card, index) => {
+    hole = Math.max(hole, card.left - ends[index] - 20, Math.abs(card.bottom - cards[0].bottom));
+  });
   hole = Math.max(hole, box.right - ends[ends.length - 1]);
 }
 const drawn = [...document.querySelectorAll("svg [id*='text_'] g[transform*='scale(']")].map(text => {
   const svg = text.closest("svg");
-  return 100 * Number(/scale\\(([0-9.]+)/.exec(text.getAttribute("transform"))[1]) * svg.clientWidth / svg.viewBox.baseVal.width;
+  const scale = Number(/scale\\(([0-9.]+)/.exec(text.getAttribute("transform"))[1]);
+  return 100 * scale * svg.clientWidth / svg.viewBox.baseVal.width;
 });
 const written = [...document.body.querySelectorAll("*")].filter(element => element.checkVisibility()
-  && [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(element => parseFloat(getComputedStyle(element).fontSize));
+  && [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+  .map(element => parseFloat(getComputedStyle(element).fontSize));
 parent.postMessage(JSON.stringify({ width: innerWidth, over: document.documentElement.scrollWidth - innerWidth, hole,
   plots: rows.size, texts: drawn.length, drawn: Math.min(...drawn), written: Math.min(...written) }), "*");
 """
 
 #: A frame as wide as a screen, since Chromium's own window is never narrower than 500 pixels.
-FRAME = """<!DOCTYPE html><title></title><script>addEventListener("message", told => document.title = told.data);</script>
+FRAME = """<!DOCTYPE html><title></title>
+<script>addEventListener("message", told => document.title = told.data);</script>
 <iframe src="report.html" style="border: 0; height: 900px; width: WIDTHpx"></iframe>
 """
 

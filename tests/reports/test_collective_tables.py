@@ -88,7 +88,7 @@ def test_an_objective_without_a_question_is_not_ranked(make_run: Make) -> None:
 
 
 def test_one_question_needs_no_column(make_run: Make) -> None:
-    """Where all runs answer the same question it is told below, not in every row."""
+    """If all runs answer the same question, it is printed below the table, not in every row."""
     table = build(get("bfb"), [make_run("ring", 4e-5), make_run("bfb", 2e-5)])
     assert "question" not in [key.name for key in table.keys]
     assert any(note.startswith("Objectives. simulated:") for note in table.notes)
@@ -287,7 +287,8 @@ def test_a_bound_alone_that_a_solver_attests_is_solved(make_run: Make) -> None:
 
 
 def test_seeds(make_run: Make) -> None:
-    """Means over all tasks with failures at the limit, the range of the means of seeds, excess, and ties to the digit."""
+    """Means over all tasks with failures at the limit, the range of the means of seeds, excess, and ties to the
+    digit."""
     made: dict[str, Any] = {"clock": "flow"}
     times = {1: ((1.0, 4.0), (2.0, None)), 2: ((1.5, 1.5), (1.5, 1.5))}
     objectives = {1: ((1e-5, 3e-5), (1e-5, None)), 2: ((1e-5, 2e-5), (2e-5, 2e-5))}

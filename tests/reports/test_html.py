@@ -26,7 +26,10 @@ pytestmark = pytest.mark.slow  # whole reports are made
 
 Make = Callable[..., RunRecord]
 
-HOSTILE = "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> \"'&amp; \u202e \x00 \ud800 <!-- ]]> javascript:"
+HOSTILE = (
+    "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> "
+    "\"'&amp; \u202e \x00 \ud800 <!-- ]]> javascript:"
+)
 
 _VOID = {"meta", "br", "input", "img", "hr", "link"}
 

@@ -26,7 +26,10 @@ pytestmark = pytest.mark.slow  # TeX is run
 Make = Callable[..., RunRecord]
 Compile = Callable[[str], str]
 
-HOSTILE = '50%_&#~^\\{}$ [*] <a|b> "q" `x\' ?`!` -- --- ,, \\\\ \\end{tabular} % \n\t é Ångström ñ ß Ω 模型 \u202e \x00 µ × \N{SNOWMAN} ı ȷ ĳ'
+HOSTILE = (
+    '50%_&#~^\\{}$ [*] <a|b> "q" `x\' ?`!` -- --- ,, '
+    "\\\\ \\end{tabular} % \n\t é Ångström ñ ß Ω 模型 \u202e \x00 µ × \N{SNOWMAN} ı ȷ ĳ"
+)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,8 @@ def test_too_many_sends_are_refused():
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter", "all_gather"])
 @pytest.mark.parametrize("network", ["mesh(4,3)", "mesh(2,5)", "mesh(3,2,4)"])
 def test_rows_of_a_mesh_are_taken_for_rings(network, collective):
-    """Orders on a mesh are sends over its own links, verified, and no quicker than on the torus that they are made for."""
+    """Orders on a mesh are sends over its own links, verified, and no quicker than on the torus that they are made
+    for."""
     seconds = {}
     for name in (network, network.replace("mesh", "torus")):
         demand = Demand(collective_named(collective), Fraction(2**20), 3)
@@ -92,7 +93,8 @@ def test_rows_of_a_mesh_are_taken_for_rings(network, collective):
 
 
 def test_what_is_no_mesh_is_told():
-    """Links that differ within a dimension, a missing one, a switch, and bandwidths beside those of links are refused."""
+    """Links that differ within a dimension, a missing one, a switch, and bandwidths beside those of links are
+    refused."""
     assert rings_of(load("mesh(4,3)").network).sizes == (4, 3)
     assert rings_of(load("line(5)").network).sizes == (5,)
     assert all(rings_of(load(other).network) is None for other in ("torus(4,4)", "ring(5)", "star(4)", "complete(4)"))

@@ -68,7 +68,7 @@ def test_simulate_tells_both_numbers(name: str, least: float) -> None:
 
 @pytest.mark.parametrize("bound", ["8", True, [8], {"s": 8}, 10**400])
 def test_a_claimed_bound_is_a_number(tmp_path: Path, bound: object) -> None:
-    """What is no number of seconds is told with its place, by check and simulate, and nothing breaks."""
+    """A bound that is no number of seconds is reported with its place by check and simulate."""
     data = json.loads((FILES / "flow.json").read_text())
     data["extra"]["bound_s"] = bound
     (tmp_path / "s.json").write_text(json.dumps(data))
@@ -116,7 +116,7 @@ def test_flows_over_links_of_any_capacity(bandwidth: int) -> None:
 
 @pytest.mark.parametrize("chunks", [2**20 + 1, MAX_CHUNKS])
 def test_flows_of_many_chunks(chunks: int) -> None:
-    """What a link of few chunks an epoch cannot take in fewer epochs is proved, and no more."""
+    """The proved number of epochs is that of the chunks that a link can carry, and no more."""
     rate = (chunks + 1) // 2
     assert exact_bound(pair(rate, chunks), EpochFlow(1, 2)) == 2
     assert exact_bound(pair(rate, chunks), EpochFlow(1, 3)) == 0

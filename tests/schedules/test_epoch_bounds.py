@@ -76,6 +76,6 @@ def test_other_collectives_prove_nothing():
 
 @pytest.mark.parametrize("kind", ["all_gather", "reduce_scatter"])
 def test_cuts_of_single_ranks(kind):
-    """What enters a corner of a mesh, or leaves it, over its two links."""
+    """The cut of a corner of a mesh counts the data entering or leaving over its two links."""
     nodes = (0,) if kind == "all_gather" else tuple(range(1, 16))
     assert recomputed_epochs(make_instance("mesh(4,4)", kind), EpochCut(nodes)) == 8

@@ -153,6 +153,6 @@ def test_wrong_prices_of_windows_are_refused(change, message):
 
 
 def test_prices_of_windows_are_of_whole_chunks():
-    """Where chunks may be split, windows bound nothing."""
+    """If chunks may be split, windows bound nothing."""
     with pytest.raises(InputError, match="whole chunks"):
         recomputed_epochs(all_to_all_on_a_ring(), EpochWindowPrices(3, (0,), (0,), (0,), (1,)))

@@ -24,7 +24,7 @@ from families import FAMILIES
 
 
 def same(a, b) -> bool:
-    """Whether two answers are equal, column by column."""
+    """Check if two answers are equal, column by column."""
     if is_dataclass(a):
         return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     if isinstance(a, np.ndarray):

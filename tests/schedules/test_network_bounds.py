@@ -40,7 +40,8 @@ def test_bytes_that_must_leave(kind, nodes, units):
 
 @pytest.mark.parametrize(("size", "seconds"), [(1, Fraction(1)), (2, Fraction(2)), (6, Fraction(5)), (8, Fraction(6))])
 def test_a_link_brings_nothing_across_before_its_latency(size, seconds):
-    """Of two links with latencies 0 and 4, the later one helps only with what does not arrive over the other by then."""
+    """Of two links with latencies 0 and 4, the later one helps only with what does not arrive over the other by
+    then."""
     late = network([(0, 1)], 2, latency=4 * UNIT / RATE)
     both = replace(late, links=(*network([(0, 1)], 2).links, *late.links))
     instance = instance_of(both, "broadcast", size)

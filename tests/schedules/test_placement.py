@@ -84,7 +84,8 @@ def test_no_certificate_proves_more_than_a_placement_has(loads, shape, claimed, 
 
 
 def test_prices_of_two_slots():
-    """Two of three experts of 10 are beside one of 1 on four GPUs: prices prove 11 and no more, and wrong ones nothing."""
+    """Two of three experts of 10 are beside one of 1 on four GPUs: prices prove 11 and no more, and wrong ones
+    nothing."""
     experts = Experts((tuple(map(Fraction, (10, 10, 10, 1, 1, 1, 1))),), 4, 2)
     good = PairPrices(Fraction(1, 2), ((Fraction(1), Fraction(1)),))
     assert is_refuted_by_prices(experts, Fraction(11), good)

@@ -172,7 +172,8 @@ K4 = [(1, 0, 40), (2, 0, 30), (2, 1, 90), (3, 0, 40), (3, 1, 60), (3, 2, 50)]
 
 def solve_mtree(**options):
     """A run of mtree on four sites whose bound is one of prices."""
-    links = [Link(str(u), str(v), Fraction(rate * 10**6, 8), Fraction(1, 1000)) for a, b, rate in K4 for u, v in ((a, b), (b, a))]  # fmt: skip
+    links = [Link(str(u), str(v), Fraction(rate * 10**6, 8), Fraction(1, 1000)) for a, b, rate in K4 for u,
+        v in ((a, b), (b, a))]  # fmt: skip
     topology = Topology(tuple(Node(str(v)) for v in range(4)), tuple(links))
     instance = Instance("k4", topology, Demand(Collective.ALL_REDUCE, Fraction(SIZE)))
     return run(instance, Request("mtree", options=options))
@@ -284,8 +285,8 @@ def test_files_hold_it(tmp_path):
 
 @pytest.mark.parametrize(("trees", "rate"), [(1, 3), (2, 6), (3, Fraction(15, 2))])
 def test_trees_without_a_common_link_have_whole_rates(trees, rate):
-    """Prices of 1 say 7.5 GB/s on five nodes with links of 3 GB/s; one tree has 3, and two of so much share no link, so that
-    it is 6."""
+    """Prices of 1 say 7.5 GB/s on five nodes with links of 3 GB/s; one tree has 3, and two of so much share no link, so
+    that it is 6."""
     links = tuple(Link(str(a), str(b), Fraction(3 * 10**9)) for a in range(5) for b in range(5) if a != b)
     topology = Topology(tuple(Node(str(v)) for v in range(5)), links)
     instance = Instance("five", topology, Demand(Collective.ALL_REDUCE, Fraction(SIZE)))

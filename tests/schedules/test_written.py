@@ -21,7 +21,7 @@ VERDICTS = json.loads((WRITTEN / "verdicts.json").read_text())
 
 
 def content(path: Path) -> bytes | dict[str, bytes]:
-    """What a file says; archives are unpacked, since compression depends on the version of zlib."""
+    """Return the content of a file; archives are unpacked, since compression depends on the version of zlib."""
     if path.suffix == ".npz":
         with ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -63,5 +63,5 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_without_sends_are_written_as_before(name):
-    """What a file says of an answer that has no sends of its own is what it said."""
+    """Files of answers without sends have not changed."""
     assert ANSWERS[name].to_json() == json.loads((WRITTEN / f"{name}.json").read_text())["answer"]

@@ -28,7 +28,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a solve must come to; values are looked up by the variables' names."""
+    """The expected result of a solve; values are looked up by the variables' names."""
 
     termination: Termination = Termination.OPTIMAL
     objective: float | None = None

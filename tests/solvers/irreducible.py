@@ -1,4 +1,4 @@
-"""Whether conditions of a model exclude one another, said by another program."""
+"""Contradictory conditions of a model, confirmed by another program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def budget(seconds: float = 30.0) -> Budget:
 
 
 def feasible(matrix: MatrixModel, parts: Any, *, whole: bool) -> bool:
-    """Whether parts of a model can be met, by SciPy."""
+    """Check with SciPy if parts of a model can be satisfied."""
     rows = [number for kind, number in parts if kind == ROW]
     size = len(matrix.columns)
     lower: Any = np.full(size, -inf)

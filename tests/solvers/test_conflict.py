@@ -60,7 +60,7 @@ def test_every_solver_finds_an_irreducible_conflict(name: str, require_solver: C
 
 @pytest.mark.parametrize("name", ["highs", "gurobi", "scip"])
 def test_a_conflict_of_whole_numbers_says_so(name: str) -> None:
-    """Where fractions would do, the conflict is one in whole numbers."""
+    """If fractions would satisfy it, the conflict is reported as one in whole numbers."""
     m = odd()
     matrix = compile_matrix(m)
     conflict = find_conflict(solvers.get(name), matrix, budget())

@@ -108,7 +108,7 @@ def test_broken_adapter_fails(fault: str, tmp_path: Path) -> None:
 
 
 def test_the_unbroken_one_passes(tmp_path: Path) -> None:
-    """What makes the broken adapters fail is their fault, not their frame."""
+    """Broken adapters fail because of their faults, not because of their frame."""
     for name in ("lp-max", "lp-infeasible", "mip", "empty", "unknown-option"):
         case = next(case for case in CASES if case.name == name)
         assert run_case(case, BrokenAdapter(_fine), tmp_path) == ("pass", "")

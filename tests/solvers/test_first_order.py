@@ -45,7 +45,7 @@ def programs(draw):
 
 
 def exactly(matrix, y, lower, upper):
-    """What multipliers prove, in fractions; None for nothing."""
+    """Return the value that multipliers prove, in fractions; None if they prove nothing."""
     A, total = matrix.A.toarray(), Fraction(matrix.offset)
     for i, factor in enumerate(y.tolist()):
         side = matrix.row_lower[i] if factor > 0 else matrix.row_upper[i]
@@ -118,7 +118,7 @@ def test_rows_imply_bounds_along_a_chain():
 
 
 def test_variables_that_only_the_objective_limits():
-    """Where no row bounds a variable, the points that are better than a known one are bounded, and that is enough."""
+    """If no row bounds a variable, the points better than a known one are bounded, which is enough."""
     m = pe.ConcreteModel()
     m.flow = pe.Var(range(3), domain=pe.NonNegativeReals)
     m.time = pe.Var(domain=pe.NonNegativeReals)

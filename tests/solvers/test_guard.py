@@ -96,7 +96,7 @@ def test_limit_is_kept_by_a_deaf_solver(deaf: Deaf) -> None:
 
 
 def test_abandoned_solver_is_closed_when_it_returns(deaf: Deaf) -> None:
-    """What an abandoned solver holds is freed by its own thread, after it has returned and not before."""
+    """Resources of an abandoned solver are freed by its own thread, after it has returned."""
     deaf.solve(model(), Budget(time_limit_s=0.1))
     assert not deaf.session.closed.is_set()
     deaf.session.may_return.set()

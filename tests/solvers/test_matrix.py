@@ -141,7 +141,7 @@ def test_products_that_cancel_out_are_linear() -> None:
     ],
 )
 def test_nonlinear_is_refused_by_name(expression: Any, words: str) -> None:
-    """What is neither linear nor quadratic is refused in a sentence that names the constraint."""
+    """Terms that are neither linear nor quadratic are refused in a sentence that names the constraint."""
     m = pe.ConcreteModel()
     m.x = pe.Var(bounds=(1, 2))
     m.y = pe.Var(bounds=(1, 2))

@@ -73,7 +73,7 @@ def test_loose_feasibility_is_refused(name: str, option: str) -> None:
 
 
 def test_a_solver_that_has_not_run_bounds_nothing() -> None:
-    """Where HiGHS refuses to begin, its numbers are not set and none of them is believed."""
+    """If HiGHS refuses to begin, its numbers are not set, and none is used."""
     m = pyo.ConcreteModel()
     m.x = pyo.Var(domain=pyo.Binary)
     m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
@@ -86,7 +86,7 @@ def test_a_solver_that_has_not_run_bounds_nothing() -> None:
 
 @pytest.mark.parametrize(("name", "own"), [("highs", "mip_rel_gap"), ("gurobi", "mipgap"), ("scip", "limits/gap")])
 def test_the_solver_s_name_of_the_gap_is_the_gap(name: str, own: str) -> None:
-    """What every solver has under another name wins over what the method asks for, as all own options do."""
+    """A solver's own name for a common option takes precedence over the method's value, as all own options do."""
     asked = SolverOptions(rel_gap=1e-9, extra={"a": 1, "b": 2})
     both = solvers.get(name).with_own(asked, {own: "1e-3", "b": 3})
     assert both == SolverOptions(rel_gap=1e-3, extra={"a": 1, "b": 3})

@@ -24,7 +24,8 @@ def plug_in_example(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_takes_the_exam_of_the_adapters(tmp_path: Path) -> None:
-    """It passes every question that it offers an answer to, re-solves and dual values included, and refuses the rest."""
+    """It passes every question that it offers an answer to, re-solves and dual values included, and refuses the
+    rest."""
     verdicts = {case.name: run_case(case, solver("clarabel"), tmp_path) for case in CASES}
     assert not {name: reason for name, (verdict, reason) in verdicts.items() if verdict == "FAIL"}
     assert sum(verdict == "pass" for verdict, _ in verdicts.values()) > 20

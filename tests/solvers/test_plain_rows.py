@@ -105,7 +105,7 @@ def model(expression: Any) -> Any:
     ids=["product", "parameter", "side", "range", "cancels", "quotient", "not a number"],
 )
 def test_the_rest_is_left_to_the_compiler(expression: Any) -> None:
-    """What is no plain sum is refused, and not misread."""
+    """Rules that are no plain sum are refused instead of misread."""
     with pytest.raises(NotPlain):
         PlainRows(model(expression), None)
 

@@ -80,7 +80,8 @@ def test_published_times():
 
 
 def test_the_machine_takes_the_measured_time():
-    """NCCL's schedule on the scaled machine has the fitted latency and bandwidth; the source says where they are from."""
+    """NCCL's schedule on the scaled machine has the fitted latency and bandwidth; the source says where they are
+    from."""
     machine = load("dgx_a100()")
     truth = Measurements(tuple(synthetic(3, noise=0, alpha=50e-6, bandwidth=100e9)), Collective.ALL_REDUCE, 8, "2.18.3")
     found = calibrate_machine(machine, truth, Collective.ALL_REDUCE, "nccl-tests in a.txt", {"algorithm": "ring"})

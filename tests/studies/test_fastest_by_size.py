@@ -1,4 +1,4 @@
-"""Which of several curves is the lowest: exact sizes of the changes."""
+"""The lowest of several curves: exact sizes at which it changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def test_a_change_is_at_the_first_byte_that_is_faster() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**5)), min_size=1, max_size=6))
 def test_spans_cover_all_sizes_and_are_lowest_at_their_ends(lines: list[Line]) -> None:
-    """Whatever lines there are, spans follow each other without holes, and none is beaten at its ends or where it begins."""
+    """Whatever lines there are, spans follow each other without holes, and none is beaten at its ends or where it
+    begins."""
     curves = [curve(line) for line in lines]
     found = fastest(curves, FIRST, LAST)
     assert (found[0].first, found[-1].last) == (FIRST, LAST)

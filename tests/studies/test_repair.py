@@ -28,7 +28,8 @@ CASES = [
 
 @pytest.mark.parametrize(("method", "spec", "collective", "link"), CASES)
 def test_a_repaired_schedule_is_right(method, spec, collective, link):
-    """Schedules in steps and in time, and trees, are right again; no time is below the bound, nor is there less sent."""
+    """Schedules in steps and in time, and trees, are right again; no time is below the bound, nor is there less
+    sent."""
     run = cwb.solve(spec, method, collective=collective, size="1 GiB")
     changed = edit_instance(run.problem, [Edit("--without-link", link)])
     found = repair_schedule(run.problem, run.schedule, changed)
@@ -74,7 +75,8 @@ LOST = [
 
 @pytest.mark.parametrize(("method", "spec", "collective", "nodes"), LOST)
 def test_others_stand_in_for_a_lost_node(method, spec, collective, nodes):
-    """Without some ranks, or a switch, every form of schedule is right for those that are left, and none is told twice."""
+    """Without some ranks, or a switch, every form of schedule is right for those that are left, and none is told
+    twice."""
     run = cwb.solve(spec, method, collective=collective, size="1 GiB")
     changed = edit_instance(run.problem, [Edit("--without-node", node) for node in nodes])
     found = repair_schedule(run.problem, run.schedule, changed)
@@ -157,7 +159,7 @@ def test_sums_in_switches_may_come_in_any_order(rank):
     ],
 )
 def test_the_file_of_a_repair_has_a_bound_of_its_objective(tmp_path, method, spec, collective, edit):
-    """What a repair writes passes ``cwb check``: of trees the certificate is of the flow time, without latency."""
+    """The file of a repair passes ``cwb check``: the certificate of trees is of the flow time, without latency."""
     plan, led = tmp_path / "plan.json", tmp_path / "led.json"
     run = CliRunner().invoke
     asked = ["--model", method, spec, "--collective", collective, "--size", "1 MiB", "-o", str(plan), "-q"]

@@ -89,7 +89,8 @@ def test_a_run_stands_for_combinations_of_its_lists():
     runs = {
         "expression": {"model": "ring", "instance": "torus({side},4)", **more},
         "own": {"model": "ring", "instance": "own", **more, "seeds": [0, 1]},
-        "fabric": {"model": "blueconnect", "instance": "RI(4)_SW(2)", "options": {"bandwidth": ["{b} GB/s", "1 GB/s"]}, "each": {"b": [1]}},
+        "fabric": {"model": "blueconnect", "instance": "RI(4)_SW(2)", "options": {"bandwidth": ["{b} GB/s", "1 GB/s"]},
+            "each": {"b": [1]}},
     }  # fmt: skip
     quantities = [
         {"ratio": [{"run": "expression"}, {"run": "own"}]},
@@ -195,7 +196,8 @@ def test_trees_are_simulated_in_a_number_of_pieces():
         name: {"model": model, "instance": "figure", "pieces": pieces}
         for name, model, pieces in (("one", "gost", 1), ("many", "gost", 50), ("none", "plink", 1))
     }
-    links = [{"source": a, "target": b, "bandwidth": "1 GB/s", "latency": "1 ms", "bidirectional": True} for a, b in ("ab", "bc")]  # fmt: skip
+    links = [{"source": a, "target": b, "bandwidth": "1 GB/s", "latency": "1 ms", "bidirectional": True} for a,
+        b in ("ab", "bc")]  # fmt: skip
     figure = {
         "schema": "cwb-instance/1",
         "name": "f",
@@ -283,7 +285,8 @@ def test_every_paper_has_a_file():
 
 
 def test_fewer_rounds_than_published_after_a_late_rank():
-    """Of the rounds of StragglAR's program the ones for 6 and 24 ranks are the fewest; 15 for 12 ranks are one too many."""
+    """Of the rounds of StragglAR's program the ones for 6 and 24 ranks are the fewest; 15 for 12 ranks are one too
+    many."""
     stragglar = load_paper("stragglar")
     first = findings_of(stragglar, select_rows(stragglar, "Program")[:3])
     assert [finding.ours for finding in first] == [7, 14, 27]
@@ -291,8 +294,8 @@ def test_fewer_rounds_than_published_after_a_late_rank():
 
 
 def test_less_load_than_the_printed_placement():
-    """The rule of EPLB has the loads of its printed placement; the search has less in the first layer, and the same in the
-    second."""
+    """The rule of EPLB has the loads of its printed placement; the search has less in the first layer, and the same in
+    the second."""
     eplb = load_paper("eplb")
     found = findings_of(eplb, eplb.row)
     assert [finding.ours for finding in found] == [156, 179.5, 151, 179.5]

@@ -65,7 +65,7 @@ def test_slow_links_cost_less_than_lost_ones():
 
 
 def test_ranks_that_are_cut_off_are_named():
-    """Where a failure cuts ranks off there is no optimum, and a reason."""
+    """If a failure cuts off ranks, there is no optimum, and a reason is given."""
     (end, *_rest) = (f for f in find_failures("line(3)", kinds=["link"]))
     assert end.optimum is None
     assert end.reason

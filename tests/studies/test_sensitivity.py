@@ -1,4 +1,4 @@
-"""What more bandwidth is worth: every derivative against problems that are solved again in full."""
+"""The value of more bandwidth: every derivative compared with problems solved again in full."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def test_limits_that_are_written_as_constraints():
 
 
 def test_dimensions_of_a_fabric():
-    """Of a linear program over the orders of chunks, each dimension's bandwidth is worth the same where all are busy."""
+    """Of a linear program over the orders of chunks, each dimension's bandwidth is worth the same where all are
+    busy."""
     rates = ["100 GB/s", "80 GB/s", "60 GB/s", "30 GB/s"]
     found = cwb.sensitivity("4d", "themis-lp", collective="all_reduce", bandwidth=rates)
     base = bound(cwb.solve("4d", "themis-lp", collective="all_reduce", bandwidth=rates))
@@ -186,7 +187,7 @@ def test_on_a_grid_of_epochs_there_are_steps():
     ],
 )
 def test_bounds_without_a_run_are_those_of_runs(model: str, network: str, collective: str) -> None:
-    """What a method proves without being run is what the verifier recomputes from a run's certificate."""
+    """Bounds that a method proves without a run equal those that the verifier recomputes from a run's certificate."""
     instance = make_instance(network, collective)
     exact = cwb.harness.registry.get(model).proved_bound(instance, options_of(model))
     record = run_one(instance, Request(model))

@@ -43,7 +43,8 @@ def test_seconds_are_those_of_verified_schedules():
 
 
 def test_groups_of_links_run_together():
-    """On links the groups of a name are scheduled at the same time: rings of rows beside one another, then of columns."""
+    """On links the groups of a name are scheduled at the same time: rings of rows beside one another, then of
+    columns."""
     methods = {"tp": "ring", "dp": "ring"}
     request = TrainingRequest("gpt-3", {"tp": "4", "dp": "4"}, methods)
     made = train(cwb.load("torus(4,4)"), request)
@@ -105,7 +106,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("request_", "reason"), REFUSED, ids=[reason[:40] for _, reason in REFUSED])
 def test_bad_input(request_, reason):
-    """What is wrong is told in one line with its place."""
+    """An error is reported in one line with its place."""
     with pytest.raises(InputError) as caught:
         train(cwb.load("torus(4,4)"), request_)
     assert reason in str(caught.value)

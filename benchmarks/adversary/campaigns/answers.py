@@ -1,4 +1,4 @@
-"""What any method answers: schedules replayed and trees followed here, sizes added up, times computed anew, every cut tried."""
+"""Answers of any method: replayed schedules, trees followed link by link, recomputed times and all cuts."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def cut(posed: Any, want: Mapping[Condition, Fraction]) -> Fraction:
 
 
 def expressions(seed: int) -> list[Fault]:
-    """Networks of any size by expressions, for a method that refuses them, and a limit of a second that counts for loading."""
+    """Check networks of any size by expressions for a method that refuses them, within a second of loading."""
     random = rng("sizes", seed)
     a, b = (round(10 ** random.uniform(0.5, 3.2)) for _ in range(2))
     spec = random.choice((f"torus({a},{b})", f"mesh({a},{b})", f"ring({a * b})", f"line({a * b})", f"star({a * b})"))

@@ -71,7 +71,7 @@ def fewest(net: Net, wanted: list[tuple[int, frozenset[int]]]) -> int | None:
 
 
 def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -> bool:
-    """Whether there are numbers of starts (link, chunk, epoch) by which everybody has what it needs.
+    """Check if numbers of starts (link, chunk, epoch) exist with which every rank gets what it needs.
 
     Towards a switch that copies nothing, as many copies of a chunk may start over a link at once as it has targets.
     """
@@ -151,7 +151,7 @@ def _storage_rows(
     leaving: Mapping[tuple[int, int, int], list[int]],
     copies: int,
 ) -> list[dict[int, float]]:
-    """Rows that are at most 0: a chunk leaves a node only if it has come there, as often as it came where nothing is copied.
+    """Yield rows that are at most 0: a chunk leaves a node only after arriving, if uncopied as often.
 
     Elsewhere what has come once may start over a link as often as there are ``copies``.
     """

@@ -1,4 +1,4 @@
-"""Schedule files and tables: anything in a field is told in a line or verified, never an error inside; a row is of the same runs throughout."""
+"""Schedule files and tables: a field is reported or verified, without internal errors, and rows keep their runs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def tables(seed: int) -> list[Fault]:
 
 
 def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
-    """Make a table of two runs, the second with all numbers times a factor, and of the first alone; compare the ratios of the cells."""
+    """Compare the ratios in a table of two runs, the second scaled by a factor, with those of the first."""
     loaded = cwb.load(f"ring({nodes})").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
     record = run(loaded, Request(method)).record
     times = {

@@ -1,4 +1,4 @@
-"""Rows of the topology finder against breadth-first broadcasts on their networks, and against circulants that are tried one by one."""
+"""Rows of the topology finder compared with breadth-first broadcasts and with circulants tried one by one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def size(nodes: int, degree: int, *, circulants: bool) -> list[Fault]:
 
 
 def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
-    """Whether one is no worse in both values, and better in one."""
+    """Check if a pair is no worse in both values and better in one."""
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
@@ -88,7 +88,7 @@ def _wrong_assessments(found: dict[str, Any], words: tuple[str, ...]) -> list[Fa
 
 
 def steps_and_load_by_finder(candidate: Any, network: Topology) -> tuple[int, Fraction]:
-    """T_L and T_B of the all-gather that the finder makes for a network: its steps, and the fullest links of all of them."""
+    """Return T_L and T_B of the finder's all-gather: its steps, and the fullest links of all of them."""
     from cwb.studies.topology_finder.assessment import generate_network
     from cwb.studies.topology_finder.build import schedule
 

@@ -53,7 +53,7 @@ Place = tuple[int, str, int]
 
 
 class WrongError(Exception):
-    """What is wrong with a run."""
+    """A fault of a run."""
 
 
 @dataclass
@@ -253,7 +253,7 @@ def question(random: Random) -> Data:
 
 
 def case(seed: int) -> list[Fault]:
-    """Solve with a few methods, export each schedule for a random runtime, and run the program; then one with a change."""
+    """Solve with a few methods, export each schedule for a random runtime, and run it unchanged and changed."""
     random = rng("msccl", seed)
     data = question(random)
     folder = client.folder()

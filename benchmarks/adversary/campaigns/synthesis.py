@@ -13,7 +13,7 @@ from cwb.benchmarks.adversary.networks import Data, instance, rng
 
 
 def relay(data: Data) -> Fraction | None:
-    """Time of an all-gather by a greedy of ours: chunk after chunk over its fastest ways, each link one chunk at a time."""
+    """Return the time of an all-gather by a greedy algorithm: each chunk takes its fastest free links."""
     nodes = [node["name"] for node in data["network"]["nodes"]]
     shard = networks.exact(data["collective"]["size"]) / len(nodes)
     links = [
@@ -89,7 +89,7 @@ def ports(seed: int) -> list[Fault]:
 
 
 def through(data: Data, least: Fraction, options: Mapping[str, Any]) -> list[Fault]:
-    """Ask ``tacos`` on a star, and hold it against what a port takes; a time-out where there is no limit is a fault too."""
+    """Compare ``tacos`` on a star with the time that a port takes; a time-out is a fault too."""
     solved = client.solve(data, "tacos", **options)
     found = client.conduct(solved, 18) + client.impossible(solved, least, "ingress of a rank", 18)
     record = solved.record
@@ -99,7 +99,7 @@ def through(data: Data, least: Fraction, options: Mapping[str, Any]) -> list[Fau
 
 
 def equal(seed: int) -> list[Fault]:
-    """Equal chunks for ``pccl``: a bound in time is a whole number of steps, so that a schedule that has as many is optimal."""
+    """Solve equal chunks with ``pccl``; with the bound a whole number of steps, a schedule of as many is optimal."""
     random = rng("equal-chunks", seed)
     count = random.randint(3, 6)
     arcs = [

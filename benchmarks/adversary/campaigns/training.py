@@ -1,4 +1,4 @@
-"""LIBRA's certificates: multipliers, weights and shares scaled, swapped and forged; none may prove more than a plan takes."""
+"""Changed certificates of LIBRA: multipliers, weights and shares; none may prove more than the time of a plan."""
 
 from __future__ import annotations
 

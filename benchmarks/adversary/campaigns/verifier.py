@@ -29,7 +29,7 @@ def _schedule_text(made: makers.MadeSchedule, certificate: Any = None) -> str:
 
 
 def _is_undetermined(made: makers.MadeSchedule) -> bool:
-    """Whether the rules leave open what is right: sums and their parts in switches that do not copy, or that one part passes."""
+    """Check if the rules leave open what is right, as for partial sums in switches that do not copy."""
     nodes = made.instance.network.nodes
     switches = {i for i, node in enumerate(nodes) if node.kind.value == "switch"}
     into = [s for s in made.sends if s.target in switches]
@@ -117,7 +117,8 @@ def check_proof(
     if crash:
         return [Fault("internal error", _schedule_text(made, certificate), crash, "a verdict", defect)]
     if verdict is None or verdict.bound is None:
-        # A verifier that compares refuses a file whose certificate contradicts it: here the schedule is right, so the arithmetic is not.
+        # A verifier that compares refuses a file whose certificate contradicts it: here the schedule is right, so the
+        # arithmetic is not.
         text = next((v for v in verdict.violations if "contradict" in v), None) if verdict else None
         return (
             [Fault("contradiction", _schedule_text(made, certificate), text, f"ends at {float(time)!r} s", defect)]

@@ -73,7 +73,7 @@ def floors(seed: int) -> list[Fault]:
 
 
 def check_recomputation(data: Data, defect: int, **options: Any) -> list[Fault]:
-    """Ask whether the verifier computes the bound of ``mtree`` from its certificate, or the record says whose word it is."""
+    """Check the bound of ``mtree`` against its certificate, unless the record attributes it to the solver."""
     solved = client.solve(data, "mtree", **options)
     if solved.record is None or solved.record.bound is None or solved.answer is None:
         return []
@@ -91,7 +91,7 @@ def check_recomputation(data: Data, defect: int, **options: Any) -> list[Fault]:
 
 
 def directions(seed: int) -> list[Fault]:
-    """Random networks whose directions differ, every method on them, against in-trees and out-trees of directed links."""
+    """Solve random networks with unequal directions by every method, against trees of directed links."""
     random = rng("directions", seed)
     count = random.choice((2, 3, 3, 3, 4))
     data, rates = wan(random, count, asymmetric=True)

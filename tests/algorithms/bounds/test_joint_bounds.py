@@ -38,7 +38,8 @@ def several(draw):
 @settings(deadline=None, max_examples=60)
 @given(several())
 def test_the_verifier_finds_the_same(instance):
-    """Cuts and lengths of all collectives together prove what is claimed, and the cut at least what every collective alone makes it prove."""
+    """Cuts and lengths of all collectives together prove what is claimed, and the cut at least what every collective
+    alone makes it prove."""
     groups = groups_of(instance)
     sets = candidate_sets(instance.network, groups)
     seconds, certificate = joint_cut(instance, groups, sets)
@@ -55,7 +56,8 @@ def test_the_verifier_finds_the_same(instance):
 
 
 def test_the_flow_of_two_groups_is_sharper_than_that_of_one():
-    """Two rows of a mesh that exchange data share the links between them: together they take longer than either alone."""
+    """Two rows of a mesh that exchange data share the links between them: together they take longer than either
+    alone."""
     both = load("mesh(3,3, bandwidth='1 MB/s', latency='0 us')").with_changes(
         demand=Demand(Collective.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(0, 1, 2)),
         also=(Demand(Collective.ALL_TO_ALL, Fraction(3 * 10**6), ranks=(3, 4, 5)),),

@@ -77,7 +77,7 @@ def test_of_steps_and_jumps():
 
 
 def test_of_what_cannot_be_solved():
-    """Where no problem nearby can be solved nothing is known; where one cannot, another is taken."""
+    """Derivatives are unknown if no nearby problem can be solved; if one cannot, another is used."""
     assert one_sided(lambda _: None, Fraction(GBPS), up=True) is None
     assert one_sided(lambda b: Fraction(1) if b == GBPS else None, Fraction(GBPS), up=True) is None
     side = one_sided(lambda b: None if b > 1.2 * GBPS else Fraction(GBPS) / b, Fraction(GBPS), up=True)

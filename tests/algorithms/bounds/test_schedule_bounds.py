@@ -38,7 +38,8 @@ def on(network, kind, size=12 * GB, ranks=None):
 
 @st.composite
 def instances(draw, kinds=KINDS, groups=True):
-    """Strongly connected networks of up to six ranks and two switches, parallel links among them, with a collective over some ranks."""
+    """Strongly connected networks of up to six ranks and two switches, parallel links among them, with a collective
+    over some ranks."""
     ranks, switches = draw(st.integers(2, 6)), draw(st.integers(0, 2))
     n = ranks + switches
     kind = draw(st.sampled_from(kinds))
@@ -67,7 +68,8 @@ def instances(draw, kinds=KINDS, groups=True):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_cut_is_what_the_conditions_say(data):
-    """The closed form of every collective is the sum over its conditions: data that only the set has, or sums that need it."""
+    """The closed form of every collective is the sum over its conditions: data that only the set has, or sums that need
+    it."""
     instance = data.draw(instances())
     topology = instance.network
     inside = set(data.draw(st.lists(st.integers(0, len(topology.nodes) - 1), unique=True)))
@@ -103,7 +105,8 @@ def test_the_best_rank_is_the_best_of_all_cuts_of_one_rank(data):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_the_latency_bound_is_the_weighted_diameter_of_the_demand(data):
-    """The largest distance between two ranks of which one needs the other's data, as networkx finds it; links may have no latency."""
+    """The largest distance between two ranks of which one needs the other's data, as networkx finds it; links may have
+    no latency."""
     instance = data.draw(instances())
     graph = nx.MultiDiGraph()
     for link in instance.network.links:
@@ -126,7 +129,8 @@ def test_the_latency_bound_is_the_weighted_diameter_of_the_demand(data):
 
 
 def all_paths_tree(data, instance, root, reverse):
-    """A random spanning tree over the links: for every node but the root, the link from (or to) its parent, nearest to the root first."""
+    """A random spanning tree over the links: for every node but the root, the link from (or to) its parent, nearest to
+    the root first."""
     ends = instance.network.link_ends
     found, tree = {root}, []
     while True:
@@ -178,7 +182,8 @@ def random_schedule(data, instance):
 )
 @pytest.mark.parametrize("barrier", [False, True])
 def test_no_simulated_schedule_beats_a_bound(mode, barrier):
-    """Random correct schedules of every collective take at least as long as the latency, any cut, any partition and unit lengths say."""
+    """Random correct schedules of every collective take at least as long as the latency, any cut, any partition and
+    unit lengths say."""
 
     @settings(max_examples=150, deadline=None)
     @given(st.data())
@@ -197,7 +202,8 @@ def test_no_simulated_schedule_beats_a_bound(mode, barrier):
 
 
 def test_congestion_can_only_be_overlooked_below_a_bandwidth_bound():
-    """The congestion-unaware model respects latency, and may be below a cut, which is why bounds are not claimed of it."""
+    """The congestion-unaware model respects latency, and may be below a cut, which is why bounds are not claimed of
+    it."""
     instance = on("star(4,bandwidth='1 B/s',latency='1 s')", Collective.SCATTER, 4)
     ends = {e: i for i, e in enumerate(instance.network.link_ends)}
     nodes = instance.network.rank_nodes
@@ -223,14 +229,16 @@ def test_congestion_can_only_be_overlooked_below_a_bandwidth_bound():
     ],
 )
 def test_known_bounds(network, kind, seconds, certificate):
-    """Values that can be checked by hand, each with the kind of proof that gives it; an all-reduce counts 2 (n - 1) / n."""
+    """Values that can be checked by hand, each with the kind of proof that gives it; an all-reduce counts 2 (n - 1) /
+    n."""
     found, proof = bounds.best_bound(on(network, kind))
     assert found == seconds
     assert isinstance(proof, certificate)
 
 
 def test_the_ideal_is_not_a_bound():
-    """On a line of three, adding up in the middle and telling both ends beats the ideal: the ends' small bandwidth is not the middle's."""
+    """On a line of three, adding up in the middle and telling both ends beats the ideal: the ends' small bandwidth is
+    not the middle's."""
     instance = on("line(3,bandwidth='1 B/s',latency='0 s')", Collective.ALL_REDUCE, 3)
     ideal = Fraction(2 * 2, 3) * 3 / 1  # 2 (n - 1) / n of the size over the smallest rate of a rank
     assert ideal == 4
@@ -263,7 +271,8 @@ def test_bad_input_is_refused_with_its_place():
 
 
 def test_a_switch_that_can_add_and_copy_halves_what_must_enter():
-    """A switch that cannot store or cannot copy leaves 2 (n - 1) / n; with one that does both a right schedule is faster."""
+    """A switch that cannot store or cannot copy leaves 2 (n - 1) / n; with one that does both a right schedule is
+    faster."""
     star = on("star(4,bandwidth='1 GB/s',latency='0 s')", Collective.ALL_REDUCE)
     parts = [(node,) for node in star.network.rank_nodes]
     nodes = tuple(replace(n, buffer_bytes=Fraction(0)) if n.kind is NodeKind.SWITCH else n for n in star.network.nodes)

@@ -1,4 +1,5 @@
-"""Breadth-first broadcasts: values against brute force over link subsets and the linear program, shares against their loads."""
+"""Breadth-first broadcasts: values against brute force over link subsets and the linear program, shares against their
+loads."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -87,7 +88,8 @@ def test_loads_are_those_of_the_linear_program(network):
 @given(networks())
 @settings(deadline=None, max_examples=60)
 def test_shares_are_whole_and_within_the_loads(network):
-    """Everybody gets every piece of every other shard once, from a neighbour that is nearer, and no link carries more than its load."""
+    """Everybody gets every piece of every other shard once, from a neighbour that is nearer, and no link carries more
+    than its load."""
     n, pairs = network
     found = broadcast(n, _links(pairs))
     split = found.split().everywhere()
@@ -128,7 +130,8 @@ def test_rings_are_optimal(n):
 
 
 def test_the_circulant_that_refutes_conjecture_1():
-    """C(15, {1, 4, 5}) takes T_B = 1 and not 14/15, although it is circulant: 6 shards must come over 4 links in step 2."""
+    """C(15, {1, 4, 5}) takes T_B = 1 and not 14/15, although it is circulant: 6 shards must come over 4 links in step
+    2."""
     found = broadcast(15, _circulant(15, (1, -1, 4, -4, 5, -5)))
     assert found.loads == (1, Fraction(3, 2))
     assert found.bandwidth(6) == 1
@@ -144,7 +147,7 @@ def test_circulants_of_degree_4_are_optimal(n, data):
 
 
 def test_disconnected_networks_are_refused():
-    """Where a node cannot be reached, there is no broadcast, and the nodes are named."""
+    """A network with an unreachable node has no broadcast, and the error names the nodes."""
     with pytest.raises(InputError, match="node 0 has no link into it"):
         broadcast(2, [(0, 1)])
     with pytest.raises(InputError, match="data cannot get from node 2 to node 0"):

@@ -64,7 +64,8 @@ def test_there_is_no_limit_to_the_links():
 @given(problems(), st.integers(1, 12))
 @settings(deadline=None)
 def test_the_load_in_pieces_is_the_next_whole_number_and_not_less(problem, pieces):
-    """Shards in P pieces need ceil(P U) on the busiest link; with one less, a set of links is named that is too small."""
+    """Shards in P pieces need ceil(P U) on the busiest link; with one less, a set of links is named that is too
+    small."""
     best = ceil(pieces * brute_force(problem))
     sent, stuck = sent_pieces(problem, pieces, best)
     assert not stuck
@@ -80,7 +81,7 @@ def test_the_load_in_pieces_is_the_next_whole_number_and_not_less(problem, piece
 @given(problems(), st.integers(1, 30))
 @settings(deadline=None)
 def test_the_transport_sends_as_much_as_the_maximum_flow(problem, capacity):
-    """Whether everything can be sent is what another library's maximum flow says."""
+    """The transport sends everything exactly if the maximum flow of another library does."""
     network = nx.DiGraph()
     for c, (links, count) in enumerate(problem.items()):
         network.add_edge("source", f"class {c}", capacity=count)

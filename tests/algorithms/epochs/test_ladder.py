@@ -106,7 +106,7 @@ def test_blocks_that_arrive_too_early_may_wait_in_a_switch():
 
 
 def test_prices_prove_more_than_blocks():
-    """Where windows are long, prices on windows close what flows in blocks leave open, and are checked in integers."""
+    """On long windows, prices close gaps that flows in blocks leave open, and are checked in integers."""
     case = random_case(38)
     network = case.network()
     result = solve(network, network, Budget(), 2_000_000)
@@ -132,8 +132,8 @@ def test_pairs_of_nodes_prove_more_than_each_of_them():
 
 
 def test_prices_of_kinds_hold_for_all_links():
-    """Prices from a program with one node for each kind are prices of the whole network, and the verifier finds them so;
-    without one of them, or for an epoch more, they prove nothing."""
+    """Prices from a program with one node for each kind are prices of the whole network, and the verifier finds them
+    so; without one of them, or for an epoch more, they prove nothing."""
     posed = METHOD.pose(
         load("amd(chassis=3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**9))), METHOD.options()
     )
@@ -160,7 +160,7 @@ def test_a_chunk_does_not_meet_itself_at_a_switch_that_does_not_copy():
 
 
 def recomputed_bound(case, certificate):
-    """What the verifier says that a certificate proves."""
+    """Return the bound that the verifier recomputes from a certificate."""
     instance, options = instance_of(case)
     return recomputed_epochs(METHOD.pose(instance, METHOD.options.model_validate(options)), certificate)
 

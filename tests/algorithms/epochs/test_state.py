@@ -74,7 +74,7 @@ def test_moves_leave_no_reservation_behind():
 
 
 def test_a_part_of_a_tree_is_cut_off():
-    """What follows a node or a link in a chunk's tree goes, and the rest stays as it was."""
+    """Removing a node or a link from a chunk's tree removes all that follows it and leaves the rest unchanged."""
     case = random_case(6, most=16)
     search = EpochSearch(case.network(), 0, Budget(), 400_000)
     search.construct(1)

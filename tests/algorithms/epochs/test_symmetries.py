@@ -58,7 +58,7 @@ def test_elements_keep_the_network(spec):
 
 
 def test_other_demands_have_none():
-    """Where not everybody needs everything, or a network has no two ranks alike, no group is claimed."""
+    """No group is claimed for demands of some ranks, or for a network without two ranks alike."""
     assert groups(network("torus(3,4)", Collective.BROADCAST)) == []
     assert groups(network("torus(3,4)", Collective.GATHER)) == []
     assert all(group.order > 1 for seed in range(20) for group in groups(random_case(seed).network()))

@@ -70,7 +70,8 @@ def check_paths(network, demand, links, packing):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_paths_are_links_and_fit(family):
-    """Every path leads from parent to child over switches alone, and every single one of parallel links keeps its whole copies."""
+    """Every path leads from parent to child over switches alone, and every single one of parallel links keeps its whole
+    copies."""
     rng = seeded_random(31)
     divided = 0
     for _ in range(30):
@@ -82,7 +83,7 @@ def test_paths_are_links_and_fit(family):
 
 
 def test_ranks_outside_of_the_group_are_passed_through():
-    """Where only some compute nodes are members, paths may lead through the others, which then count as switches.
+    """With a group of some compute nodes, paths may cross the others, which then count as switches.
 
     ``check_paths`` asserts it.
     """

@@ -131,7 +131,8 @@ def test_a_certain_tree_leaves_room_for_all_others():
 
 
 def test_what_cuts_have_to_spare():
-    """Every cut's slack is what enters it less the demand outside, edge by edge; never negative while all trees exist."""
+    """Every cut's slack is what enters it less the demand outside, edge by edge; never negative while all trees
+    exist."""
     rng = seeded_random(6)
     images = 0
     for graph, demand, levels in cases(24, 6):
@@ -185,7 +186,8 @@ def test_lower_trees_are_the_same_forest():
 
 
 def test_a_single_tree_that_is_too_tall():
-    """A forest of one tree that is taller than it must be is made lower; there is no second one to exchange edges with."""
+    """A forest of one tree that is taller than it must be is made lower; there is no second one to exchange edges
+    with."""
     graph = digraph({(0, 1): 1, (1, 2): 1, (2, 3): 1, (3, 0): 1, (0, 2): 1, (0, 3): 1}, 4)
     edges = {link: index for index, link in enumerate(as_dict(graph))}
     forest = Packer(graph, column(4, {0: 1}), CutPool(graph, ())).pack()

@@ -48,7 +48,8 @@ def check(network, demand, *, patterns):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("patterns", [True, False])
 def test_nobody_loses_a_tree(family, patterns):
-    """After all switches are gone, the trees that were demanded exist still, with equal and with random weights, and the log replays."""
+    """After all switches are gone, the trees that were demanded exist still, with equal and with random weights, and
+    the log replays."""
     rng = seeded_random(7)
     counts = dict.fromkeys(("pattern", "pairwise", "refused"), 0)
     for _ in range(30):
@@ -91,7 +92,7 @@ def test_switches_among_themselves(patterns):
 
 
 def test_a_switch_that_is_not_balanced_is_named():
-    """Where more comes into a switch than leaves it, something stays, and the switch is named instead of a wrong network."""
+    """If more enters a switch than leaves it, the switch is named instead of giving a wrong network."""
     links = {(0, 1): 2, (1, 0): 2, (0, 2): 3, (2, 1): 1}
     graph = digraph(links, 3)
     for patterns in (True, False):

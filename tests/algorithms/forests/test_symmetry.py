@@ -81,7 +81,8 @@ def test_copies_are_one_family(largest):
 
 
 def test_graphs_that_only_look_alike_are_no_family():
-    """K3,3 and the prism, the Shrikhande graph and the rook's, and a graph with one capacity changed, are not called equal."""
+    """K3,3 and the prism, the Shrikhande graph and the rook's, and a graph with one capacity changed, are not called
+    equal."""
     rng = seeded_random(1)
     prism = nx.circular_ladder_graph(3)
     rook = nx.convert_node_labels_to_integers(nx.line_graph(nx.complete_bipartite_graph(4, 4)))
@@ -151,7 +152,7 @@ def random_ports(rng, up):
 
 
 def sums(pairs):
-    """What comes from and goes to every port, and the amount of every pair."""
+    """Return what every port receives and sends, and the amount of every pair."""
     come: Counter[int] = Counter()
     go: Counter[int] = Counter()
     both: Counter[tuple[int, int]] = Counter()
@@ -166,7 +167,8 @@ def sums(pairs):
 @pytest.mark.parametrize("up", [0, 1, 2, 5])
 @pytest.mark.parametrize("mode", MODES)
 def test_amounts_add_up(mode, up):
-    """Every port below gets rid of all it has and gets as much; no port above more than it has, and as much each way."""
+    """Every port below gets rid of all it has and gets as much; no port above more than it has, and as much each
+    way."""
     rng = seeded_random(10 * mode + up)
     proposed = 0
     for _ in range(150):
@@ -193,7 +195,7 @@ def test_amounts_add_up(mode, up):
 
 
 def test_nobody_is_paired_within_a_group_that_is_at_most_half():
-    """Where no group has more than half of all, no pair is within a group; where one has, only in that one."""
+    """No pair is within a group unless one group has more than half of all; then only in that group."""
     rng = seeded_random(5)
     halves = 0
     for _ in range(300):
@@ -216,14 +218,15 @@ def test_nobody_is_paired_within_a_group_that_is_at_most_half():
 
 
 def is_exactly_rounded(ports):
-    """Whether every slice has a fixed part of all ports, so that the largest group is at most half of each."""
+    """Check if every slice has a fixed part of all ports, so that no group exceeds half of each."""
     capacity = ports.capacity.tolist()
     slices = max(1, min(len(set(ports.group.tolist())) - 1, *capacity))
     return all(c % slices == 0 for c in capacity)
 
 
 def test_a_port_to_itself_only_where_it_must():
-    """Ports of single nodes are paired with themselves only where one has more than half of all, up to the rounding of slices."""
+    """Ports of single nodes are paired with themselves only where one has more than half of all, up to the rounding of
+    slices."""
     rng = seeded_random(6)
     for _ in range(100):
         count = rng.randint(2, 8)

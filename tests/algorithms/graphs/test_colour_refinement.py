@@ -55,7 +55,8 @@ def test_classes_are_equitable(drawn):
     ("network", "flows"), [("torus(4,4,4)", 12), ("ring(7)", 7), ("complete(6)", 3), ("hypercube(3)", 12)]
 )
 def test_symmetric_networks_have_few_classes(network, flows):
-    """A 4x4x4 torus has 12 classes of its 24,576 flows; others have what distance and direction tell apart, or fewer."""
+    """A 4x4x4 torus has 12 classes of its 24,576 flows; others have what distance and direction tell apart, or
+    fewer."""
     topology = load(network).network
     classes = refine_colours(list(topology.link_ends), len(topology.nodes))
     assert classes.sizes[0] <= flows

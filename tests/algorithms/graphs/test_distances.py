@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 @pytest.mark.parametrize("seed", range(40))
 def test_distances_are_those_of_networkx(seed):
-    """With parallel links, links of length 0 and pairs without a path, forwards and backwards, distances are those of networkx."""
+    """With parallel links, links of length 0 and pairs without a path, forwards and backwards, distances are those of
+    networkx."""
     rng = Random(seed)  # noqa: S311
     nodes = rng.randint(1, 7)
     links = [(rng.randrange(nodes), rng.randrange(nodes), rng.randint(0, 5)) for _ in range(rng.randint(0, 20))]

@@ -84,7 +84,8 @@ def test_flow_is_scipys():
 
 @pytest.mark.parametrize("touched", [None, 0, 1, 3])
 def test_compiled_and_interpreted_are_the_same(touched):
-    """Both runs of one source leave the same numbers, also where there are too many arcs to remember, and all is put back."""
+    """Both runs of one source leave the same numbers, also where there are too many arcs to remember, and all is put
+    back."""
     rng = seeded_random(4)
     overflowed = False
     for _ in range(60):
@@ -117,7 +118,8 @@ def test_compiled_and_interpreted_are_the_same(touched):
 
 
 def test_rooted_is_theorem_5():
-    """All sinks can receive all demand where networkx says so, in any order of the sinks, and the first that cannot is told."""
+    """All sinks can receive all demand where networkx says so, in any order of the sinks, and the first that cannot is
+    told."""
     rng = seeded_random(5)
     answers = set()
     for _ in range(150):
@@ -138,7 +140,8 @@ def test_rooted_is_theorem_5():
 
 
 def test_a_test_goes_on_where_it_stopped():
-    """The same sink is told again until it is served; then the next; a restart begins anew; what is asked last counts."""
+    """The same sink is told again until it is served; then the next; a restart begins anew; what is asked last
+    counts."""
     rng = seeded_random(6)
     changed = 0
     for _ in range(150):
@@ -215,7 +218,8 @@ def flow_problem(network, weights):
 
 @pytest.mark.slow
 def test_worst_cut_is_brute_forces():
-    """Newton's method finds the maximum over all cuts, with equal and with random weights, and a set that has this ratio."""
+    """Newton's method finds the maximum over all cuts, with equal and with random weights, and a set that has this
+    ratio."""
     rng = seeded_random(1)
     for network in seeded_networks(120, seed=11):
         if len(network.nodes) > 11:
@@ -242,7 +246,7 @@ def test_any_size_of_capacities_is_exact(factor):
 
 
 def test_a_set_that_nothing_enters_is_told():
-    """Where somebody cannot be reached, the set that is told has a sink and no edge into it; else there is none such."""
+    """If a node cannot be reached, the reported set has a sink and no incoming edge; otherwise none is reported."""
     rng = seeded_random(2)
     told = 0
     for _ in range(100):
@@ -262,14 +266,15 @@ def test_a_set_that_nothing_enters_is_told():
 
 
 def test_no_demand_has_no_cut():
-    """Where nothing has to be sent, or its only root is the only sink, the ratio is 0."""
+    """Without demand, or if the only root is the only sink, the ratio is 0."""
     graph = digraph({(0, 1): 3, (1, 0): 3}, 2)
     assert worst_cut(graph, np.zeros(2, dtype=np.int64), np.arange(2)).side is None
     assert worst_cut(graph, np.array([7, 0]), np.array([0])).ratio == 0
 
 
 def test_smallest_step_is_brute_forces():
-    """With floors, the smallest scale at which trees exist is the maximum over all cuts of the scale that each needs."""
+    """With floors, the smallest scale at which trees exist is the maximum over all cuts of the scale that each
+    needs."""
     rng = seeded_random(3)
     for network in seeded_networks(60, seed=13):
         if len(network.nodes) > 10:
@@ -294,7 +299,8 @@ def test_smallest_step_is_brute_forces():
 
 
 def test_a_sink_may_fail_several_times():
-    """On a chain to the only sink, each link further away is slower: every cut is served in turn, the last one decides."""
+    """On a chain to the only sink, each link further away is slower: every cut is served in turn, the last one
+    decides."""
     length = 6
     chain = {(v, v + 1): v + 2 for v in range(length)}
     demand, sinks = column(length + 1, {0: 1}), np.array([length])

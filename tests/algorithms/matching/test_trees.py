@@ -25,5 +25,5 @@ def test_forty_thousand_ranks():
 
 @pytest.mark.parametrize("network", ["mesh(3,3)", "line(4)", "star(4)", "dgx1()", "kautz(2,2)"])
 def test_other_networks_are_not_taken_for_such(network):
-    """Where ranks differ, there are no such trees."""
+    """Networks whose ranks differ have no such trees."""
     assert recognize(load(network).network) is None

@@ -1,4 +1,4 @@
-"""Which networks are grids, and the order in which chunks go along their dimensions."""
+"""Networks that are grids, and the order in which chunks traverse their dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_grids_are_recognized(network):
     "network", ["torus(3,3)", "ring(5)", "dgx1()", "complete(5)", "star(4)", "ring(4, bidirectional=false)"]
 )
 def test_other_networks_are_none(network):
-    """What has other links is no grid."""
+    """A network with additional links is no grid."""
     assert sides_of(load(network).network) is None
 
 

@@ -60,7 +60,8 @@ def random_network(rng: Random, nodes: int) -> Topology:
     st.integers(1, 3),
 )
 def test_no_schedule_becomes_longer_or_wrong(rng, nodes, kind, chunks, factor):
-    """On random networks with slow and fast links, what the verifier agreed with it agrees with afterwards, and it takes no longer."""
+    """On random networks with slow and fast links, what the verifier agreed with it agrees with afterwards, and it
+    takes no longer."""
     demand = Demand(collective_named(kind), Fraction(60), chunks)
     posed, schedule = first(Instance("by hand", random_network(rng, nodes)).with_changes(demand=demand))
     late = stretch_schedule(schedule, factor)

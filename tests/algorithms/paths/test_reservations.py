@@ -37,7 +37,8 @@ def empty(words, room):
 @settings(deadline=None)
 @given(st.integers(1, 5), st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=40))
 def test_intervals_are_sets_of_ticks(window, steps):
-    """Whatever is taken and given back, the first free window is the one that a search through all ticks finds; touching intervals are one."""
+    """Whatever is taken and given back, the first free window is the one that a search through all ticks finds;
+    touching intervals are one."""
     net, busy = network(window), empty(0, 64)
     taken: list[int] = []
     for wants, tick in steps:

@@ -36,7 +36,8 @@ def paths_are_right(topology: Topology, schedule) -> bool:
 
 @pytest.mark.parametrize("network", ["ring(5)", "line(4)", "torus(3,2)", "switch(4)"])
 def test_reversed_twice_is_the_same(network):
-    """Reversing is its own inverse in steps, ends and links; the reversed schedule takes the links back and swaps what is held and needed."""
+    """Reversing is its own inverse in steps, ends and links; the reversed schedule takes the links back and swaps what
+    is held and needed."""
     topology = load(network).network
     schedule = gather(topology)
     back = reverse(schedule, topology)
@@ -53,7 +54,8 @@ def test_reversed_twice_is_the_same(network):
 
 
 def test_one_way_links_are_reversed_on_the_transposed_network():
-    """A schedule for the transposed network, backwards, runs on the links of the network itself; without it, the missing link is named."""
+    """A schedule for the transposed network, backwards, runs on the links of the network itself; without it, the
+    missing link is named."""
     topology = load("ring(5, bidirectional=false)").network
     assert transpose(transpose(topology)) == topology
     back = reverse(gather(transpose(topology)))

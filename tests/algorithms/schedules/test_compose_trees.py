@@ -72,7 +72,8 @@ def chains(instance, units):
 
 
 def test_turned_around_along_the_links_back():
-    """An all-gather along paths through a switch becomes a reduce-scatter with the same load, and back again the same all-gather."""
+    """An all-gather along paths through a switch becomes a reduce-scatter with the same load, and back again the same
+    all-gather."""
     topology = star()
     gather, scatter = (make_instance(topology, kind) for kind in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER))
     out = stars(scatter, [(root, 1) for root in range(4)])
@@ -85,7 +86,8 @@ def test_turned_around_along_the_links_back():
 
 
 def test_turned_around_for_the_transposed_network():
-    """Chains of the transposed one-way ring reduce on the ring itself, along the same links; on the ring there is no link back."""
+    """Chains of the transposed one-way ring reduce on the ring itself, along the same links; on the ring there is no
+    link back."""
     topology = star(4, one_way=True)
     turned = make_instance(transpose(topology), Collective.REDUCE_SCATTER)
     ranks = 4
@@ -109,7 +111,8 @@ def test_turned_around_for_the_transposed_network():
 
 
 def test_a_reduction_and_a_broadcast_are_an_all_reduce():
-    """In-trees and out-trees that cut the data of their roots differently are cut at the ends of both, and load as much as before."""
+    """In-trees and out-trees that cut the data of their roots differently are cut at the ends of both, and load as much
+    as before."""
     topology = star()
     instance = make_instance(topology, Collective.ALL_REDUCE)
     out = stars(instance, [(2, 5), (0, 3), (2, 1), (1, 3)])

@@ -43,7 +43,8 @@ def make_instance(network: str, size: int = 2**20, chunks: int = 1, ranks=None, 
     spare=st.integers(0, 2),
 )
 def test_pieces_flow_without_waiting(ranks, roots, pieces, spare):
-    """On a line with any roots, every link has at most one send in a step, the verifier agrees, and the time is no more than that of all steps."""
+    """On a line with any roots, every link has at most one send in a step, the verifier agrees, and the time is no more
+    than that of all steps."""
     instance = make_instance(f"line({ranks})")
     topology = instance.topology
     trees = [line_tree(topology, root % ranks) for root in roots]

@@ -21,7 +21,8 @@ from cwb.instances import load
     ],
 )
 def test_translations_of_named_networks(network, orders, roots):
-    """Pods, boxes, rows and positions are turned around; orbits of links have links of one kind, as many as divide motions."""
+    """Pods, boxes, rows and positions are turned around; orbits of links have links of one kind, as many as divide
+    motions."""
     coloured = ColouredNetwork.of(load(network).network)
     found = find_symmetry(coloured)
     assert tuple(each.order for each in found.translations) == orders

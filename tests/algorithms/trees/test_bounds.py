@@ -28,7 +28,8 @@ def partitions(sites):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_strength_is_the_least_ratio_of_all_partitions(seed):
-    """The strength is the smallest ratio over all partitions, is attained by the one named, and by trees (Tutte and Nash-Williams)."""
+    """The strength is the smallest ratio over all partitions, is attained by the one named, and by trees (Tutte and
+    Nash-Williams)."""
     nodes, edges, wan = small(seed)
     columns = wan.tail.tolist(), wan.head.tolist(), wan.capacity.tolist()
     found = strength(wan)
@@ -39,7 +40,8 @@ def test_strength_is_the_least_ratio_of_all_partitions(seed):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_ceiling_is_the_least_of_all_partitions_and_cuts(seed):
-    """On random networks, with links one way only, it is the least that any partition or any set of sites proves, and the verifier finds the same."""
+    """On random networks, with links one way only, it is the least that any partition or any set of sites proves, and
+    the verifier finds the same."""
     source = Random(seed)  # noqa: S311
     nodes = source.randint(2, 5)
     links = [(a, b, source.randint(1, 20)) for v in range(1, nodes) for a, b in ((v - 1, v), (v, v - 1))]

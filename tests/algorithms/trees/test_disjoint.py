@@ -19,7 +19,7 @@ from mtree_networks import all_trees, best_of_rates, instance, random_edges
 
 
 def acyclic(nodes, edges):
-    """Whether edges have no cycle."""
+    """Check if edges form no cycle."""
     group = list(range(nodes))
     for a, b in edges:
         one, other = group[a], group[b]
@@ -31,7 +31,8 @@ def acyclic(nodes, edges):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_forests_are_the_largest(seed):
-    """Forests are disjoint, allowed and without cycles, and as large as the best of all ways to give links to forests."""
+    """Forests are disjoint, allowed and without cycles, and as large as the best of all ways to give links to
+    forests."""
     source = Random(seed)  # noqa: S311
     nodes, count = source.randint(2, 4), source.randint(1, 3)
     edges = [tuple(source.sample(range(nodes), 2)) for _ in range(source.randint(1, 6))]
@@ -54,7 +55,8 @@ def test_forests_are_the_largest(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_rates_are_those_of_the_best_trees(seed):
     """Among all choices of trees that share no link the best has the total that is found, and the few sets of the proof
-    exclude all larger ones; the bound that follows is no less than the rate of the best trees, with common links or not."""
+    exclude all larger ones; the bound that follows is no less than the rate of the best trees, with common links or
+    not."""
     nodes, edges = 4, random_edges(4, 5, seed)
     wan = pose(instance(nodes, edges))
     rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, wan.hops(None))[0])

@@ -12,7 +12,8 @@ from mtree_networks import all_trees, height, small
 
 @pytest.mark.parametrize("seed", range(40))
 def test_all_trees_are_listed_once(seed):
-    """The list of spanning trees, and the height of each in hops and in latency, are those of trying every set of links."""
+    """The list of spanning trees, and the height of each in hops and in latency, are those of trying every set of
+    links."""
     nodes, edges, wan = small(seed)
     trees = every_tree(wan)
     # Links of the network are in the order of the edges.

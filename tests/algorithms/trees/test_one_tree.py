@@ -18,7 +18,8 @@ seeds = st.integers(0, 10**6)
 @settings(max_examples=30, deadline=None)
 @given(seeds)
 def test_ways_are_shortest(seed):
-    """Lengths are those that Floyd and Warshall's algorithm gives, and the sites of a way add up to them, also without latency."""
+    """Lengths are those that Floyd and Warshall's algorithm gives, and the sites of a way add up to them, also without
+    latency."""
     source = Random(seed)  # noqa: S311
     edges = [(a, b, c, source.randint(0, 4)) for a, b, c, _ in random_edges(6, 4, seed)]
     wan = pose(instance(6, edges))

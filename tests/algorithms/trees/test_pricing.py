@@ -49,7 +49,8 @@ def test_the_cheapest_arborescence_is_the_best_of_all(data):
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_no_low_tree_is_cheaper(data):
-    """For random prices of links and of trees, no spanning tree of at most the height costs less; of any height one costs just that."""
+    """For random prices of links and of trees, no spanning tree of at most the height costs less; of any height one
+    costs just that."""
     nodes, seed = data.draw(st.integers(3, 5)), data.draw(st.integers(0, 999))
     edges = random_edges(nodes, 3, seed)
     wan = pose(instance(nodes, edges))
@@ -73,13 +74,14 @@ def test_no_low_tree_is_cheaper(data):
 
 
 def test_a_height_that_no_tree_has_costs_nothing():
-    """Where no root is near enough to all sites, nothing is proved."""
+    """A height for which no root is near enough to all sites proves nothing."""
     wan = pose(instance(3, [(0, 1, 3, 1), (1, 2, 2, 2)]))
     assert Arborescences(wan, wan.latencies(Fraction(1, 1000)), 1).least(Prices(wan, np.array([1, 1]), 0)) == 0
 
 
 def test_a_bound_is_proved_where_the_height_binds():
-    """A ring of four sites with one site in the middle: two hops allow the spokes alone, so that the arcs of the ring do not count."""
+    """A ring of four sites with one site in the middle: two hops allow the spokes alone, so that the arcs of the ring
+    do not count."""
     spokes, ring = [(0, v, 1, 1) for v in range(1, 5)], [(v, v % 4 + 1, 9, 1) for v in range(1, 5)]
     wan = pose(instance(5, spokes + ring))
     prices = Prices(wan, np.array([5] * 4 + [1] * 4), 0)

@@ -44,8 +44,8 @@ def store_trace(trace, folder, prefix="t"):
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
 def test_families_run_with_their_bytes(name, tmp_path):
-    """Steps, trees, times and switches: the trace comes back from its files, runs to its end, and every pair of ranks is
-    sent what the schedule sends it."""
+    """Steps, trees, times and switches: the trace comes back from its files, runs to its end, and every pair of ranks
+    is sent what the schedule sends it."""
     instance, answer = FAMILIES[name]()
     flow = flow_of(instance, answer)
     trace = trace_of(flow)
@@ -64,7 +64,7 @@ def test_families_run_with_their_bytes(name, tmp_path):
 
 
 def test_bytes_of_links_are_those_of_the_schedule(tmp_path):
-    """Where every transfer has one shortest way, the links carry what the schedule says, read from the files alone."""
+    """If every transfer has one shortest path, the links carry the schedule's bytes, read from the files alone."""
     asked = load("mesh(2,3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(6 * 2**20)))
     done = run(asked, Request("direct"))
     trace = read_trace(store_trace(trace_of(flow_of(asked, done.answer)), tmp_path))
@@ -215,7 +215,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_files_are_refused(name, tmp_path, capsys):
-    """What is no trace ends with status 2 and one line that says what is wrong."""
+    """A file that is no trace gives exit status 2 and one line with the error."""
     content, text = BROKEN[name]
     (tmp_path / name).write_bytes(content)
     assert cwb("check", tmp_path) == 2
@@ -275,7 +275,7 @@ def test_any_change_is_read_or_refused(tmp_path_factory, at, new, cut):
 
 
 def test_without_protobuf_the_extra_is_named(monkeypatch):
-    """Where protobuf is missing, the error says how to get it."""
+    """Without protobuf, the error says how to install it."""
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     schema.messages.cache_clear()
     with pytest.raises(InputError, match=r"pip install 'cwb\[chakra\]'"):

@@ -1,4 +1,5 @@
-"""Traces as schedules: what went out comes back, foreign traces are read by what they wait for, and nothing is guessed."""
+"""Traces as schedules: what went out comes back, foreign traces are read by what they wait for, and nothing is
+guessed."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def bare(trace):
 
 
 def sent_messages(trace):
-    """How many messages of which size go from rank to rank."""
+    """Return the number of messages of each size from rank to rank."""
     return Counter(
         (rank, node.peer, node.size_bytes)
         for rank, nodes in enumerate(trace.ranks)

@@ -37,7 +37,8 @@ def ring_all_gather(ranks=3, **changes):
 
 
 def exchange_all_reduce(**changes):
-    """Two ranks exchange inputs: one thread block receives into scratch, another one waits and adds it to the output."""
+    """Two ranks exchange inputs: one thread block receives into scratch, another one waits and adds it to the
+    output."""
     gpus = []
     for rank in range(2):
         send = block(0, 1 - rank, 1 - rank, step("s"), step("r", ("s", 0), ("s", 0), hasdep=1))

@@ -15,11 +15,11 @@ PART = {"Simple": 2**21, "LL": 2**15, "LL128": 576_000}
 
 
 class WrongError(Exception):
-    """What a run shows to be wrong."""
+    """A fault of a run."""
 
 
 def is_right(program, trials=24):
-    """Whether no run of a program, for the calls that it is for, goes wrong."""
+    """Check if no run of a program goes wrong, for all calls that it supports."""
     placements = [placed for placed, said in ((True, program.inplace), (False, program.outofplace)) if said]
     try:
         for placed in placements:
@@ -105,7 +105,7 @@ class OneRun:
         return True
 
     def has_passed(self, thread, one):
-        """Whether a wait is over."""
+        """Check if a wait is over."""
         flag = self.flags.get((thread["gpu"].id, one.depid))  # of an earlier call, if it has not been set in this one
         return flag is not None and flag >= one.deps
 
@@ -154,7 +154,7 @@ class OneRun:
         return None
 
     def place(self, gpu, buffer, offset):
-        """Where, if that is in the buffer."""
+        """Return the place of a chunk; a place outside the buffer is an error."""
         if buffer not in ("i", "o", "s") or not 0 <= offset < self.size(gpu, buffer):
             raise WrongError("outside")
         return gpu.id, self.where(gpu.id, buffer, offset)
@@ -177,14 +177,14 @@ class OneRun:
             raise WrongError("result")
 
     def serves(self, rank, root):
-        """Whether a rank has what it needs."""
+        """Check if a rank has all that it needs."""
         return all(
             self.memory.get((rank, self.where(rank, "o", grain))) == wanted
             for grain, wanted in self.required_output(rank, root)
         )
 
     def required_output(self, rank, root):
-        """What a rank's output is to hold."""
+        """Yield the output that a rank must hold."""
         everyone, part, coll = range(self.ranks), self.part, self.program.coll
         found = []
         if coll == "allreduce" or (coll == "reduce" and rank == root):

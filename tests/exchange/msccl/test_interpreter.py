@@ -93,7 +93,7 @@ def test_a_race_is_found_in_a_run_that_happens_to_be_right():
 
 
 def test_a_message_puts_accesses_in_order():
-    """What comes back from another GPU comes after what was sent there: no race, though no flag says so."""
+    """Data that returns from another GPU is ordered after the data sent there: no race, even without a flag."""
     gpu = ring_all_gather(2).gpus[0]
     first = (
         block(0, 1, -1, step("cpy", ("i", 0), ("s", 0)), step("s", ("s", 0), ("s", 0))),
@@ -108,7 +108,7 @@ def test_a_message_puts_accesses_in_order():
 
 @pytest.mark.parametrize("size", [2**10, 2**30])
 def test_a_message_of_one_chunk_says_nothing_of_the_next(size):
-    """What comes back with the first of two chunks may come before the second has been read: a race."""
+    """Data that returns with the first of two chunks may come before the second was read: a race."""
     first = (
         block(0, 1, -1, step("s", cnt=2)),
         block(1, -1, 1, step("r", ("i", 1), ("i", 1), cnt=2)),

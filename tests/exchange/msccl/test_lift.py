@@ -57,7 +57,7 @@ def test_what_goes_out_comes_back(name, dialect):
 
 
 def test_additions_that_come_later():
-    """What is received into scratch memory and added by another thread block is a reduction."""
+    """Data received into scratch memory and added by another thread block is a reduction."""
     instance, schedule = lift(exchange_all_reduce(), load("complete(2)").network, SIZE, "pairs")
     assert schedule.sends.reduce.all()
     assert schedule.steps == 1
@@ -112,7 +112,8 @@ def test_export_check_import(schedule_files, tmp_path, capsys):
 
 
 def test_check_says_what_is_wrong(schedule_files, capsys):
-    """A file that leaves out a chunk, or goes over links that there are not, is wrong: status 5, and JSON for programs."""
+    """A file that leaves out a chunk, or goes over links that there are not, is wrong: status 5, and JSON for
+    programs."""
     schedule, xml = schedule_files
     assert cwb("export", "msccl", schedule, "-o", xml) == 0
     assert cwb("check", xml, "--topology", "line(5)", "--json") == 5
@@ -163,7 +164,7 @@ def test_a_folder_has_holes_and_overlaps(schedule_files, tmp_path, capsys):
     ],
 )
 def test_bad_input_is_one_line(schedule_files, tmp_path, capsys, arguments, problem):
-    """What cannot be used is told in one line, with status 2."""
+    """Unusable input is refused in one line with status 2."""
     words = [word.format(folder=tmp_path, schedule=schedule_files[0]) for word in arguments]
     assert cwb(*words) == 2
     error = capsys.readouterr().err

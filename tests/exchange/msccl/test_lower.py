@@ -1,4 +1,5 @@
-"""Schedules as MSCCL programs: right on every runtime, with the bytes of the schedule, and what does not fit is said."""
+"""Schedules as MSCCL programs: right on every runtime, with the bytes of the schedule, and what does not fit is
+said."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_families_are_right_everywhere(name, dialect):
     ],
 )
 def test_every_collective_in_every_placement(model, collective, placement):
-    """Whether input and output are the same memory or not, or either, no order of the steps goes wrong."""
+    """With input and output in the same memory, separate or either, no order of the steps goes wrong."""
     instance, answer = solve_method("hypercube(2)", model, collective)
     for dialect in ("msccl-executor", "rccl"):
         found = lower(flow_of(instance, answer), Target(DIALECTS[dialect], placement=placement, instances=2))
@@ -87,7 +88,7 @@ def test_bytes_of_links_are_those_of_the_schedule():
 
 
 def test_a_ring_is_one_thread_block():
-    """What a ring passes on is received and sent at once, by one thread block beside the one that copies."""
+    """Data passed along a ring is received and sent at once, by one thread block beside the copying one."""
     instance, answer = solve_method("ring(6, bidirectional=False)", "ring", "all_gather")
     found = lower(flow_of(instance, answer), Target(DIALECTS["msccl"]))
     assert [len(gpu.blocks) for gpu in found.gpus] == [2] * 6
@@ -149,7 +150,8 @@ def test_what_does_not_fit_names_the_limit(dialect, collective, problem):
 
 
 def test_messages_of_their_own_sizes_are_a_custom_collective():
-    """Pairs with messages of their own are one file: custom on msccl, alltoallv on the others; an idle rank launches too."""
+    """Pairs with messages of their own are one file: custom on msccl, alltoallv on the others; an idle rank launches
+    too."""
     sizes = {(0, 1): 3, (1, 2): 1, (2, 0): 2}
     demands = [Demand(Collective.POINT_TO_POINT, Fraction(n * 1024), ranks=pair) for pair, n in sizes.items()]
     instance = load("complete(4)").with_changes(demand=demands[0], also=tuple(demands[1:]))
@@ -167,7 +169,8 @@ def test_messages_of_their_own_sizes_are_a_custom_collective():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_only_others_can_do_is_refused(name):
-    """Switches that copy or add and ranks outside of the group are named: a file has the GPUs of a communicator alone."""
+    """Switches that copy or add and ranks outside of the group are named: a file has the GPUs of a communicator
+    alone."""
     instance, answer = FAMILIES[name]()
     with pytest.raises(InputError, match=REFUSED[name]):
         flow_of(instance, answer)

@@ -1,4 +1,4 @@
-"""What the runtimes' XML readers stumble over, in texts that are good XML."""
+"""Texts of valid XML on which the runtimes' readers fail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = {
 
 
 def test_what_is_written_has_no_quirk():
-    """What cwb writes is read back as it was, and no reader stumbles over it."""
+    """Files written by cwb are read back unchanged, and no reader fails on them."""
     for program in (ring_all_gather(), exchange_all_reduce()):
         text = "".join(xml_text(program)).encode()
         assert quirks(text).kept == []

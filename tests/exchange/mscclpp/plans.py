@@ -20,7 +20,7 @@ def remote(number, index=0, size=1):
 
 
 def switch(index=0, size=1, number=0):
-    """What is behind a switch channel."""
+    """Return the ranks behind a switch channel."""
     return Buffer(index, size, switch=number)
 
 
@@ -56,7 +56,7 @@ def exchange_plan(**changes):
     return pair(ops, chunks=(1, 1, 1), **changes)
 
 
-def read_and_added(**changes):
+def read_plan(**changes):
     """Two ranks read the input of one another, each adds one chunk and writes the sum into the output of both."""
 
     def ops(rank):
@@ -67,7 +67,7 @@ def read_and_added(**changes):
     return pair(ops, chunks=(2, 2, 0), buffer="i", inplace=True, **changes)
 
 
-def got(**changes):
+def fetch_plan(**changes):
     """Two ranks get the part of one another out of its output, where each has put its own."""
 
     def ops(rank):
@@ -103,7 +103,8 @@ def switch_plan(ranks=2, **changes):
 
 
 def pipelined_plan(**changes):
-    """The same in a pipeline: one thread block copies to scratch memory, another one has the switch add, a third copies back."""
+    """The same in a pipeline: one thread block copies to scratch memory, another one has the switch add, a third copies
+    back."""
     base = switch_plan()
     gpus = []
     for rank, gpu in enumerate(base.gpus):
@@ -130,7 +131,8 @@ def _sem(name, number):
 
 
 def sliced_plan(**changes):
-    """Two thread blocks do the exchange of :func:`exchange_plan`, each one half of the chunk, and meet at a barrier first."""
+    """Two thread blocks do the exchange of :func:`exchange_plan`, each one half of the chunk, and meet at a barrier
+    first."""
     base = exchange_plan()
     gpus = []
     for gpu in base.gpus:
@@ -163,7 +165,7 @@ def over_ports(**changes):
 #: Right plans.
 PLANS = {
     one.__name__: one
-    for one in (exchange_plan, read_and_added, got, packets, switch_plan, pipelined_plan, sliced_plan, over_ports)
+    for one in (exchange_plan, read_plan, fetch_plan, packets, switch_plan, pipelined_plan, sliced_plan, over_ports)
 }  # fmt: skip
 
 #: Those that the second interpreter runs.

@@ -1,4 +1,5 @@
-"""A second interpreter of plans: slow, with multisets of contributions, thread blocks in random order, and no code of the first.
+"""A second interpreter of plans: slow, with multisets of contributions, thread blocks in random order, and no code of
+the first.
 
 A plan is wrong if any of many runs of several calls hangs, leaves signals or semaphores behind, touches what is not
 there or gives a wrong result in any call. Operations are done at once, so that a missing ``nop`` is not seen. Pipelines
@@ -12,11 +13,11 @@ from random import Random
 
 
 class WrongError(Exception):
-    """What a run shows to be wrong."""
+    """A fault of a run."""
 
 
 def is_right(plan, trials=12):
-    """Whether no run of a plan goes wrong."""
+    """Check if no run of a plan goes wrong."""
     try:
         for seed in range(trials):
             OneRun(plan, Random(seed)).check()  # noqa: S311
@@ -180,7 +181,7 @@ class OneRun:
         return True
 
     def packet_in(self, name, number, op):
-        """Whether a source is packets."""
+        """Check if a source consists of packets."""
         if name == "ppkt":
             return op.channel_type == "port"
         return name in ("rppkt", "upkt", "gstorepkt") or (
@@ -188,13 +189,13 @@ class OneRun:
         )
 
     def packet_out(self, name, number):
-        """Whether a target is packets."""
+        """Check if a target consists of packets."""
         return name in ("ppkt", "rppkt", "cpkt", "gstorepkt") or (
             number > 0 and name in ("respkt", "recpkt", "recspkt")
         )
 
     def places(self, thread, op, one, unit, half, *, packet, swap):
-        """Where a chunk of a buffer is."""
+        """Return the places of a chunk in a buffer."""
         gpu, block = thread["gpu"], thread["block"]
         index = (swap.first if op.name == "get" else one.first) + unit
         if one.switch >= 0:
@@ -209,7 +210,7 @@ class OneRun:
         return [self.where(gpu.id, one.type, index, half=half and one.type == "s")]
 
     def check(self):
-        """Whether everything came to its end, and nothing is left."""
+        """Check that all operations ended and nothing is left."""
         if any(call < self.calls for call in self.call):
             raise WrongError("hangs")
         if any(count != self.waited[key] for key, count in self.signals.items()):
@@ -227,7 +228,7 @@ class OneRun:
             raise WrongError("result")
 
     def right(self, rank, root):
-        """Whether a rank has what it needs."""
+        """Check if a rank has all that it needs."""
         call = self.call[rank]
         return all(
             self.memory.get(self.where(rank, "o", grain)) == Counter({(r, k, call): 1 for r, k in wanted})
@@ -235,7 +236,7 @@ class OneRun:
         )
 
     def required_output(self, rank, root):
-        """What a rank's output is to hold."""
+        """Yield the output that a rank must hold."""
         everyone, part, coll, chunks = range(self.ranks), self.part, self.plan.collective, self.plan.gpus[rank].output
         if coll in ("allreduce", "reducescatter") or (coll == "reduce" and rank == root):
             begin, count = (rank * part, part) if coll == "reducescatter" else (0, chunks)

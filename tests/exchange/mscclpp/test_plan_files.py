@@ -86,7 +86,7 @@ def test_what_is_no_plan_is_refused(raw):
 
 
 def test_objects_are_bounded(monkeypatch):
-    """What is neither an operation nor a buffer takes memory, and is counted."""
+    """JSON objects that are neither operations nor buffers take memory and are counted."""
     monkeypatch.setattr(read, "MAX_OBJECTS", 10)
     with pytest.raises(InputError, match="more than 10 objects"):
         parse_plan(b"[" + b"{}," * 10 + b"{}]")

@@ -13,13 +13,13 @@ from plans import (
     PLANS,
     WHOLE,
     exchange_plan,
-    got,
+    fetch_plan,
     local,
     over,
     over_ports,
     packets,
     pipelined_plan,
-    read_and_added,
+    read_plan,
     sliced_plan,
     switch_plan,
     with_gpu,
@@ -46,7 +46,7 @@ def without(plan, place, rank=None):
 
 
 def add_again(plan):
-    """What is got is added to once more at the end, by the GPU that has it."""
+    """Return a plan whose received data is added once more at the end, by the GPU that holds it."""
     return with_ops(plan, 0, 0, lambda ops: [*ops, Op("copy", (local("i"),), (local("o", 0),))])
 
 
@@ -56,8 +56,8 @@ def add_again(plan):
         ("race", lambda: without(exchange_plan(), 4)),  # the signal does not wait for all threads
         ("race", lambda: without(exchange_plan(), 7)),  # nor do all threads for the signal
         ("race", lambda: without(without(exchange_plan(), 0), 0)),  # the other one may be in the call before
-        ("race", lambda: without(without(read_and_added(), 6), 5)),  # the other one may still read
-        ("race", lambda: add_again(got())),  # the copy is apart from what the other one reads
+        ("race", lambda: without(without(read_plan(), 6), 5)),  # the other one may still read
+        ("race", lambda: add_again(fetch_plan())),  # the copy is apart from what the other one reads
         ("race", lambda: with_op(over_ports(), 0, 0, 3, name="pws")),  # the queue may still read the input
         ("hang", lambda: replace(packets(), double_scratch=False)),  # packets of the next call come too early
         ("hang", lambda: without(exchange_plan(), 5, rank=0)),
@@ -88,7 +88,7 @@ def test_packets_and_plain_data_have_no_scratch_memory_in_common():
 
 
 def test_relaxed_signals_promise_nothing_about_data():
-    """What is written before a relaxed signal and read after it is told, and is not wrong."""
+    """Data written before a relaxed signal and read after it is reported, but is no error."""
     plan = exchange_plan()
     for rank in range(2):
         plan = with_op(with_op(plan, rank, 0, 5, name="rlxsignal"), rank, 0, 6, name="rlxwait")
@@ -99,7 +99,7 @@ def test_relaxed_signals_promise_nothing_about_data():
 
 def test_a_get_exchanges_the_chunks_of_its_two_sides():
     """As the kernel does: what is to be read from chunk 1 into chunk 0 is read from chunk 0, where nothing is."""
-    plan = with_ops(got(collective="custom"), 1, 0, lambda ops: [*ops[:4], NOP, *ops[6:]])
+    plan = with_ops(fetch_plan(collective="custom"), 1, 0, lambda ops: [*ops[:4], NOP, *ops[6:]])
     checked = check_plan(with_op(plan, 0, 0, 5, dst=(local("o", 0),)))
     assert checked.rules.counts["gets"] == 1
     assert "undefined" in {one.rule for one in checked.run.wrong}
@@ -131,7 +131,7 @@ def large(chunks):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_that_matter_are_caught(change):
-    """What the second interpreter finds wrong is never right."""
+    """A plan that the second interpreter finds wrong is never accepted."""
     for seed, name in enumerate(WHOLE):
         other = mutant(PLANS[name](), change, seed)
         assert is_right(other, 6) or check_plan(other).problems, (name, seed)

@@ -53,7 +53,7 @@ def alltoall(side="restrict"):
 
 
 def shortest():
-    """What follows when all that can be is delivered."""
+    """Return the model of the shortest schedule, after the largest delivery."""
     model = alltoall()
     all_to_all_model.shortest(model)
     return model

@@ -1,4 +1,5 @@
-"""Blink: its rate is the least maximum flow, its root the best one, its trees right, and what it refuses has a reason."""
+"""Blink: its rate is the least maximum flow, its root the best one, its trees right, and what it refuses has a
+reason."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def rates(topology, root):
 @settings(max_examples=30, deadline=None)
 @given(networks(), st.sampled_from([ALL_REDUCE, BROADCAST, REDUCE]))
 def test_the_rate_is_the_least_maximum_flow_from_the_root(drawn, kind):
-    """On random networks with switches the trees carry what Edmonds' theorem says, are right, and the claim is the load of a link."""
+    """On random networks with switches the trees carry what Edmonds' theorem says, are right, and the claim is the load
+    of a link."""
     topology = to_topology(drawn)
     instance = make_instance(topology, kind)
     outcome = solve(instance)
@@ -84,7 +86,7 @@ def uneven(draw):
 @settings(max_examples=30, deadline=None)
 @given(uneven())
 def test_the_root_is_the_best_of_all(topology):
-    """Where ranks send and receive at different rates, no root has a shorter time for both ways in turn, by trying all."""
+    """With unequal send and receive rates, no root has a shorter time for both ways in turn, by enumeration."""
     outcome = solve(make_instance(topology))
     times = [sum(12 / rate for rate in rates(topology, root)) for root in range(len(topology.ranks))]
     report = verify(make_instance(topology), outcome.answer)
@@ -97,7 +99,7 @@ def test_the_root_is_the_best_of_all(topology):
 @settings(max_examples=30, deadline=None)
 @given(networks())
 def test_in_balanced_networks_every_root_has_the_same_rate(drawn):
-    """Where as much comes in as goes out everywhere, trying one root is enough."""
+    """If every node receives as much as it sends, one root is enough."""
     topology = to_topology(drawn)
     assert len({rate for root in range(len(topology.ranks)) for rate in rates(topology, root)}) == 1
 
@@ -105,7 +107,8 @@ def test_in_balanced_networks_every_root_has_the_same_rate(drawn):
 @settings(max_examples=20, deadline=None)
 @given(graphs(two_way=True, switches=0, ranks=(2, 5)))
 def test_no_root_of_a_two_way_network_beats_the_packing_of_undirected_trees(topology):
-    """Reduce and broadcast share each pair of links, so the strength of the network bounds Blink too; the fastest root is no slower than the best."""
+    """Reduce and broadcast share each pair of links, so the strength of the network bounds Blink too; the fastest root
+    is no slower than the best."""
     instance = make_instance(topology)
     best, fastest = solve(instance), solve(instance, root="fastest")
     assert fastest.objective <= best.objective
@@ -138,7 +141,8 @@ def test_a_ring_of_two_way_links():
 
 
 def test_what_one_way_leaves_empty_the_other_may_use():
-    """On a line with the root at its end, out-trees use one link of each pair and in-trees the other: half the time of both in turn, and optimal."""
+    """On a line with the root at its end, out-trees use one link of each pair and in-trees the other: half the time of
+    both in turn, and optimal."""
     outcome = solve(load("line(4)").with_changes(demand=demand(ALL_REDUCE)), BLINK)
     assert outcome.status is Status.OPTIMAL
     assert outcome.objective == pytest.approx(outcome.metrics["in_turn_s"] / 2)
@@ -199,7 +203,7 @@ def test_wrong_options_are_refused(options):
 
 
 def test_a_disconnected_network_is_an_input_error():
-    """Where nothing leads to a rank, the message names it."""
+    """If nothing leads to a rank, the message names it."""
     topology = load("line(3)").network
     cut = type(topology)(topology.nodes, tuple(link for link in topology.links if link.target != "2"))
     with pytest.raises(InputError, match="disconnected: no link leads to '2'"):

@@ -109,7 +109,7 @@ def test_blueconnect_is_the_special_case():
 
 
 def test_pieces_may_take_the_levels_in_several_orders():
-    """Where two levels are about as fast, an all-gather in both orders at once is faster."""
+    """If two levels are about as fast, an all-gather in both orders at once is faster."""
     options = {"levels": [4, 4], "algorithms": ["ring", "ring"]}
     one, both = (
         solve_instance(

@@ -1,4 +1,4 @@
-"""What is played in place of something larger takes as long."""
+"""Simulations on a part of the network, which take as long as on the whole."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_edges_that_share_no_link_come_first():
     ],
 )
 def test_a_reason_is_given(change, reason):
-    """What it cannot do is refused in one line."""
+    """Unsupported instances are refused in one line."""
     record = run_one(load("sharp").with_changes(**change), Request("switch-trees"))
     assert (record.status, record.exit_status) == ("unsupported", 7)
     assert reason in record.message

@@ -1,4 +1,4 @@
-"""What the method does not fit, and how it ends early."""
+"""Instances that the method rejects, and early ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 
 def test_a_reason_is_given(pose):
-    """A fabric has no links, a bare network no collective, a single rank nobody to talk to, an empty collective no data, a broadcast one root."""
+    """A fabric has no links, a bare network no collective, a single rank nobody to talk to, an empty collective no
+    data, a broadcast one root."""
     supports = METHOD.supports
     assert supports(pose("ring(4)")) is None
     assert "no collective" in str(supports(load("ring(4)")))
@@ -33,7 +34,7 @@ def test_wrong_options_are_refused():
 
 
 def test_a_disconnected_network_is_an_input_error(pose, run):
-    """Where no path leads, the run ends before trees are grown."""
+    """Without a path between ranks, the run ends before trees are grown."""
     topology = load("line(4)").network
     links = tuple(link for link in topology.links if {link.source, link.target} != {"1", "2"})
     with pytest.raises(InputError, match="no path leads"):

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 GATHERS = ["all_gather", "reduce_scatter", "all_reduce"]
 NETWORKS = [
     "torus(4,4)", "torus(3,5)", "torus(2,3,4)", "mesh(3,4)", "ring(7)", "line(4)", "complete(6)", "star(6)",
-    "random_regular(16,4)", "random_regular(12,3,seed=5)", "dgx1()", "dgx_a100(boxes=2)", "mi250(boxes=2)", "fat_tree(4)",
+    "random_regular(16,4)", "random_regular(12,3,seed=5)", "dgx1()", "dgx_a100(boxes=2)", "mi250(boxes=2)",
+    "fat_tree(4)",
     "ring(5, bidirectional=false)", "directed_circulant(9,[1,3])",
 ]  # fmt: skip
 
@@ -37,7 +38,8 @@ def checked_schedule(posed, run, **options) -> StepSchedule:
 @pytest.mark.parametrize("kind", GATHERS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_on_networks(pose, run, kind, network):
-    """The verifier has nothing against the schedule, no link is over its uses in a step of either direction, and the verifier confirms the bound."""
+    """The verifier has nothing against the schedule, no link is over its uses in a step of either direction, and the
+    verifier confirms the bound."""
     posed = pose(network, kind, chunks=2)
     outcome = run(posed)
     verdict = verdict_of(posed, outcome.answer, outcome.certificate)
@@ -65,7 +67,7 @@ def test_in_process_groups(pose, run, kind, ranks, chunks):
 
 @pytest.mark.parametrize("network", ["mi250(boxes=1)", "mi250(boxes=2)", "dgx_a100(boxes=2)"])
 def test_equal_links(pose, run, network):
-    """Where all links are taken to be equal, none has two edges in a step, and there are more steps."""
+    """With links taken as equal, none has two edges in a step, and there are more steps."""
     posed = pose(network, "all_gather")
     schedule = checked_schedule(posed, run, links="equal")
     used = zip(schedule.step[schedule.sends.hop_send].tolist(), schedule.sends.path_links.tolist(), strict=True)
@@ -91,7 +93,8 @@ def test_steps_of_an_all_reduce_on_a_torus(pose, run, kind):
 
 @pytest.mark.parametrize(("network", "steps"), [("torus(4,4)", 10), ("torus(8,8)", 34), ("torus(4,4,4)", 24)])
 def test_in_lockstep_a_torus_takes_the_time_of_its_steps(pose, run, network, steps):
-    """With barriers an all-reduce takes a latency and a part a step; large ones take at most 4/3 of the bound, where the ring takes twice."""
+    """With barriers an all-reduce takes a latency and a part a step; large ones take at most 4/3 of the bound, where
+    the ring takes twice."""
     posed = pose(network)
     outcome = run(posed)
     assert outcome.answer.steps == steps

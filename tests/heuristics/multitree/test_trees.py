@@ -51,7 +51,8 @@ def grow_edges(network: str) -> tuple[Topology, list[StepEdge]]:
 
 @st.composite
 def networks(draw) -> tuple[Topology, list[int]]:
-    """Strongly connected: a one-way cycle through all nodes, some further links, some parallel; and a group of ranks."""
+    """Strongly connected: a one-way cycle through all nodes, some further links, some parallel; and a group of
+    ranks."""
     ranks, switches = draw(st.integers(2, 7)), draw(st.integers(0, 3))
     nodes = [Node(f"r{i}") for i in range(ranks)] + [Node(f"s{i}", NodeKind.SWITCH) for i in range(switches)]
     cycle = draw(st.permutations(range(len(nodes))))
@@ -81,7 +82,8 @@ def reachable(topology: Topology, start: int, group: set[int], free: list[bool])
 @settings(max_examples=150, deadline=None)
 @given(case=networks(), parallel=st.booleans())
 def test_trees_of_any_network(case, parallel):
-    """Every tree spans, an edge comes in a later step than the one above it, no link is over its uses, and no tree could have added one more edge."""
+    """Every tree spans, an edge comes in a later step than the one above it, no link is over its uses, and no tree
+    could have added one more edge."""
     topology, nodes = case
     uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
     edges = list_edges(topology, nodes, uses)
@@ -110,14 +112,16 @@ def test_trees_of_any_network(case, parallel):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13])
 def test_steps_that_are_known(n):
-    """As few steps as any schedule: 1 on a complete graph, n - 1 over a switch and on a line, half of that on a ring."""
+    """As few steps as any schedule: 1 on a complete graph, n - 1 over a switch and on a line, half of that on a
+    ring."""
     for network, steps in (("complete", 1), ("star", n - 1), ("line", n - 1), ("ring", ceil((n - 1) / 2))):
         assert steps_of(grow_edges(f"{network}({n})")[1]) == steps
 
 
 @pytest.mark.parametrize(("size", "steps"), [(3, 3), (4, 5), (5, 7), (6, 10), (7, 13), (8, 17), (10, 26)])
 def test_square_tori_are_at_most_one_step_off_the_fewest(size, steps):
-    """A rank receives n - 1 parts over four links: (n - 1) / 4 steps at least, of which the trees need one more at most."""
+    """A rank receives n - 1 parts over four links: (n - 1) / 4 steps at least, of which the trees need one more at
+    most."""
     n = size * size
     assert steps_of(grow_edges(f"torus({size},{size})")[1]) == steps
     assert ceil((n - 1) / 4) <= steps <= ceil((n - 1) / 4) + 1
@@ -131,7 +135,8 @@ def test_meshes_need_the_fewest_steps(network, links):
 
 
 def test_trees_are_flat_where_they_can_be():
-    """Over a switch and on a complete graph every rank is a child of the root; on a line the highest tree has n - 1 edges in a row."""
+    """Over a switch and on a complete graph every rank is a child of the root; on a line the highest tree has n - 1
+    edges in a row."""
     found = []
     for network in ("star(6)", "complete(6)", "line(6)", "ring(6)"):
         topology = load(network).network

@@ -86,7 +86,7 @@ def test_times_that_nccl_printed():
 
 @pytest.mark.parametrize("row", rows("nccl_choices.csv"), ids=lambda row: f"{row['machine']}-{row['first_bytes']}")
 def test_what_nccl_chose(row):
-    """What NCCL took at every power of two is predicted from the network."""
+    """The choices of NCCL at every power of two are predicted from the network."""
     found, size = MACHINES[row["machine"]](row["collective"]), int(row["first_bytes"])
     while size <= int(row["last_bytes"]):
         pick = found.pick(size)

@@ -96,7 +96,7 @@ def test_channels_of_a_graph_file():
 
 
 def test_switches_that_do_not_add_have_another_schedule():
-    """Where NCCL counts on NVLink SHARP and the network's switches do not add, the record says whose schedule it is."""
+    """If NCCL relies on NVLink SHARP and the switches cannot add, the record names the schedule that is used."""
     record = run_one(make_instance("dgx_h100()", "all_reduce"), Request("nccl", options={"nvls": True}))
     assert (record.metrics["algorithm"], record.metrics["schedule"]) == ("nvls", "ring")
     assert "do not add" in record.message

@@ -44,7 +44,7 @@ def make_instance(nodes, links, kind, ranks, chunks):
 
 
 def chunks_of(instance):
-    """Who holds and who needs every chunk."""
+    """Return the holders and the receivers of every chunk."""
     demand = instance.demand
     return [
         (held, needed)

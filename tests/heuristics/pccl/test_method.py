@@ -1,4 +1,4 @@
-"""What the method does not fit, what it refuses in one line, and how it ends early."""
+"""Instances that the method rejects, errors in one line, and early ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def solve(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_reason_is_given(pose):
-    """A fabric has no links, a single rank nobody to talk to, an empty collective no data, and epochs are another grid."""
+    """A fabric has no links, a single rank nobody to talk to, an empty collective no data, and epochs are another
+    grid."""
     supports = METHOD.supports
     assert supports(pose("ring(4)")) is None
     assert "no links" in str(supports(pose("ring(4)").with_changes(network=parse_fabric("RI(4)"))))
@@ -99,7 +100,7 @@ def test_a_group_member_that_is_a_switch_is_refused(tmp_path, pose, run):
 
 
 def test_an_unreachable_member_is_refused(pose, run):
-    """Where no path leads, the line says so before anything is searched."""
+    """If no path leads to a member, the error says so before the search."""
     topology = load("line(4)").network
     links = tuple(link for link in topology.links if (link.source, link.target) != ("1", "2"))
     with pytest.raises(InputError, match="no path leads"):

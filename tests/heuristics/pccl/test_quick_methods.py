@@ -1,4 +1,4 @@
-"""What other methods answer is among the candidates, and all are played as the simulator does."""
+"""Answers of other methods among the candidates, all timed as the simulator does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NETWORKS = ["star(5)", "switch2d(2,4)", "switch2d(3,2)", "rfs3d(2,2,2)", "fat_tr
 
 
 def answers(posed):
-    """What the methods answer that ``pccl`` is compared with, each with its posed instance."""
+    """Return the answers of the methods that ``pccl`` is compared with, each with its posed instance."""
     for name in ("ring", "direct", "rhd", "tacos"):
         method = registry.get(name)
         if method.supports(posed) is None:
@@ -52,7 +52,7 @@ def test_it_says_whose_schedule_it_gives(pose, run):
     ("network", "found_by"), [("mesh(4,4)", "ring"), ("mesh(6,6, latency='0 us')", "tacos"), ("ring(4)", "ring")]
 )
 def test_also_without_switches(pose, run, verify_schedule, network, found_by):
-    """Where chunks that are cut further, or matched in steps, are complete earlier, their schedule is the answer."""
+    """If chunks that are cut further, or matched in steps, are complete earlier, their schedule is the answer."""
     posed = pose(network, "all_gather", 2**30)
     outcome = run(posed, steps=200)
     assert outcome.metrics["found_by"] == found_by

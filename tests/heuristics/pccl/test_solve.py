@@ -1,4 +1,5 @@
-"""Schedules are right, free of congestion and no worse than they should be: any collective, network and process group."""
+"""Schedules are right, free of congestion and no worse than they should be: any collective, network and process
+group."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ SHARED = [HealthCheck.function_scoped_fixture]
 @settings(deadline=None, max_examples=60, suppress_health_check=[*SHARED, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_networks_and_groups(run, verify_schedule, data):
-    """Several groups' collectives on links of different speeds, through switches of all kinds, are verified and simulated without congestion.
+    """Several groups' collectives on links of different speeds, through switches of all kinds, are verified and
+    simulated without congestion.
 
     ``verified`` asserts it.
     """
@@ -76,7 +78,7 @@ def test_a_switch_with_multicast_sends_once_for_all(pose, run, verify_schedule, 
 
 
 def test_a_switch_that_cannot_store_is_passed_without_waiting(pose, run, verify_schedule):
-    """Where two ranks send to one through a switch without memory, the second chunk waits at its source."""
+    """If two ranks send to one through a switch without memory, the second chunk waits at its source."""
     posed = pose(star(multicast=False, buffer_bytes=Fraction(0)), "gather", size=4)
     outcome = run(posed)
     assert verify_schedule(posed, outcome) == 4
@@ -102,7 +104,8 @@ def test_a_group_uses_links_of_others(pose, run, verify_schedule):
 
 
 def test_figure_6_13(pose, run, verify_schedule):
-    """Two groups on the 3x3 mesh, an all-to-all in which rank 0 sends twice as much and an all-gather: at the bound, over the middle row too."""
+    """Two groups on the 3x3 mesh, an all-to-all in which rank 0 sends twice as much and an all-gather: at the bound,
+    over the middle row too."""
     mib = 2**20
     twice = [Demand(Collective.POINT_TO_POINT, Fraction(mib), ranks=(0, other)) for other in (1, 2)]
     gather = Demand(Collective.ALL_GATHER, Fraction(6 * mib), 2, (6, 7, 8))
@@ -116,7 +119,8 @@ def test_figure_6_13(pose, run, verify_schedule):
 
 
 def test_conditions_of_the_user(pose, run, verify_schedule):
-    """A multicast and a message beside a collective, written down as an option, are part of the problem that is verified."""
+    """A multicast and a message beside a collective, written down as an option, are part of the problem that is
+    verified."""
     posed = pose("mesh(2,3)", "broadcast")
     added = METHOD_CONDITIONS
     outcome = run(posed, conditions=added)
@@ -160,7 +164,8 @@ def test_the_best_of_the_portfolio_is_at_least_as_good_as_the_paper(pose, run, v
 
 @pytest.mark.parametrize("bound", ["cut", "flow"])
 def test_bounds_are_whole_steps_where_chunks_take_equally_long(bound):
-    """Figure 6.13 needs three chunk times: the 2 1/3 that are proved if chunks may be split are three steps of whole ones, for the verifier too."""
+    """Figure 6.13 needs three chunk times: the 2 1/3 that are proved if chunks may be split are three steps of whole
+    ones, for the verifier too."""
     done = bench_run(load("pccl-figure-6-13"), Request("pccl", options={"bound": bound}))
     step = float(done.instance.timing.epoch_s)
     assert (done.record.status, done.record.verified) == ("optimal", True)

@@ -35,7 +35,7 @@ def make_instance(network, kind=Collective.ALL_GATHER, size=400_000, chunks=1):
 )
 @pytest.mark.parametrize("first", ["shortest", "longest"])
 def test_schedules_are_verified(network, kind, steps, first):
-    """What comes out is right, with as many rounds as can be counted by hand."""
+    """Schedules are valid, with as many rounds as can be counted by hand."""
     instance = make_instance(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), SpffOptions(first=first))
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations

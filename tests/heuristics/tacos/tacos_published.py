@@ -1,7 +1,8 @@
-"""What the published code does where links are unequal, written anew from its description, to be verified.
+"""Behaviour of the published code on unequal links, rewritten from its description, to be verified.
 
-Chunks under way do not count as received, so that a second link may start to bring the same chunk. Whichever comes second is exchanged, on
-arrival, for a chunk that its source holds then and the destination lacks; if there is none, nothing has been sent.
+Chunks under way do not count as received, so that a second link may start to bring the same chunk. Whichever comes
+second is exchanged, on arrival, for a chunk that its source holds then and the destination lacks; if there is none,
+nothing has been sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the method's page says of the published code and of the dissertation's ideal."""
+"""Statements of the method's page about the published code and the dissertation's ideal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tacos_published import as_schedule, published
 
 
 def test_the_published_rule_sends_what_the_source_does_not_hold_yet(pose, graph):
-    """On four ranks with one slow link the published rule has that link bring a chunk that its source receives only later."""
+    """On four ranks with one slow link the published rule has that link bring a chunk that its source receives only
+    later."""
     fast, slow = 3 * 10**9, 10**9
     links = [(a, b, fast, 0) for a, b in ((0, 1), (1, 0), (1, 3), (3, 1), (0, 2), (2, 0))]
     instance = posed_for_tacos(pose(graph(4, [*links, (1, 2, slow, 0)])), TacosOptions())
@@ -23,7 +24,8 @@ def test_the_published_rule_sends_what_the_source_does_not_hold_yet(pose, graph)
 
 
 def test_the_published_rule_on_a_mesh(pose, rectangle, solve):
-    """On the 5 x 5 mesh of 50 and 75 GiB/s it sends dozens of chunks too early; our schedule of the bound's time is right."""
+    """On the 5 x 5 mesh of 50 and 75 GiB/s it sends dozens of chunks too early; our schedule of the bound's time is
+    right."""
     network = rectangle(5, 5, 50, 75)
     assert isinstance(network, Topology)
     instance = posed_for_tacos(pose(network), TacosOptions())
@@ -44,7 +46,8 @@ def test_where_links_are_equal_the_published_rule_is_right(pose):
 
 
 def test_the_ideal_is_no_bound_on_a_mesh(pose, solve):
-    """Both halves of an all-reduce at once take less than the dissertation's ideal on the 6 x 6 mesh; the verifier has nothing against it."""
+    """Both halves of an all-reduce at once take less than the dissertation's ideal on the 6 x 6 mesh; the verifier has
+    nothing against it."""
     instance = pose("mesh(6,6, bandwidth='50 GiB/s', latency='0.5 us')", "all_reduce", chunks=8)
     done = solve(instance)
     assert done.record.verified

@@ -36,7 +36,8 @@ def expression(row) -> str:
     "row", ROWS, ids=lambda row: f"{row['topology']}-{row['npus']}-{row['chunks_per_npu']}-{row['out_MiB']}"
 )
 def test_reference(pose, solve, row):
-    """Every row is met or beaten, at the slot bound, and proved; the reference's chunks are whole bytes, so that its times are up to 1e-6 shorter."""
+    """Every row is met or beaten, at the slot bound, and proved; the reference's chunks are whole bytes, so that its
+    times are up to 1e-6 shorter."""
     instance = pose(expression(row), size=int(float(row["out_MiB"])) * 2**20, chunks=int(row["chunks_per_npu"]))
     record = solve(instance).record
     assert (record.status, record.verified) == ("optimal", True), record.violations
@@ -48,7 +49,8 @@ def test_reference(pose, solve, row):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "network",
-    ["ring(5)", "ring(4, bidirectional=false)", "line(4)", "complete(4)", "dgx1()", "kautz(2,2)", "mesh(3,4)", "torus(4,4)", "hypercube(3)",
+    ["ring(5)", "ring(4, bidirectional=false)", "line(4)", "complete(4)", "dgx1()", "kautz(2,2)", "mesh(3,4)",
+        "torus(4,4)", "hypercube(3)",
      "star(4)", "star(5, multicast=true)", "switch2d(4,2)", "rfs3d(2,2,2)", "dragonfly(3,2)", "fat_tree(4)"],
 )  # fmt: skip
 def test_on_networks(pose, solve, kind, network):
@@ -84,7 +86,8 @@ def networks(draw):
 @settings(max_examples=15, deadline=None)
 @given(network=networks(), kind=st.sampled_from(KINDS), chunks=st.integers(1, 3), data=st.data())
 def test_on_random_networks(pose, solve, graph, network, kind, chunks, data):
-    """Unequal links and process groups, whose other ranks pass on: right, with a proved bound, and the same again with the same seed."""
+    """Unequal links and process groups, whose other ranks pass on: right, with a proved bound, and the same again with
+    the same seed."""
     n, links = network
     ranks = data.draw(st.none() | st.lists(st.integers(0, n - 1), min_size=2, max_size=n, unique=True).map(tuple))
     variant = data.draw(st.sampled_from(["paper", "portfolio"]))
@@ -119,7 +122,8 @@ def fewest_steps(n: int, edges: list[tuple[int, int]]) -> int:
 @settings(max_examples=15, deadline=None)
 @given(n=st.integers(2, 4), data=st.data())
 def test_against_brute_force(pose, solve, graph, n, data):
-    """On tiny networks no schedule beats the optimum, none is called optimal that is not, and the portfolio finds the optimum."""
+    """On tiny networks no schedule beats the optimum, none is called optimal that is not, and the portfolio finds the
+    optimum."""
     pairs = [(a, b) for a, b in combinations(range(n), 2)]
     both = [pair for a, b in pairs for pair in ((a, b), (b, a))]
     cycle = [(rank, (rank + 1) % n) for rank in range(n)]
@@ -140,7 +144,7 @@ def test_more_chunks_than_memory_are_refused(pose, solve):
 
 
 def test_options_and_reasons(pose, solve):
-    """What does not fit is a reason or one line."""
+    """Unsupported instances get a reason, and wrong options one line."""
     assert "all_to_all" in str(supports(pose("ring(4)", "all_to_all")))
     assert "links" in str(supports(pose("ring(4)").with_changes(network=pose("RI(4)_SW(2)").network)))
     assert solve(pose("mesh(3,3)"), answer="trees").record.status == Status.UNSUPPORTED.value
@@ -148,7 +152,8 @@ def test_options_and_reasons(pose, solve):
 
 
 def test_unwinding(pose, solve):
-    """A switch unwound to degree d gives d parts of every port to the next ranks, and the verifier accepts that they share it."""
+    """A switch unwound to degree d gives d parts of every port to the next ranks, and the verifier accepts that they
+    share it."""
     for degree in (0, 1, 2, 3):
         done = solve(pose("star(4)"), unwind=degree)
         assert done.record.verified, done.record.violations
@@ -156,7 +161,8 @@ def test_unwinding(pose, solve):
 
 
 def test_links_that_no_shortest_schedule_uses_do_not_coarsen_the_ticks(pose, solve, graph):
-    """A link that is slower than everything over the others in a row leaves the times exact: 2 ps beside a link of 10^9 s."""
+    """A link that is slower than everything over the others in a row leaves the times exact: 2 ps beside a link of 10^9
+    s."""
     pairs = [(0, 1, 10**12), (1, 2, 10**12), (0, 2, Fraction(1, 10**9))]
     triangle = graph(3, [(*ends, rate, 0) for a, b, rate in pairs for ends in ((a, b), (b, a))])
     for variant, kind in product(["paper", "portfolio"], ["all_gather", "reduce_scatter"]):
@@ -166,7 +172,8 @@ def test_links_that_no_shortest_schedule_uses_do_not_coarsen_the_ticks(pose, sol
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_ticks_round_the_bound_holds_without_them(pose, solve, graph, kind):
-    """On a ring whose links differ by 10^21, all needed, the bound is below the time without ticks, and nothing is called optimal."""
+    """On a ring whose links differ by 10^21, all needed, the bound is below the time without ticks, and nothing is
+    called optimal."""
     ring = graph(3, [(0, 1, 10**12, 0), (1, 2, Fraction(1, 10**9), 0), (2, 0, 1, 0)])
     record = solve(pose(ring, kind, 3)).record
     proved = 3e9 if kind == "all_reduce" else 2e9  # chunks over the slow link, which comes first
@@ -185,7 +192,8 @@ def test_where_ticks_round_the_bound_holds_without_them(pose, solve, graph, kind
     variant=st.sampled_from(["paper", "portfolio"]),
 )
 def test_ports_of_switches_are_kept(pose, solve, data, kind, multicast, variant):
-    """Whatever links a switch has, of ratios up to 10^21, no port has two chunks at once, in the paper's variant too."""
+    """Whatever links a switch has, of ratios up to 10^21, no port has two chunks at once, in the paper's variant
+    too."""
     n = data.draw(st.integers(2, 4))
     rate = st.sampled_from([Fraction(10**12), Fraction(3 * 10**9), Fraction(10**9), Fraction(1, 10**9)])
     late = st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 3)])
@@ -199,7 +207,8 @@ def test_ports_of_switches_are_kept(pose, solve, data, kind, multicast, variant)
 
 
 def test_ports_of_the_papers_variant_against_the_bound(pose, solve):
-    """Three ranks on a switch: 42 us, as with the project's own engine, and not the 21 us of two chunks on a port at once."""
+    """Three ranks on a switch: 42 us, as with the project's own engine, and not the 21 us of two chunks on a port at
+    once."""
     times = {
         solve(pose("star(3)", size=3 * 10**6), variant=v, unwind=0).record.objective for v in ("paper", "portfolio")
     }
@@ -207,7 +216,8 @@ def test_ports_of_the_papers_variant_against_the_bound(pose, solve):
 
 
 def test_what_cannot_be_reached_is_told(pose, solve, graph):
-    """Without a path it is an input error, and where only unwinding takes the paths away, a reason; no attempt and no limit."""
+    """Without a path it is an input error, and where only unwinding takes the paths away, a reason; no attempt and no
+    limit."""
     apart = graph(4, [(a, b, 1, 0) for a, b in ((0, 1), (1, 0), (2, 3), (3, 2))])
     with pytest.raises(InputError, match=r"network.links: not every rank can be reached"):
         solve(pose(apart))
@@ -223,7 +233,8 @@ def test_what_cannot_be_reached_is_told(pose, solve, graph):
 
 
 def test_other_ranks_that_cannot_be_reached_are_no_failure(pose, solve, graph):
-    """The paper's variant also tries to bring chunks to ranks outside of the group; that one has no link does not matter."""
+    """The paper's variant also tries to bring chunks to ranks outside of the group; that one has no link does not
+    matter."""
     pair = graph(3, [(0, 1, 1, 0), (1, 0, 1, 0), (2, 0, 1, 0)])
     record = solve(pose(pair, size=2, ranks=(0, 1)), variant="paper").record
     assert (record.status, record.objective) == ("optimal", 1.0)

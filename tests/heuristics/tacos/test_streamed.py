@@ -97,7 +97,8 @@ class ChangedBlocks:
 
 @pytest.mark.parametrize("change", ["range", "not-held", "missing", "twice", "shape"])
 def test_wrong_sends_are_refused(pose, solve, change):
-    """The verifier tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are no links."""
+    """The verifier tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are
+    no links."""
     done = solve(pose("mesh(4,4)"), answer="stream")
     counts = verify(done.instance, replace(done.answer, blocks=ChangedBlocks(done.answer, change))).counts
     assert (change if change != "shape" else "size") in counts
@@ -131,7 +132,8 @@ def test_a_run_that_is_stopped_has_no_answer(pose):
 
 
 def test_a_file_has_the_digest(pose, solve, tmp_path):
-    """No send is written; a file has their number and digest, is no schedule to read, and no link is told to be busy."""
+    """No send is written; a file has their number and digest, is no schedule to read, and no link is told to be
+    busy."""
     from cwb.studies.answer_files import write_answer
 
     done = solve(pose("mesh(4,4)"), answer="stream")

@@ -12,14 +12,16 @@ from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.answers import write_out
 
-NETWORKS = ["torus(3,3)", "torus(4,6)", "torus(2,8)", "torus(2,3,4)", "ring(7)", "hypercube(4)", "complete(5)", "circulant(9,[1,2])",
+NETWORKS = ["torus(3,3)", "torus(4,6)", "torus(2,8)", "torus(2,3,4)", "ring(7)", "hypercube(4)", "complete(5)",
+    "circulant(9,[1,2])",
             "ring(5, bidirectional=false)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["all_gather", "reduce_scatter", "all_reduce"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_right_and_optimal(pose, solve, kind, network):
-    """The verifier accepts the tree, and all its sends written out, which take as long; an all-reduce may lose a step by rounding up twice."""
+    """The verifier accepts the tree, and all its sends written out, which take as long; an all-reduce may lose a step
+    by rounding up twice."""
     done = solve(pose(network, kind, chunks=2), answer="trees")
     if kind == "all_reduce" and "bidirectional" in network:
         assert "does not look the same" in done.record.message  # one tree cannot be gone through both ways
@@ -52,7 +54,8 @@ def damaged_trees(answer: TranslatedTrees) -> dict[str, TranslatedTrees]:
 
 @pytest.mark.parametrize("kind", ["not-held", "tree", "demand", "path", "range", "instance"])
 def test_wrong_trees_are_refused(pose, solve, kind):
-    """The verifier tells an edge that comes too early, a rank that is missed, the wrong collective, links that are not there, and unknown numbers."""
+    """The verifier tells an edge that comes too early, a rank that is missed, the wrong collective, links that are not
+    there, and unknown numbers."""
     done = solve(pose("torus(4,4)"), answer="trees")
     assert kind in verify(done.instance, damaged_trees(done.answer)[kind]).counts
 

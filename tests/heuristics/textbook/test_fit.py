@@ -1,4 +1,4 @@
-"""What algorithms do not fit is answered with a reason; what options get wrong with an input error."""
+"""Reasons for unsupported instances, and input errors for wrong options."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_parts_of_a_torus_are_refused(textbook, pose, name):
 
 
 def test_instances_without_links_demand_or_data_are_refused(textbook, pose):
-    """A fabric has no links, a bare network no collective, a single rank nobody to talk to, an empty collective no data."""
+    """A fabric has no links, a bare network no collective, a single rank nobody to talk to, an empty collective no
+    data."""
     ring = textbook("ring")
     assert "no collective" in str(ring.supports(load("ring(4)")))
     fabric = pose("ring(4)", "all_gather").with_changes(network=parse_fabric("RI(4)"))
@@ -80,7 +81,7 @@ def test_a_given_ring_order_is_kept(pose, solve_and_replay):
 
 
 def test_a_disconnected_network_is_unsupported(pose, solve_unchecked):
-    """Where no path leads to some rank, the message says so."""
+    """If no path leads to some rank, the message says so."""
     with pytest.raises(Unsupported, match="no path leads from"):
         solve_unchecked("direct", pose("line(2)", "all_gather").with_changes(network=cut_line()))
 
@@ -111,7 +112,8 @@ def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, solve
 @pytest.mark.parametrize(
     "network",
     ["ring(5)", "torus(4,4)", "torus(3,4)", "torus(3,5,2)", "mesh(4,5)", "mesh(5,4)", "mesh(2,7)", "hypercube(4)",
-     "torus(16,16,16)", "switch(7)", "dgx1()", "circulant(9,[2,3])", "torus(3,3)", "torus(3,5)", "switch2d(4,3)", "rfs3d(2,4,4)"],
+     "torus(16,16,16)", "switch(7)", "dgx1()", "circulant(9,[2,3])", "torus(3,3)", "torus(3,5)", "switch2d(4,3)",
+     "rfs3d(2,4,4)"],
 )  # fmt: skip
 def test_a_hamiltonian_cycle_is_found(pose, network):
     """The ring of these networks has neighbours alone."""
@@ -125,7 +127,7 @@ def test_a_hamiltonian_cycle_is_found(pose, network):
 
 @pytest.mark.parametrize("network", ["line(5)", "mesh(3,3)"])
 def test_without_a_hamiltonian_cycle_the_group_keeps_its_order(pose, solve_and_replay, network):
-    """Where there is none, the ring goes over several links."""
+    """Without a Hamiltonian cycle, the ring follows the group's order over several links."""
     posed = pose(network, "all_gather")
     (problem,) = group_problems(posed)
     assert find_cycle(problem, neighbours(problem)) == list(range(problem.n))
@@ -156,7 +158,8 @@ def test_grids_are_recognized(network, sizes):
 
 @given(n=st.integers(2, 200))
 def test_two_trees_share_no_inner_node(n):
-    """Both are spanning trees of logarithmic depth with at most two children, and a rank is an inner node of at most one (Sanders et al.)."""
+    """Both are spanning trees of logarithmic depth with at most two children, and a rank is an inner node of at most
+    one (Sanders et al.)."""
     for trees, exempt in ((two_trees(n), set()), (two_trees_from_root(n), {0})):
         inner = []
         for parent in trees:

@@ -14,7 +14,8 @@ MICRO = Fraction(1, 10**6)
 
 @pytest.mark.slow
 def test_ring_is_16_71_times_faster_than_direct_on_a_ring(pose, solve_unchecked, clock):
-    """Section 5.3.1: 1 GiB all-reduce on 64 NPUs, links of 0.5 us and 50 GiB/s; 528 messages on the busiest link against half the data each way."""
+    """Section 5.3.1: 1 GiB all-reduce on 64 NPUs, links of 0.5 us and 50 GiB/s; 528 messages on the busiest link
+    against half the data each way."""
     posed = pose("ring(64, bandwidth='50 GiB/s', latency='0.5 us')", "all_reduce", size=2**30)
     ring, direct = solve_unchecked("ring", posed), solve_unchecked("direct", posed)
     assert clock(posed.network, ring) == pytest.approx(19750.5e-6, rel=1e-9)
@@ -62,14 +63,16 @@ def of_ideal(pose, solve_unchecked, clock, topology: Topology, name: str, **opti
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "ring", "direct", "ideal"), TABLE)
 def test_direct_of_table_5_5(pose, solve_unchecked, clock, k, ring, direct, ideal):
-    """Direct takes as many times the ideal as published, within 1 %, where the 100 GiB/s of the second dimension are split over its three links."""
+    """Direct takes as many times the ideal as published, within 1 %, where the 100 GiB/s of the second dimension are
+    split over its three links."""
     found = of_ideal(pose, solve_unchecked, clock, unwound(k, Fraction(100, 3)), "direct")
     assert found == pytest.approx(direct / ideal, rel=0.01)
 
 
 @pytest.mark.parametrize(("k", "ring", "direct", "ideal"), TABLE)
 def test_ring_of_table_5_5(pose, solve_unchecked, clock, k, ring, direct, ideal):
-    """A one-way ring takes as many times the ideal as published, within 2 %: 350 / 50, the slowest link of a ring through all dimensions."""
+    """A one-way ring takes as many times the ideal as published, within 2 %: 350 / 50, the slowest link of a ring
+    through all dimensions."""
     found = of_ideal(pose, solve_unchecked, clock, unwound(k, Fraction(50)), "ring", ways="one-way")
     assert found == pytest.approx(7.0, rel=0.002)
     assert found == pytest.approx(ring / ideal, rel=0.02)

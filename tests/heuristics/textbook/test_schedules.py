@@ -56,7 +56,8 @@ def test_in_process_groups(pose, solve_and_replay, name, kind, ranks):
 @pytest.mark.parametrize(("name", "kind"), [p for p in PAIRS if p[0] in ("ring", "direct")])
 @pytest.mark.parametrize("ways", ["one-way", "two-way"])
 def test_on_one_way_rings(pose, solve_and_replay, name, kind, ways):
-    """Where links have none back, everything still works; the one-way ring crosses one link a send, reductions included."""
+    """Without reverse links all collectives still work; the one-way ring crosses one link a send, reductions
+    included."""
     options = {"ways": ways} if name == "ring" else {}
     schedule = solve_and_replay(name, pose("ring(5, bidirectional=false)", kind), **options)
     if options == {"ways": "one-way"}:
@@ -115,7 +116,8 @@ def test_bine_of_all_numbers_up_to_33(pose, solve_and_replay, kind):
 
 
 def test_bine_crosses_fewer_bytes_than_distances_that_double(pose, solve_unchecked):
-    """Of 64 ranks in uneven groups of nodes, fewer bytes leave the groups than by recursive halving-doubling, and a fifth of Bruck's."""
+    """Of 64 ranks in uneven groups of nodes, fewer bytes leave the groups than by recursive halving-doubling, and a
+    fifth of Bruck's."""
     posed = pose("complete(64)", "all_gather")
     group = np.searchsorted([11, 30, 51], np.arange(64), side="right")
     crossing = {}
@@ -138,7 +140,8 @@ def test_torus_rings(pose, solve_and_replay, kind, sizes, rotate, ways):
 
 
 def test_torus_rings_keep_every_link_equally_busy(pose, solve_and_replay):
-    """On a torus of equal dimensions, every link carries the same in every step of equal rank (Zhao et al., section 6.2)."""
+    """On a torus of equal dimensions, every link carries the same in every step of equal rank (Zhao et al., section
+    6.2)."""
     schedule = solve_and_replay("torus-rings", pose("torus(4,4)", "all_gather"))
     load = Counter(schedule.sends.path_links.tolist())
     assert len(load) == 64
@@ -155,7 +158,8 @@ def test_swing(pose, solve_and_replay, kind, sizes):
 
 
 def test_swing_stays_nearer_than_recursive_doubling(pose, solve_unchecked):
-    """On a torus of 8 x 8, the busiest link of Swing carries less than that of recursive halving-doubling (De Sensi et al., section 3)."""
+    """On a torus of 8 x 8, the busiest link of Swing carries less than that of recursive halving-doubling (De Sensi et
+    al., section 3)."""
     posed = pose("torus(8,8)", "all_reduce")
     load = {}
     for name in ("swing", "rhd"):
@@ -168,7 +172,8 @@ def test_swing_stays_nearer_than_recursive_doubling(pose, solve_unchecked):
 @pytest.mark.parametrize("n", [2, 5, 6, 9, 12])
 @pytest.mark.parametrize("variant", ["traditional", "bfb"])
 def test_shifted_rings(pose, solve_and_replay, kind, n, variant):
-    """n - 1 steps, or floor(n / 2) for the breadth-first variant (Zhao et al., appendix F.1), with every link equally busy."""
+    """n - 1 steps, or floor(n / 2) for the breadth-first variant (Zhao et al., appendix F.1), with every link equally
+    busy."""
     network = f"circulant({n}, [1, 5])" if n == 12 else f"ring({n})"
     schedule = solve_and_replay("shifted-ring", pose(network, kind, chunks=2), variant=variant)
     assert schedule.steps == twice(kind, n // 2 if variant == "bfb" else n - 1)
@@ -209,7 +214,8 @@ def test_steps_and_sends_of_spreads(pose, solve_unchecked, n, c, k):
 @given(n=st.integers(2, 70), c=st.integers(1, 6), kind=st.sampled_from(["broadcast", "reduce", "all_reduce"]))
 @settings(max_examples=40, deadline=None)
 def test_double_binary_tree_uses_each_port_once_a_step(pose, solve_unchecked, n, c, kind):
-    """Nobody sends or receives twice in a step, and the steps are at most 2 (ceil(log2(n)) + 1) + 2 (c - 1) + 1 (Sanders et al., section 2)."""
+    """Nobody sends or receives twice in a step, and the steps are at most 2 (ceil(log2(n)) + 1) + 2 (c - 1) + 1
+    (Sanders et al., section 2)."""
     schedule = solve_unchecked("dbt", pose(f"switch({n})", kind, chunks=c))
     steps = schedule.step.tolist()
     for column in (schedule.sends.source, schedule.sends.target):
@@ -221,7 +227,8 @@ def test_double_binary_tree_uses_each_port_once_a_step(pose, solve_unchecked, n,
 @given(n=st.integers(2, 17))
 @settings(max_examples=16, deadline=None)
 def test_all_to_all_travels_no_further_than_it_must(pose, solve_unchecked, n):
-    """On a ring, parts take n(n - 1)/2 hops from each source one way, and the shorter way around otherwise; Bruck a send for every bit."""
+    """On a ring, parts take n(n - 1)/2 hops from each source one way, and the shorter way around otherwise; Bruck a
+    send for every bit."""
     posed = pose(f"ring({n})", "all_to_all")
     bits = sum(d.bit_count() for d in range(n))
     assert len(solve_unchecked("bruck", posed).sends) == n * bits

@@ -1,4 +1,4 @@
-"""What all baselines have in common: the bound beside them, the metrics, and what is refused."""
+"""Common properties of all baselines: the bound, the metrics, and rejected instances."""
 
 from __future__ import annotations
 

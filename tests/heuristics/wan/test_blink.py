@@ -48,7 +48,8 @@ def test_blinks_cuts_are_ordered(seed):
 
 
 def test_blinks_packing_reaches_the_strength_of_gscale():
-    """All trees of the packing, at the best rates, are as fast as anything; one root serves all of them, or each its own."""
+    """All trees of the packing, at the best rates, are as fast as anything; one root serves all of them, or each its
+    own."""
     common, own = (solve("gscale", "blink-wan", cut="none", root=root) for root in ("common", "centre"))
     assert common.record.metrics["strength_share"] == own.record.metrics["strength_share"] == 1
     assert len(set(common.answer.root.tolist())) == 1

@@ -33,7 +33,8 @@ def test_gost_as_it_is_written():
 
 
 def test_the_text_does_not_keep_heights_of_latency():
-    """With latencies the printed test (largest height at most 2 H) lets trees through that are too high; the radius does not."""
+    """With latencies the printed test (largest height at most 2 H) lets trees through that are too high; the radius
+    does not."""
     told = [solve(f"gscale(0.5, {seed})", "gost", height="600 ms", seed=seed, retries=20).record for seed in range(5)]
     assert any("above the 600 ms asked" in record.message for record in told)
     for seed in range(3):
@@ -44,7 +45,8 @@ def test_the_text_does_not_keep_heights_of_latency():
 
 
 def test_where_there_is_no_tree_the_height_is_the_one_asked():
-    """A height that no tree was found of is not made less by bisection; the message and the metric have it as it was asked."""
+    """A height that no tree was found of is not made less by bisection; the message and the metric have it as it was
+    asked."""
     record = solve("gscale", "gost", height="400 ms", height_test="radius").record
     assert record.status == "limit"
     assert "no tree of at most 400 ms" in record.message

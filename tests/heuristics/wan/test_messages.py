@@ -35,7 +35,8 @@ def test_clusters_are_those_of_complete_linkage(seed, count):
 
 
 def test_plink_by_hand():
-    """Two pairs, near each other and far apart: leaders exchange whole vectors, and every phase waits for the one before."""
+    """Two pairs, near each other and far apart: leaders exchange whole vectors, and every phase waits for the one
+    before."""
     edges = [(0, 1, 80, 10), (1, 2, 40, 100), (2, 3, 80, 10)]
     done = solve(instance(4, edges, size=10**6), "plink", groups=2)
     assert done.record.metrics["leaders"] == ["0", "2"]
@@ -55,7 +56,8 @@ def test_a_median_is_nearest_to_all():
 
 
 def test_psld_by_hand():
-    """On a triangle shares are as the slowest bandwidth to a peer; equal shares of equal links take two thirds of the data each way."""
+    """On a triangle shares are as the slowest bandwidth to a peer; equal shares of equal links take two thirds of the
+    data each way."""
     edges = [(0, 1, 80, 1), (1, 2, 80, 1), (0, 2, 40, 1)]
     wan = pose(instance(3, edges))
     bandwidth = pair_bandwidth(wan, shortest_paths(wan, wan.latency_ns))

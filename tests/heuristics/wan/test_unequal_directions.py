@@ -15,7 +15,8 @@ RING = one_way_links(3, [link for v in range(3) for link in ((v, (v + 1) % 3, 20
 
 @pytest.mark.parametrize("model", METHODS)
 def test_the_bound_holds_for_any_schedule(model):
-    """On a ring that is twice as fast one way, the bound is the 44.44 s that another method attains, and nothing slower is called optimal."""
+    """On a ring that is twice as fast one way, the bound is the 44.44 s that another method attains, and nothing slower
+    is called optimal."""
     assert run(RING, Request("forestcoll-allreduce")).record.objective == pytest.approx(400 / 9)
     record = run(RING, Request(model, options=QUICK.get(model, {}))).record
     assert (record.status, record.verified, record.exit_status) == ("feasible", True, 0)
@@ -25,7 +26,8 @@ def test_the_bound_holds_for_any_schedule(model):
 
 @pytest.mark.parametrize("model", [model for model in METHODS if model != "wan-ring"])
 def test_a_cut_may_be_the_bound(model):
-    """Between two sites the slower direction limits any schedule: the cut proves what the partition does not, and the two meet."""
+    """Between two sites the slower direction limits any schedule: the cut proves what the partition does not, and the
+    two meet."""
     record = run(one_way_links(2, [(0, 1, 3000), (1, 0, 4000)]), Request(model, options=QUICK.get(model, {}))).record
     assert (record.verified, record.exit_status) == (True, 0)
     assert record.certificate == {"certificate": "cut", "nodes": [0]}
@@ -34,7 +36,8 @@ def test_a_cut_may_be_the_bound(model):
 
 @pytest.mark.parametrize("options", [{"trees": 1}, {"height": 1}, {"min_rate": "4 MB/s"}])
 def test_limits_on_trees_claim_nothing_else(options):
-    """With K, a height or a smallest rate the bound on such a network holds for any schedule, and says so; what trees can do is told beside it."""
+    """With K, a height or a smallest rate the bound on such a network holds for any schedule, and says so; what trees
+    can do is told beside it."""
     record = run(RING, Request("mtree", options=options)).record
     assert (record.status, record.verified) == ("feasible", True)
     assert record.metrics["bound_holds_for"] == "any schedule"

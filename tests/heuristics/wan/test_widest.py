@@ -48,7 +48,8 @@ def test_the_single_tree_is_the_best_of_all(seed):
 @settings(max_examples=60, deadline=None)
 @given(seeds)
 def test_the_ring_is_the_best_of_all(seed):
-    """A ring is found exactly where trying all orders finds one, and its slowest link is as fast as that of the best."""
+    """A ring is found exactly where trying all orders finds one, and its slowest link is as fast as that of the
+    best."""
     source = Random(seed)  # noqa: S311
     nodes = source.randint(3, 7)
     edges = random_edges(nodes, source.randint(1, 12), seed)
@@ -67,7 +68,7 @@ def test_the_ring_is_the_best_of_all(seed):
 @settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_what_parts_a_network_leaves_no_ring(seed):
-    """Where a site is cut there is no ring, and what rotations find is one."""
+    """If a cut site leaves no ring, none is found; a ring found by rotations is one."""
     edges = random_edges(6, 4, seed)
     wan = pose(instance(6, edges))
     exact = exact_cycle(6, wan.tail, wan.head)
@@ -80,7 +81,8 @@ def test_what_parts_a_network_leaves_no_ring(seed):
 
 
 def test_a_ring_is_a_ring():
-    """On a ring of equal links the ring all-reduce takes 2 (n - 1) / n of the data each way, which is the strength; every part goes around."""
+    """On a ring of equal links the ring all-reduce takes 2 (n - 1) / n of the data each way, which is the strength;
+    every part goes around."""
     done = solve("ring(5)", "wan-ring")
     assert done.record.status == "optimal"
     assert done.record.metrics["strength_share"] == 1
@@ -93,7 +95,8 @@ def test_a_ring_is_a_ring():
 
 
 def test_where_no_ring_is_the_reason_is_told():
-    """GScale has none, nor has a network that a site parts; two sites are too few: the method does not fit them, which says nothing of others."""
+    """GScale has none, nor has a network that a site parts; two sites are too few: the method does not fit them, which
+    says nothing of others."""
     assert solve("gscale", "wan-ring").record.message.startswith("no ring passes every site once; all sets")
     assert solve("line(4)", "wan-ring").record.message.endswith("without '1' the network falls apart")
     for spec in ("gscale", "line(4)", "line(2)"):

@@ -161,7 +161,7 @@ def test_bandwidths_are_those_given(make):
     ],
 )
 def test_refuses(text, message, make):
-    """What is out of range is refused in one line that says which argument and what was expected."""
+    """An argument out of range is refused in one line with its name and the expectation."""
     with pytest.raises(InputError) as caught:
         make(text)
     assert str(caught.value) == message

@@ -107,7 +107,7 @@ def test_double_binary_tree(n, make):
     ],
 )
 def test_refuses(text, message, make):
-    """What cannot be expanded is refused in one line."""
+    """A topology that cannot be expanded is refused in one line."""
     with pytest.raises(InputError) as caught:
         make(text)
     assert message in str(caught.value)

@@ -42,6 +42,6 @@ def test_rank_order_is_innermost_first():
     ],
 )
 def test_wrong_arguments(spec, words):
-    """What does not fit is refused in one line, before memory is taken for it."""
+    """Arguments that do not fit are refused in one line, before memory is allocated."""
     with pytest.raises(InputError, match=words):
         load(spec)

@@ -36,7 +36,7 @@ def ports(topology):
     ],
 )
 def test_rates_of_data_sheets(text, ranks, rates, make):
-    """How many nodes send how many GB/s is what the data sheets add up to."""
+    """The numbers of nodes and their GB/s add up to those of the data sheets."""
     topology = make(text)
     assert len(topology.ranks) == ranks
     assert {float(rate): count for rate, count in Counter(leaving(topology).values()).items()} == rates

@@ -31,7 +31,8 @@ def reaches_all(n: int, pairs: list[tuple[int, int]]) -> bool:
 
 
 def regular(n: int, degree: int, source: Random) -> Topology:
-    """Superpose random permutations without fixed points, which may have links in common; again until all is connected."""
+    """Superpose random permutations without fixed points, which may have links in common; again until all is
+    connected."""
     while True:
         pairs: list[tuple[int, int]] = []
         while len(pairs) < n * degree:

@@ -1,4 +1,5 @@
-"""Conjecture 1 of the paper, that every circulant graph has a breadth-first schedule without loss of bandwidth, fails at degree 6."""
+"""Conjecture 1 of the paper, that every circulant graph has a breadth-first schedule without loss of bandwidth, fails
+at degree 6."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def by_sets(n, offsets):
     near, seen, total = {0}, {0}, Fraction(0)
     while len(seen) < n:
         far = {(v + a) % n for v in near for a in links} - seen
-        # Shard v comes to node 0 over the link from w if w is one step nearer to v; by translation v - w is as near to 0.
+        # Shard v comes to node 0 over the link from w if w is one step nearer to v; by translation v - w is as near to
+        # 0.
         over = {v: frozenset(w for w in links if (v - w) % n in near) for v in far}
         sets = (frozenset(w) for size in range(1, len(links) + 1) for w in combinations(sorted(links), size))
         total += max(Fraction(sum(f <= w for f in over.values()), len(w)) for w in sets)

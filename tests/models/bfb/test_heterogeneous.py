@@ -30,10 +30,12 @@ def mixed_network(links):
 
 
 def smallest_time(choices, topology, shard_bytes, u, t):
-    """The smallest time in which links with latencies can bring all shards, by trying every set of links and every set of shards' links.
+    """The smallest time in which links with latencies can bring all shards, by trying every set of links and every set
+    of shards' links.
 
-    At time U link e brings ``max(0, U - latency) bandwidth`` bytes; Hall's condition must hold for all sets of links W. For each W
-    the needed U is that of the cheapest subset of W that is used, so it is the minimum over prefixes of W by latency.
+    At time U link e brings ``max(0, U - latency) bandwidth`` bytes; Hall's condition must hold for all sets of links W.
+    For each W the needed U is that of the cheapest subset of W that is used, so it is the minimum over prefixes of W by
+    latency.
     """
     over = {
         v: set(chosen)
@@ -59,7 +61,8 @@ def smallest_time(choices, topology, shard_bytes, u, t):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_loop_ends_at_the_smallest_time(seed, pose, random_digraph):
-    """On random links and latencies, the sum over the steps of the largest U is that of a formula that knows which links are worth their latency."""
+    """On random links and latencies, the sum over the steps of the largest U is that of a formula that knows which
+    links are worth their latency."""
     source = Random(seed)  # noqa: S311
     base = random_digraph(source.randint(3, 7), 3, source)
     links = [
@@ -83,7 +86,8 @@ def test_the_loop_ends_at_the_smallest_time(seed, pose, random_digraph):
 
 
 def test_a_link_of_high_latency_is_not_paid_for(pose):
-    """Node c gets a's shard over the fast link from b: the late one, which carries nothing, does not count, and the program was solved twice."""
+    """Node c gets a's shard over the fast link from b: the late one, which carries nothing, does not count, and the
+    program was solved twice."""
     links = [
         ("a", "b", 1, 0),
         ("b", "c", 1, 0),

@@ -33,7 +33,8 @@ def test_rings_take_half_their_length_and_lose_no_bandwidth(n):
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 7), (13, 40), (2, 3, 4), (3, 3, 3, 2), (50, 50)])
 def test_tori_lose_no_bandwidth(sizes):
-    """Tori of any sizes take the sum of half the sizes at T_B = (N - 1) / N (theorem 13); a size of 2 has one link, so that it differs."""
+    """Tori of any sizes take the sum of half the sizes at T_B = (N - 1) / N (theorem 13); a size of 2 has one link, so
+    that it differs."""
     network = load(f"torus({','.join(map(str, sizes))})").network
     found = balance(network)
     n = len(network.nodes)
@@ -64,7 +65,8 @@ def test_networks_with_known_values(network, steps, time):
     ["circulant(n=15, offsets=[1,4,5])", "complete_bipartite(4,4)", "torus(3,4)", "mesh(2,4)", "random_regular(12,3)"],
 )
 def test_schedules_are_right_and_measured_right(network, kind, pose):
-    """Schedules are verified, have T_L steps, and as many sends of chunks as the metrics say; all_reduce is the sum of its parts."""
+    """Schedules are verified, have T_L steps, and as many sends of chunks as the metrics say; all_reduce is the sum of
+    its parts."""
     instance = pose(network, kind)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
@@ -79,7 +81,8 @@ def test_schedules_are_right_and_measured_right(network, kind, pose):
 
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_one_way_links_run_backwards_on_the_transposed_network(kind, pose, random_digraph):
-    """On networks of one-way links reductions use the balance of the transposed network, and both parts of an all_reduce the same chunks."""
+    """On networks of one-way links reductions use the balance of the transposed network, and both parts of an
+    all_reduce the same chunks."""
     from random import Random
 
     from cwb.algorithms.schedules.compose import transpose
@@ -96,7 +99,7 @@ def test_one_way_links_run_backwards_on_the_transposed_network(kind, pose, rando
 
 @pytest.mark.parametrize("network", ["ring(9)", "torus(3,4)", "hypercube(4)", "circulant(n=12, offsets=[2,3])"])
 def test_without_latency_no_loss_of_bandwidth_is_the_optimum(network, pose):
-    """Where T_B is (N - 1) / N and links have no latency, the simulated time of the all_gather is the proved bound."""
+    """If T_B is (N - 1) / N and links have no latency, the simulated all_gather meets the bound."""
     instance = pose(network[:-1] + ", latency='0 s')")
     outcome = run(instance)
     assert outcome.status is Status.OPTIMAL
@@ -178,7 +181,8 @@ def test_what_does_not_fit_is_a_reason(name, network, demand, reason):
 
 
 def test_unequal_bandwidths_are_sent_to_the_method_for_them(graph, pose):
-    """Links of different bandwidths are a reason that names bfb-heterogeneous; several collectives at once are one too."""
+    """Links of different bandwidths are a reason that names bfb-heterogeneous; several collectives at once are one
+    too."""
     topology = graph(2, [(0, 1), (1, 0)])
     faster = graph(2, [(0, 1)], bandwidth=2 * 10**9).links[0]
     mixed = pose(topology.__class__(topology.nodes, (*topology.links, faster)))

@@ -35,7 +35,8 @@ def run(name, instance, **options):
 
 @pytest.mark.slow
 def test_the_linear_program_has_the_value_of_the_formula_on_300_digraphs(random_digraph):
-    """On random regular digraphs of degree 1 to 5, with parallel links, T_B of LP (1) and of theorem 19 are the same fraction."""
+    """On random regular digraphs of degree 1 to 5, with parallel links, T_B of LP (1) and of theorem 19 are the same
+    fraction."""
     source = Random(5)  # noqa: S311
     for _ in range(300):
         topology = random_digraph(source.randint(2, 14), source.randint(1, 5), source)
@@ -76,7 +77,8 @@ def test_whole_pieces_cost_what_the_formula_rounded_up_says(chunks, pose, random
 
 
 def test_rounding_is_within_theorem_20(pose, random_digraph):
-    """Rounding the relaxation gives a right schedule whose T_B is between the optimum and the optimum plus the theorem's loss."""
+    """Rounding the relaxation gives a right schedule whose T_B is between the optimum and the optimum plus the
+    theorem's loss."""
     source = Random(20)  # noqa: S311
     for _ in range(10):
         topology = random_digraph(source.randint(4, 9), source.randint(2, 4), source)

@@ -180,7 +180,7 @@ def test_the_model_attests_what_is_not_proved():
 
 
 def test_time_that_is_over_leaves_the_published_rule():
-    """Where there is no time for a search there is still the published rule's placement of all layers, with a bound."""
+    """Without time for a search, the answer is the published rule's placement of all layers, with a bound."""
     stop = Event()
     stop.set()
     outcome = run(load(BOUND), solvers.get("highs"), Budget(stop=stop), PlacementOptions.model_validate({}))
@@ -196,7 +196,8 @@ def test_the_model_is_of_one_layer():
 
 @pytest.mark.parametrize(("gpus", "slots", "others"), [(16, 2, 12), (64, 2, 50), (32, 4, 54)])
 def test_one_expert_far_above_all_others_is_as_often_on_every_gpu(gpus, slots, others):
-    """Replicas beyond one on every GPU would be on some alone; the slots are of other experts, and the bound is near."""
+    """Replicas beyond one on every GPU would be on some alone; the slots are of other experts, and the bound is
+    near."""
     loads = ", ".join(["1000000", *["7"] * others])
     record = cwb.solve(f"experts(gpus={gpus}, slots={slots}, loads=[{loads}])", "expert-placement")
     assert record.verified

@@ -30,7 +30,8 @@ def skewed_instance(network, chunks=1):
     )
 )
 def test_stages_are_permutations_that_cover_the_matrix(rows):
-    """The weights of the stages sum to the largest row or column, they cover every entry, and there are at most N^2 - 2N + 2."""
+    """The weights of the stages sum to the largest row or column, they cover every entry, and there are at most N^2 -
+    2N + 2."""
     matrix = np.array(rows)
     n = len(matrix)
     stages = stages_of([[Fraction(int(value), 3) for value in row] for row in matrix])
@@ -45,7 +46,8 @@ def test_stages_are_permutations_that_cover_the_matrix(rows):
 
 
 def test_servers_are_the_ranks_at_the_fastest_switches():
-    """The rows of a two-dimensional switch are servers and its columns rails; a box of eight GPUs is one too; a ring has none."""
+    """The rows of a two-dimensional switch are servers and its columns rails; a box of eight GPUs is one too; a ring
+    has none."""
     assert servers_of(load("switch2d(inner=3,outer=2)").network).members == ((0, 1, 2), (3, 4, 5))
     assert len(servers_of(load("dgx_h100(boxes=2)").network).members[1]) == 8
     assert servers_of(load("ring(4)").network) is None
@@ -54,7 +56,8 @@ def test_servers_are_the_ranks_at_the_fastest_switches():
 
 
 def test_all_rails_carry_the_same():
-    """Balanced, every rail carries an equal share of what goes between two servers, all bytes exactly; by the sender's rail it is not so."""
+    """Balanced, every rail carries an equal share of what goes between two servers, all bytes exactly; by the sender's
+    rail it is not so."""
     exchange = exchange_of(skewed_instance("switch2d(inner=3,outer=3)"))
     pieces = balance_rails(exchange)
     assert sum(pieces.values()) == sum(exchange.sizes[pair] for pair in exchange.between)
@@ -77,7 +80,8 @@ def test_schedules_are_right_and_bounded(rails):
 
 
 def test_the_program_is_solved_where_balanced_does_not_attain_its_bound():
-    """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program's is less than theirs."""
+    """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program's is less
+    than theirs."""
     easy = run(skewed_instance("switch2d(inner=2,outer=3)"), Request("fast", options={"rails": "optimal"})).record
     assert easy.solver is None
     assert easy.metrics["model_time_s"] == easy.metrics["rail_time_s"] == pytest.approx(easy.bound)

@@ -1,6 +1,7 @@
 """Random networks for ForestColl, from a seed or from hypothesis.
 
-All have the same capacity in as out at every node and a way from every node to every other one, which is what the paper asks for. The families:
+All have the same capacity in as out at every node and a way from every node to every other one, which is what the paper
+asks for. The families:
 
 ``two-way``
     a random connected graph; every link has an equal one in the other direction
@@ -100,7 +101,8 @@ def boxes(rng: Random, largest: int) -> Network:
 
 
 def random_cuts(rng: Random, network: Network) -> dict[tuple[int, int], int]:
-    """Draw links to be cut into two parallel ones, with the capacity of the first, as `oracle.to_topology` takes them."""
+    """Draw links to be cut into two parallel ones, with the capacity of the first, as `oracle.to_topology` takes
+    them."""
     return {link: rng.randint(1, c - 1) for link, c in network.capacity.items() if c > 1 and rng.random() < 0.5}
 
 

@@ -1,10 +1,12 @@
 """ForestColl's optimum by its own algorithms: slow, exact, and independent of the package's fast path.
 
-The optimum by brute force over cuts and by algorithm 1, proposition 3, fixed k by brute force and by algorithm 3. Every number
-is an int or a Fraction; every flow is networkx's on integer capacities. `oracle_splitting` and `oracle_forest` have the trees.
+The optimum by brute force over cuts and by algorithm 1, proposition 3, fixed k by brute force and by algorithm 3. Every
+number is an int or a Fraction; every flow is networkx's on integer capacities. `oracle_splitting` and `oracle_forest`
+have the trees.
 
-Demands. The paper gives every compute node the same number k of trees. Here a demand is a dict from every compute node to its
-number of trees; `uniform` is the paper's. Theorems 1, 5, 8, 10 and 12 hold with |S ∩ V_c| k replaced by the demand in S.
+Demands. The paper gives every compute node the same number k of trees. Here a demand is a dict from every compute node
+to its number of trees; `uniform` is the paper's. Theorems 1, 5, 8, 10 and 12 hold with |S ∩ V_c| k replaced by the
+demand in S.
 """
 
 from __future__ import annotations
@@ -49,10 +51,11 @@ class Network:
 
 
 def from_topology(topology: Topology, *, separate: bool = False) -> tuple[Network, Fraction]:
-    """Turn a topology into a network, with the bandwidth in B/s of one unit of capacity (the largest one that is exact).
+    """Turn a topology into a network, with the bandwidth in B/s of one unit of capacity (the largest one that is
+    exact).
 
-    Nodes are numbered by their position in the topology. Parallel links are summed; with `separate`, each of them becomes two
-    links with a new switch between them, so that no tree can use a part of one and a part of another.
+    Nodes are numbered by their position in the topology. Parallel links are summed; with `separate`, each of them
+    becomes two links with a new switch between them, so that no tree can use a part of one and a part of another.
     """
     unit = Fraction(
         reduce(gcd, (link.bandwidth_Bps.numerator for link in topology.links)),
@@ -78,7 +81,8 @@ def from_topology(topology: Topology, *, separate: bool = False) -> tuple[Networ
 def to_topology(
     network: Network, unit: Fraction = Fraction(1), cuts: Mapping[tuple[int, int], int] | None = None
 ) -> Topology:
-    """Turn a network into a topology; node i is `n<i>`. A link named in `cuts` becomes two parallel ones, the first of that capacity."""
+    """Turn a network into a topology; node i is `n<i>`. A link named in `cuts` becomes two parallel ones, the first of
+    that capacity."""
     compute = set(network.compute)
     nodes = [Node(f"n{i}", NodeKind.COMPUTE if i in compute else NodeKind.SWITCH) for i in sorted(network.nodes)]
     links = []
@@ -114,7 +118,8 @@ def has_trees(capacity: Capacities, demand: Demand) -> bool:
 
 
 def cuts(network: Network, weights: Demand) -> Iterator[tuple[int, list[int]]]:
-    """Every S ⊂ V, S ⊉ V_c, as its weight (where it has any) and the capacities of the links that leave it; for up to about 14 nodes."""
+    """Every S ⊂ V, S ⊉ V_c, as its weight (where it has any) and the capacities of the links that leave it; for up to
+    about 14 nodes."""
     bit = {node: 1 << i for i, node in enumerate(network.nodes)}
     links = [(bit[u], bit[v], c) for (u, v), c in network.capacity.items()]
     everyone = sum(bit[v] for v in network.compute)
@@ -133,7 +138,8 @@ def optimum_by_cuts(network: Network, weights: Demand | None = None) -> Fraction
 
 
 def fixed_k_by_cuts(network: Network, demand: Demand) -> Fraction:
-    """Smallest U with the sum of floor(U b_e) over the links out of S at least the demand in S, for every S one after the other."""
+    """Smallest U with the sum of floor(U b_e) over the links out of S at least the demand in S, for every S one after
+    the other."""
     best = Fraction(0)
     for inside, leaving in cuts(network, demand):
         carried = [best.numerator * c // best.denominator for c in leaving]
@@ -150,7 +156,8 @@ def fixed_k_by_cuts(network: Network, demand: Demand) -> Fraction:
 
 
 def bisect(low: Fraction, high: Fraction, largest: int, feasible: Callable[[Fraction], bool]) -> Fraction:
-    """Find the smallest feasible value in [low, high], a fraction with a denominator of at most `largest` (proposition 2).
+    """Find the smallest feasible value in [low, high], a fraction with a denominator of at most `largest` (proposition
+    2).
 
     Once the range is below 1/largest^2 it has one such fraction, and that is also the one nearest to the midpoint.
     """
@@ -168,7 +175,8 @@ def bisect(low: Fraction, high: Fraction, largest: int, feasible: Callable[[Frac
 def optimum(network: Network, weights: Demand | None = None) -> Fraction:
     """1/x* by algorithm 1, in seconds per unit of capacity; weights are the shares of the nodes, 1 each by default.
 
-    The denominator of 1/x* is at most B^+(S*), and weight(S*)/B^+(S*) >= (W - w_v)/B^-(v) for every v bounds that; with equal weights by min B^-(v).
+    The denominator of 1/x* is at most B^+(S*), and weight(S*)/B^+(S*) >= (W - w_v)/B^-(v) for every v bounds that; with
+    equal weights by min B^-(v).
     """
     weight = weights or uniform(network)
     total, least = sum(weight.values()), min(weight.values())
@@ -201,7 +209,8 @@ def floor_capacities(network: Network, scale: Fraction) -> Network:
 
 
 def fixed_k(network: Network, demand: int | Demand) -> Fraction:
-    """Algorithm 3: the smallest U = 1/y* such that G({floor(U b_e)}) has k trees at every compute node (or the demand)."""
+    """Algorithm 3: the smallest U = 1/y* such that G({floor(U b_e)}) has k trees at every compute node (or the
+    demand)."""
     demand = uniform(network, demand) if isinstance(demand, int) else demand
     total = sum(demand.values())
     entering = {v: network.into(v) for v in network.compute if demand[v] < total}

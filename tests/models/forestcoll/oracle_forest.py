@@ -1,4 +1,5 @@
-"""ForestColl's trees by its own algorithms: packing (algorithm 5), physical paths, the whole pipeline, and a check of its result from scratch."""
+"""ForestColl's trees by its own algorithms: packing (algorithm 5), physical paths, the whole pipeline, and a check of
+its result from scratch."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class PhysicalTree(NamedTuple):
 
 @dataclass
 class Forest:
-    """What the whole pipeline found."""
+    """The result of the whole pipeline."""
 
     demand: dict[int, int]
     scale: Fraction
@@ -52,7 +53,8 @@ class Growing:
 
 
 def addable(remaining: Capacities, tree: Growing, others: Iterable[Growing], edge: Edge) -> int:
-    """μ of theorem 12: to how many of the equal trees the edge can be added such that all trees can still be completed."""
+    """μ of theorem 12: to how many of the equal trees the edge can be added such that all trees can still be
+    completed."""
     x, y = edge
     auxiliary = dict(remaining)
     unbounded = sum(remaining.values()) + 1
@@ -71,8 +73,8 @@ def addable(remaining: Capacities, tree: Growing, others: Iterable[Growing], edg
 def pack(logical: Capacities, demand: Demand) -> list[Tree]:
     """Algorithm 5: trees that span the compute nodes, as many from every root as demanded, within the capacities.
 
-    Trees that span already have no part in condition (3), so they are not in the auxiliary network. An edge that cannot be
-    added to a tree stays so while the tree grows: one of its cuts has nothing to spare, and no cut ever gains.
+    Trees that span already have no part in condition (3), so they are not in the auxiliary network. An edge that cannot
+    be added to a tree stays so while the tree grows: one of its cuts has nothing to spare, and no cut ever gains.
     """
     remaining = dict(logical)
     growing = [Growing(v, d, [v], []) for v, d in demand.items() if d > 0]
@@ -125,8 +127,9 @@ def check_forest(
 ) -> Counter[Edge]:
     """Assert that the trees are what ForestColl promises; returns the load of every link, in trees.
 
-    Every tree is rooted and spans the compute nodes; every root has its demand; every path is one of links from end to end
-    with only switches between; and no link carries more than U b_e trees. `network` is the original one, with its bandwidths.
+    Every tree is rooted and spans the compute nodes; every root has its demand; every path is one of links from end to
+    end with only switches between; and no link carries more than U b_e trees. `network` is the original one, with its
+    bandwidths.
     """
     demand = uniform(network, demand) if isinstance(demand, int) else demand
     roots: Counter[int] = Counter()
@@ -165,7 +168,8 @@ def build_forest(network: Network, demand: Demand, scale: Fraction) -> Forest:
 
 
 def solve(network: Network, k: int | None = None, weights: Demand | None = None) -> Forest:
-    """Run the whole pipeline: the optimum with proposition 3's k, or the best for a fixed k; a node has k times its weight trees."""
+    """Run the whole pipeline: the optimum with proposition 3's k, or the best for a fixed k; a node has k times its
+    weight trees."""
     weights = weights or uniform(network)
     if k is None:
         scale, k = scale_and_count(network, optimum(network, weights))

@@ -14,7 +14,8 @@ Pieces = list[tuple[Path, int]]
 
 @dataclass
 class Logical:
-    """A network without switches; every unit of capacity of an edge (u, t) is a unit of a path from u to t in the network before."""
+    """A network without switches; every unit of capacity of an edge (u, t) is a unit of a path from u to t in the
+    network before."""
 
     capacity: dict[Edge, int]
     paths: dict[Edge, Pieces]
@@ -23,8 +24,8 @@ class Logical:
 def splittable(capacity: Capacities, demand: Demand, u: int, w: int, t: int) -> int:
     """γ of theorem 8: how much of (u, w), (w, t) can be replaced by (u, t) such that the trees still exist.
 
-    u = t is allowed: the capacity then goes to waste, and the cuts that lose it are the same ones. Where an unbounded link joins
-    the two ends there is no such cut, and the flow is too large to count.
+    u = t is allowed: the capacity then goes to waste, and the cuts that lose it are the same ones. Where an unbounded
+    link joins the two ends there is no such cut, and the flow is too large to count.
     """
     auxiliary = with_source(capacity, demand)
     total, unbounded = sum(demand.values()), sum(auxiliary.values()) + 1

@@ -29,7 +29,8 @@ def make_instance(topology, kind=Collective.ALL_REDUCE, size=12):
 
 @st.composite
 def graphs(draw, *, two_way=None, switches=None, ranks=(2, 6), balanced=True):
-    """Strongly connected networks of two-way links or of cycles; unless further links are added, every node receives as much as it sends."""
+    """Strongly connected networks of two-way links or of cycles; unless further links are added, every node receives as
+    much as it sends."""
     count = draw(st.integers(*ranks))
     added = draw(st.integers(0, 2)) if switches is None else switches
     nodes = count + min(added, 6 - count)
@@ -58,7 +59,7 @@ def graphs(draw, *, two_way=None, switches=None, ranks=(2, 6), balanced=True):
 
 
 def feasible(nodes, arcs, supply):
-    """Whether every node can receive all supplies over arcs (tail, head, capacity), each for itself (theorem 1)."""
+    """Check if every node can receive all supplies over arcs (tail, head, capacity), each separately (theorem 1)."""
     tail, head, capacity = zip(*arcs, strict=True)
     graph = Network.from_parallel_edges(nodes, np.array(tail), np.array(head), exact_array(capacity))
     return RootedFlow(graph, exact_array(supply), np.arange(nodes)).violation() is None
@@ -106,7 +107,8 @@ def partitions(items):
 
 
 def strength(topology):
-    """Bandwidth between the parts over their number less one, of both directions of a link together, at least over all partitions."""
+    """Bandwidth between the parts over their number less one, of both directions of a link together, at least over all
+    partitions."""
     net = from_all_ranks(topology)
     best = None
     for parts in partitions(list(range(net.nodes))):

@@ -31,7 +31,8 @@ def run_all_reduce(spec: str, **options: object):
     ],
 )
 def test_it_is_proved_best(spec, rate_GBps, options, trees_of):
-    """Time of the verified trees and the certificate's bound are the same fraction; the program is solved only where halves are not proved best."""
+    """Time of the verified trees and the certificate's bound are the same fraction; the program is solved only where
+    halves are not proved best."""
     done = run_all_reduce(spec, **options)
     assert (done.record.status, done.record.verified, done.record.gap) == ("optimal", True, 0.0)
     assert heaviest_load(done.instance, done.answer) == exact_bound(done.instance, done.certificate) == 1 / rate_GBps

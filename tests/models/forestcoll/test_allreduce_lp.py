@@ -79,7 +79,8 @@ def check(topology, plan):
     ],
 )
 def test_machines(expression, best, two_stages, kind, parts):
-    """The program's value is what an exact certificate bounds and an exact plan attains; on 8+8 MI250 it beats two stages by 23%."""
+    """The program's value is what an exact certificate bounds and an exact plan attains; on 8+8 MI250 it beats two
+    stages by 23%."""
     instance = machine(expression)
     found = solve_allreduce(instance, HIGHS, Budget())
     assert found.rate_Bps == pytest.approx(float(best) * GB, rel=1e-7)
@@ -130,7 +131,7 @@ def test_plans_hold_and_bounds_are_bounds(topology):
 @settings(max_examples=40, deadline=None)
 @given(graphs())
 def test_the_optimum_is_no_less_than_two_stages(topology):
-    """Where every node receives as much as it sends, trees may take a reduce-scatter and an all-gather in turn, or do better."""
+    """In balanced networks, trees do at least as well as a reduce-scatter and an all-gather."""
     rate = solve_allreduce(make_instance(topology), HIGHS, Budget()).rate_Bps
     net = from_all_ranks(topology)
     stages = [search(CutOracle(stage), HIGHS, Budget()).U for stage in (net, net.transpose())]
@@ -159,7 +160,8 @@ def test_one_root_may_do_all():
 
 
 def test_a_k_that_is_too_small_leaves_nothing():
-    """Three ranks on a ring of one-way links share a link's bandwidth in parts that a k of 1 rounds to nothing, and no time is claimed."""
+    """Three ranks on a ring of one-way links share a link's bandwidth in parts that a k of 1 rounds to nothing, and no
+    time is claimed."""
     found = solve_allreduce(make_instance(network(3, 0, [(0, 1, 1), (1, 2, 1), (2, 0, 1)])), HIGHS, Budget(), k=1)
     assert found.plan.rate_Bps == 0
     assert found.plan_s is None
@@ -176,7 +178,7 @@ def test_nothing_is_found_in_no_time():
 
 
 def test_a_network_that_falls_apart_is_refused():
-    """Where a rank cannot be reached there is no all-reduce."""
+    """If a rank cannot be reached, there is no all-reduce."""
     with pytest.raises(InputError, match="no link does"):
         solve_allreduce(make_instance(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)])), HIGHS, Budget())
 

@@ -1,4 +1,5 @@
-"""Bad input, through the command line: one line on stderr that names the place and the value, and the documented exit status."""
+"""Bad input, through the command line: one line on stderr that names the place and the value, and the documented exit
+status."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def link(source, target, bandwidth="25 GB/s", **more):
 
 
 def test_the_right_input_is_right(solve):
-    """What the cases below change is solved."""
+    """The instance that the cases below change is solved."""
     status, record, err = solve()
     assert (status, record["status"], err) == (0, "optimal", [])
 
@@ -161,7 +162,8 @@ def test_a_time_limit_that_is_too_short(solve, limit):
     ],
 )
 def test_rates_are_exact(solve, rates, inv_x):
-    """Fractional rates, tiny ones and such near 2^62 give the ratio of fractions, and a verified forest without any gap."""
+    """Fractional rates, tiny ones and such near 2^62 give the ratio of fractions, and a verified forest without any
+    gap."""
     links = [link(x, "s", rate, bidirectional=True) for x, rate in zip("abc", rates, strict=True)]
     for k in ("smallest", "optimal"):
         status, record, _ = solve("-O", f"k={k}", "-O", "repack=1", links=links)

@@ -34,7 +34,8 @@ def solve(topology, k="optimal", ranks=None, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_link_carries_more_than_it_may(family):
-    """The verifier accepts the trees, the most loaded link needs the stated time exactly, and each carries at most floor(U b_e) copies."""
+    """The verifier accepts the trees, the most loaded link needs the stated time exactly, and each carries at most
+    floor(U b_e) copies."""
     rng = seeded_random(41)
     refused = 0
     for _ in range(40):
@@ -65,7 +66,8 @@ def test_no_link_carries_more_than_it_may(family):
 
 
 def test_parallel_links_matter():
-    """Three parallel links of 3 and one of 2 carry fewer whole trees than one link of their sum: floors are taken link by link."""
+    """Three parallel links of 3 and one of 2 carry fewer whole trees than one link of their sum: floors are taken link
+    by link."""
     whole = Topology((Node("a"), Node("b")), (Link("a", "b", Fraction(11)), Link("b", "a", Fraction(11))))
     parts = [Link(a, b, Fraction(rate)) for a, b in (("a", "b"), ("b", "a")) for rate in (3, 3, 3, 2)]
     cut = Topology(whole.nodes, tuple(parts))
@@ -75,7 +77,7 @@ def test_parallel_links_matter():
 
 
 def test_whole_trees_on_one_way_links():
-    """Where rounding leaves a switch with more coming in than going out, it is named, with both sums; k = optimal goes."""
+    """If rounding unbalances a switch, it is named with both sums; k = optimal works."""
     switch = Node("s", NodeKind.SWITCH)
     links = [("s", "a", 1), ("a", "c", 6), ("c", "s", 4), ("s", "b", 3), ("b", "a", 5), ("c", "b", 2)]
     topology = Topology((Node("a"), Node("b"), Node("c"), switch), tuple(Link(u, v, Fraction(c)) for u, v, c in links))
@@ -106,7 +108,8 @@ def test_too_many_trees_are_refused():
 
 
 def test_latency_is_that_of_walking_along_the_trees():
-    """The estimate is the last arrival, tree by tree and link by link, with the fewest pieces that are within a hundredth of the best."""
+    """The estimate is the last arrival, tree by tree and link by link, with the fewest pieces that are within a
+    hundredth of the best."""
     rng = seeded_random(42)
     for i in range(12):
         network = random_network(rng, FAMILIES[i % 3])

@@ -69,7 +69,7 @@ def loads(topology, root, able, *, backwards):
 
 
 def reaches(node, above, root):
-    """Whether a node is under the root."""
+    """Check if a node is under the root."""
     for _ in above:
         if node == root:
             return True
@@ -131,7 +131,8 @@ def switched_networks(draw, *, two_way=False):
 @settings(max_examples=15, deadline=None)
 @given(topology=switched_networks())
 def test_no_bound_is_above_the_best_trees_and_no_trees_are_better(topology):
-    """Of all trees over switches that can, none is faster than what is proved, and none of the method's faster than these."""
+    """Of all trees over switches that can, none is faster than what is proved, and none of the method's faster than
+    these."""
     instance = make_instance(topology)
     record = run_one(instance, Request("forestcoll-allreduce", options={"always_solve": True}))
     assert record.verified, record
@@ -181,7 +182,8 @@ def test_switches_that_are_too_narrow_are_no_nodes_of_trees():
 
 
 def test_files_have_such_trees_and_other_runtimes_do_not(tmp_path):
-    """A schedule file says what the switch can do and reads back alike; MSCCL, whose GPUs add, refuses it in one line."""
+    """A schedule file says what the switch can do and reads back alike; MSCCL, whose GPUs add, refuses it in one
+    line."""
     instance = load("sharp")
     done = run(instance, Request("forestcoll-allreduce"))
     write_schedule(tmp_path / "trees.json", instance, done.answer, done.certificate)

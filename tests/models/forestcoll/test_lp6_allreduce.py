@@ -14,7 +14,7 @@ from small_networks import graphs, network
 @settings(max_examples=40, deadline=None)
 @given(graphs(two_way=True))
 def test_mirror_images_need_no_flows_of_their_own(topology):
-    """Where links have the same bandwidth in both directions, the small model has the optimum of the full one."""
+    """If links have the same bandwidth in both directions, the small model has the optimum of the full one."""
     small, full = PairNetwork(from_all_ranks(topology)), PairNetwork(from_all_ranks(topology))
     assert small.is_mirrored
     vars(full)["is_mirrored"] = False

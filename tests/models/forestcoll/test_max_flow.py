@@ -25,7 +25,7 @@ def test_what_a_switch_alone_cannot_do_is_no_row():
 
 @pytest.mark.parametrize("sink", [0, 3])
 def test_the_declared_flow_bounds_what_forests_do(sink):
-    """What arrives at a rank is an exact maximum flow, and its time is not above that of the best forest."""
+    """The declared flow to a rank is an exact maximum flow, no slower than the best forest."""
     instance = with_demand(load("mi250(boxes=1)"), "all_gather", None, None)
     declared = registry.formulation("forestcoll/max-flow")
     flow = declared.index(instance, declared.options(sink=sink))

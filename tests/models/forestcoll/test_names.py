@@ -12,7 +12,8 @@ from posing import forest, max_height, pose, shuffle_topology
 
 @pytest.mark.parametrize("expression", ["dgx_a100(boxes=2)", "mi250(boxes=1)", "mi250_8(boxes=2)", "torus(3,4)"])
 def test_names_and_order_do_not_matter(expression):
-    """With other names, and nodes and links in another order, the optimum, U and k are the same, and the forest is right."""
+    """With other names, and nodes and links in another order, the optimum, U and k are the same, and the forest is
+    right."""
     topology = load(expression).network
     assert isinstance(topology, Topology)
     wanted = forest(pose(topology), repack=1).record

@@ -35,7 +35,8 @@ def cases(count, seed, *, groups=True):
 
 @pytest.mark.slow
 def test_optimum_is_the_oracles():
-    """The ratio, U and k are those of algorithm 1 and proposition 3, and the set that is told has this ratio; groups too."""
+    """The ratio, U and k are those of algorithm 1 and proposition 3, and the set that is told has this ratio; groups
+    too."""
     for problem, network, unit in cases(60, 1):
         best = optimum(problem)
         assert problem.unit_Bps == unit
@@ -49,7 +50,8 @@ def test_optimum_is_the_oracles():
 
 @pytest.mark.parametrize("kind", ["broadcast", "reduce"])
 def test_one_root(kind):
-    """For one root the bottleneck is the smallest cut between it and any other rank; for a reduction in the transposed network."""
+    """For one root the bottleneck is the smallest cut between it and any other rank; for a reduction in the transposed
+    network."""
     rng = seeded_random(2)
     for _ in range(30):
         network = random_network(rng)
@@ -66,7 +68,8 @@ def test_one_root(kind):
 
 @pytest.mark.slow
 def test_fixed_k_is_the_oracles():
-    """With whole trees on every single one of parallel links, U is algorithm 3's and that of brute force, and the told set needs it."""
+    """With whole trees on every single one of parallel links, U is algorithm 3's and that of brute force, and the told
+    set needs it."""
     rng = seeded_random(3)
     for problem, network, _ in cases(45, 3):
         best, k = optimum(problem), rng.randint(1, 6)
@@ -119,7 +122,7 @@ def test_smallest_k_is_the_smallest():
 
 
 def test_unreachable_ranks_are_told():
-    """What nothing leads to is told as a set, not as a wrong optimum."""
+    """Unreachable ranks are reported as a set, not as a wrong optimum."""
     topology = star(1, 2, 3)
     links = tuple(link for link in topology.links if link.target != "n1")
     instance = pose(replace(topology, links=(*links, *both("n0", "n2", 1))))

@@ -283,14 +283,16 @@ def test_unreachable_nodes_are_refused():
 
 
 def test_uneven_switch_is_refused():
-    """Edge splitting needs as much into a switch as out of it, which floors can break on a network with unequal directions."""
+    """Edge splitting needs as much into a switch as out of it, which floors can break on a network with unequal
+    directions."""
     network = Network((0, 1, 2), (3,), {(0, 3): 2, (1, 3): 2, (3, 2): 4, (2, 0): 3, (2, 1): 3, (0, 1): 3, (1, 0): 3})
     with pytest.raises(ValueError, match="switch 3 has 2 in and 3 out"):
         build_forest(network, uniform(network), Fraction(3, 4))
 
 
 def test_broken_forests_are_found():
-    """The check refuses a missing tree, a missing edge, a cycle, a wrong path, a wrong amount and a path through a compute node."""
+    """The check refuses a missing tree, a missing edge, a cycle, a wrong path, a wrong amount and a path through a
+    compute node."""
     network = Network((0, 1, 2), (3,), {(u, v): 2 for a in range(3) for u, v in ((a, 3), (3, a))})
     forest = solve(network)
     tree, *others = forest.trees

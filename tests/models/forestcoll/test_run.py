@@ -105,7 +105,8 @@ def run_seeds(seeds):
 
 
 def test_random_networks():
-    """On random networks of all families, collectives, groups and numbers of trees, the answer is verified and exactly as fast as the oracle's."""
+    """On random networks of all families, collectives, groups and numbers of trees, the answer is verified and exactly
+    as fast as the oracle's."""
     statuses = run_seeds(range(80))
     assert statuses["optimal"] > 30
     assert statuses["feasible"] > 5
@@ -126,7 +127,8 @@ def test_any_random_network(rng, family):
 
 
 def test_ranks_may_send_and_receive_at_different_rates():
-    """Only what passes data on must be balanced: with further one-way links between ranks, both ways have the optimum of all cuts."""
+    """Only what passes data on must be balanced: with further one-way links between ranks, both ways have the optimum
+    of all cuts."""
     rng = seeded_random(54)
     for i in range(24):
         network = random_network(rng, FAMILIES[i % 3])
@@ -154,7 +156,8 @@ def test_ranks_may_send_and_receive_at_different_rates():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_low_latency_takes_what_goes(kind):
-    """The forest for low latency is verified on any network; numbers of trees that do not go through a switch are passed over."""
+    """The forest for low latency is verified on any network; numbers of trees that do not go through a switch are
+    passed over."""
     rng = seeded_random(51)
     for i in range(12):
         network = random_network(rng, FAMILIES[i % 3])
@@ -174,7 +177,8 @@ def test_a_single_root_and_tree():
 
 
 def test_the_two_halves_need_not_be_busy_at_the_same_links():
-    """An all-reduce on a star of uneven links takes as long as its most loaded link, which is less than both halves after another."""
+    """An all-reduce on a star of uneven links takes as long as its most loaded link, which is less than both halves
+    after another."""
     instance = pose(star(5, 6, 7, 8), "all_reduce")
     found = forest(instance)
     assert (found.record.exit_status, found.record.verified) == (0, True)
@@ -236,7 +240,8 @@ def test_published_fixed_k(reference):
 
 
 def test_trees_that_need_wider_numbers_than_links():
-    """On a triangle of two prime rates and the inverse of a third, copies of trees do not fit 64 bits where capacities do: exact all the same."""
+    """On a triangle of two prime rates and the inverse of a third, copies of trees do not fit 64 bits where capacities
+    do: exact all the same."""
     rates = (Fraction(999_999_937), Fraction(999_999_929), Fraction(1, 999_999_893))
     ends = zip(((0, 1), (1, 2), (0, 2)), rates, strict=True)
     links = tuple(Link(str(a), str(b), rate, Fraction(0)) for (i, j), rate in ends for a, b in ((i, j), (j, i)))

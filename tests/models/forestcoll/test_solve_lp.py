@@ -35,7 +35,8 @@ HIGHS = solvers.get("highs")
 @settings(max_examples=60, deadline=None)
 @given(graphs(balanced=False))
 def test_both_programs_give_the_definition(topology):
-    """Search and the concurrent program give 1/x* as the exact fraction that trying all cuts gives; exact flows agree and add nothing."""
+    """Search and the concurrent program give 1/x* as the exact fraction that trying all cuts gives; exact flows agree
+    and add nothing."""
     oracle = CutOracle(from_all_ranks(topology))
     for find in (search, concurrent):
         found = find(oracle, HIGHS, Budget())
@@ -56,7 +57,7 @@ def test_a_fixed_number_of_trees_gives_the_definition(topology, k):
 @settings(max_examples=40, deadline=None)
 @given(graphs())
 def test_the_value_of_the_concurrent_program_is_the_exact_one(topology):
-    """What the solver calls x is the reciprocal of the exact fraction, to seven digits: the cut is no accident."""
+    """The solver's x is the reciprocal of the exact fraction to seven digits, so the cut is no accident."""
     net = from_all_ranks(topology)
     found = concurrent(CutOracle(net), HIGHS, Budget())
     assert found.reports[0].objective * max(net.bandwidths) * float(found.U) == pytest.approx(1, rel=1e-7)
@@ -84,7 +85,8 @@ def test_published_optima(reference):
     ],
 )
 def test_few_trees(expression, algbw):
-    """Forests of k = 1, 2, ... trees a rank are as fast as those of ForestColl's own code (for two MI250, section 4.5)."""
+    """Forests of k = 1, 2, ... trees a rank are as fast as those of ForestColl's own code (for two MI250, section
+    4.5)."""
     net = from_all_ranks(load(expression).network)
     found = [
         search(CutOracle(net, k), HIGHS, Budget()).U * net.seconds_per_gigabyte / k for k in range(1, len(algbw) + 1)
@@ -114,7 +116,7 @@ def test_large_bandwidths_stay_exact(factor):
 
 
 def solve_verified(instance, **options):
-    """What the method says, and the verifier of it."""
+    """Return the method's answer and its verification."""
     assert FORESTCOLL_LP.supports(instance) is None
     outcome = FORESTCOLL_LP.run(instance, HIGHS, Budget(), BoundOptions(**options))
     return outcome, verdict_of(instance, outcome.answer, outcome.certificate)
@@ -199,7 +201,7 @@ def test_what_does_not_fit_has_a_reason(change, reason):
 
 
 def test_a_network_that_falls_apart_is_refused():
-    """Where a rank cannot be reached there is no rate."""
+    """If a rank cannot be reached, there is no rate."""
     instance = make_instance(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)]), Collective.ALL_GATHER)
     for method in ("search", "concurrent"):
         with pytest.raises(InputError, match="no link does"):

@@ -87,7 +87,8 @@ def test_whoever_used_highs_before():
 
 
 def test_kept_or_written():
-    """Below 1,024 ranks all trees are written out, unless asked otherwise; a network without symmetry has its own trees."""
+    """Below 1,024 ranks all trees are written out, unless asked otherwise; a network without symmetry has its own
+    trees."""
     instance, kept = solve_network("star(4)")
     written = finished(instance)
     assert isinstance(kept.answer, TreeOrbits) and not isinstance(written.answer, TreeOrbits)
@@ -143,7 +144,7 @@ def test_translations_are_not_believed():
 
 
 def test_a_faster_link_is_no_image():
-    """Where one link of the network is faster than its images, the trees of a network without it are refused."""
+    """If one link is faster than its images, the trees of a network without it are refused."""
     instance, done = solve_network("dgx_a100(boxes=2)")
     topology = instance.topology
     links = (replace(topology.links[0], bandwidth_Bps=topology.links[0].bandwidth_Bps * 2), *topology.links[1:])

@@ -23,7 +23,8 @@ KINDS = [
 
 
 def two_dimensional(objective: Objective = Objective.PERF, loop: TrainingLoop = TrainingLoop.NO_OVERLAP) -> Instance:
-    """RI(4)_SW(2), 3 GB/s in all, one layer with 8 GB all-reduces of both groups: every number in the model is simple."""
+    """RI(4)_SW(2), 3 GB/s in all, one layer with 8 GB all-reduces of both groups: every number in the model is
+    simple."""
     reduce_tp = Communication(Collective.ALL_REDUCE, 8 * GB, "tp")
     reduce_dp = Communication(Collective.ALL_REDUCE, 8 * GB, "dp")
     layer = Layer(

@@ -28,7 +28,8 @@ class Boasting:
     ("factor", "status"), [(1, Status.OPTIMAL), (1.001, Status.FEASIBLE), (0.999, Status.FEASIBLE)]
 )
 def test_a_bound_that_a_plan_refutes_proves_nothing(factor, status):
-    """A solver's bound above the plan that it found is dropped and told, not cut down to the plan's value and called optimal."""
+    """A solver's bound above the plan that it found is dropped and told, not cut down to the plan's value and called
+    optimal."""
     outcome = solve_direct(pose_problem(load("4d")), Boasting(factor), Budget(), 1e-6)
     assert outcome.status is status
     assert (outcome.bound is None) == (factor > 1)

@@ -34,7 +34,8 @@ def test_a_near_minimum_is_sharpened_to_the_last_digits(loop):
 
 @pytest.mark.parametrize("name", ["gpt-3-4d", "resnet-50-4d", "gpt-3-4d-multiple"])
 def test_a_product_takes_few_linear_programs(name):
-    """Time times cost on a network of four dimensions takes at most seven linear programs beside those of the limits."""
+    """Time times cost on a network of four dimensions takes at most seven linear programs beside those of the
+    limits."""
     record = run_one(load(name), Request("libra", "highs", {"objective": "perf-per-cost"}))
     assert record.proof == "recomputed" and record.gap <= 1e-6
     assert record.metrics["iterations"] <= 7

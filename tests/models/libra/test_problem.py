@@ -1,4 +1,5 @@
-"""Bytes per dimension and the iteration time: the optimizer's closed forms against the verifier's walk through the stages."""
+"""Bytes per dimension and the iteration time: the optimizer's closed forms against the verifier's walk through the
+stages."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def make_traffic(kind: Collective, fabric: str, span: tuple[int, ...], size: int
 
 
 def test_all_reduce_of_figure_4_3():
-    """On the 3x2 network of figure 4.3 six chunks become four received in dimension 1 and one in dimension 2, per direction."""
+    """On the 3x2 network of figure 4.3 six chunks become four received in dimension 1 and one in dimension 2, per
+    direction."""
     assert make_traffic(Collective.REDUCE_SCATTER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
     assert make_traffic(Collective.ALL_GATHER, "RI(3)_RI(2)", (3, 2)) == (4, 1)
     assert make_traffic(Collective.ALL_REDUCE, "RI(3)_RI(2)", (3, 2)) == (8, 2)
@@ -68,7 +70,8 @@ def test_merged_terms_give_the_verifiers_time(data, random_instances):
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_shipped_workloads_have_few_terms(name):
-    """Merging leaves no more terms than there are directions, so that the free Gurobi licence takes every shipped model."""
+    """Merging leaves no more terms than there are directions, so that the free Gurobi licence takes every shipped
+    model."""
     time = time_model(load(name))
     assert 0 < len(time.terms) <= 8
     equal = [1e10] * len(load(name).fabric.dimensions)

@@ -73,7 +73,8 @@ def test_reference_optimum(row, solver):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_certified_optimum_of_random_instances(data, random_instances):
-    """On random instances of both objectives HiGHS proves its gap, the verifier agrees, and no random plan is below the bound."""
+    """On random instances of both objectives HiGHS proves its gap, the verifier agrees, and no random plan is below the
+    bound."""
     instance = data.draw(random_instances(data.draw(st.sampled_from(Objective))))
     problem = pose_problem(instance)
     if not problem.time.terms:
@@ -136,7 +137,8 @@ def second_order_cone_optimum(problem) -> float:
 
 
 def test_the_small_instance_by_hand(two_dimensional):
-    """T = 4 + 24/B1 + max(12/B1, 2/B2) with B1 + B2 = 4 falls until the two dimensions meet, at B1 = 24/7: T = 14.5 exactly."""
+    """T = 4 + 24/B1 + max(12/B1, 2/B2) with B1 + B2 = 4 falls until the two dimensions meet, at B1 = 24/7: T = 14.5
+    exactly."""
     record = run_one(two_dimensional(), Request("libra"))
     assert record.objective == pytest.approx(14.5, rel=1e-8)
     assert record.metrics["bandwidth_GBps"] == pytest.approx([24 / 7, 4 / 7], rel=1e-6)
@@ -144,7 +146,8 @@ def test_the_small_instance_by_hand(two_dimensional):
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])
 def test_a_dimension_of_hardly_any_traffic(solver, unequal_traffic):
-    """Dimension 4 needs 10 KB/s of 667 GB/s for a message that a computation hides: it gets them, and the gap closes."""
+    """Dimension 4 needs 10 KB/s of 667 GB/s for a message that a computation hides: it gets them, and the gap
+    closes."""
     record = run_one(unequal_traffic(objective=Objective.PERF_PER_COST), Request("libra", solver))
     assert record.status == "optimal"
     assert record.verified is True, record.violations
@@ -177,7 +180,7 @@ def test_a_limit_far_below_the_total(name, cap, objective):
 
 
 def test_of_equally_fast_plans_the_cheapest_is_taken():
-    """Where the constraints leave plans of the same time, the record's plan costs less than the original's."""
+    """If the constraints allow several plans of the same time, the record's plan costs less than the original's."""
     record = solve("resnet-50-4d-multiple")
     assert record.metrics["iteration_time_s"] == pytest.approx(1248331.472e-9, rel=1e-8)
     assert record.metrics["network_cost_usd"] < 0.5 * 32276817.52
@@ -253,7 +256,8 @@ def test_perf_without_any_limit_is_refused():
 
 
 def test_codesign_finds_the_best_strategy():
-    """The chosen pair is the best of the single runs, all strategies are in the record, and the bound holds for all of them."""
+    """The chosen pair is the best of the single runs, all strategies are in the record, and the bound holds for all of
+    them."""
     record = run_one(load("msft-1t-hp-4d"), Request("libra-codesign", options={"tensor_parallel": [8, 32, 64, 128]}))
     sweep = record.metrics["strategies"]
     assert [s["tensor_parallel"] for s in sweep] == [8, 32, 64, 128]

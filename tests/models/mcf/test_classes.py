@@ -46,7 +46,8 @@ def test_a_large_circulant_has_few_classes():
 
 @pytest.mark.parametrize("network", ["L(complete_bipartite(4, 4))", "L(ring(5))", "L(kautz(2, 2))"])
 def test_a_line_graph_taken_back_bounds_the_flow(network):
-    """Taken back, the program proves a bound that is not above the flow's time, with lengths of the links themselves."""
+    """Taken back, the program proves a bound that is not above the flow's time, with lengths of the links
+    themselves."""
     instance = exchange(network)
     solver = solvers.get("highs")
     flow, coarse = (solve.bound(instance, solver, Budget(), most) for most in (10**9, 0))
@@ -80,7 +81,8 @@ def test_a_schedule_of_many_chunks_meets_the_bound(network):
 
 
 def test_a_group_passes_through_others():
-    """Two opposite ranks of a ring use both ways round it, through ranks outside the group; the last of 32 pieces is late."""
+    """Two opposite ranks of a ring use both ways round it, through ranks outside the group; the last of 32 pieces is
+    late."""
     demand = Demand(Collective.ALL_TO_ALL, Fraction(2**34), ranks=(0, 2), chunks=64)
     record = run_one(load("ring(4)").with_changes(demand=demand), Request("all-to-all-schedule"))
     assert record.verified

@@ -42,7 +42,8 @@ class Halfway:
 
 
 def test_a_word_is_no_proof():
-    """Without multipliers there is a bound and no answer, since nobody can recompute it; without a bound, the limit is told."""
+    """Without multipliers there is a bound and no answer, since nobody can recompute it; without a bound, the limit is
+    told."""
     method, instance = registry.get("all-to-all-mcf"), load("ring(4)").with_changes(demand=ALL_TO_ALL)
     outcome = method.run(instance, Halfway(0.5), Budget(), method.options())
     assert (outcome.status, outcome.answer, outcome.objective) == (Status.FEASIBLE, None, None)

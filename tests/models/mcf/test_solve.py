@@ -45,7 +45,8 @@ def ring_seconds(n):
     + [(f"star({n}{{}})", Fraction(n - 1)) for n in (3, 6)],
 )
 def test_known_graphs_have_their_closed_form(network, seconds):
-    """Rings, tori, hypercubes, complete graphs and stars take the sum of distances over the number of links, exactly."""
+    """Rings, tori, hypercubes, complete graphs and stars take the sum of distances over the number of links,
+    exactly."""
     instance = exchange(network.format(", bandwidth='1 GB/s'"))
     found = bound(instance, solvers.get("highs"), Budget())
     assert found.seconds == seconds
@@ -66,7 +67,8 @@ def test_links_into_the_only_source_are_of_no_use():
     "network", ["mesh(2,4)", "random_regular(10,3,seed=3)", "circulant(9,[1,2])", "dragonfly(3,2)"]
 )
 def test_the_flow_is_at_least_as_sharp_as_cuts_and_unit_lengths(network):
-    """The rounded dual values lose nothing that matters: the exact bound is the program's optimum to nine digits, and above all others."""
+    """The rounded dual values lose nothing that matters: the exact bound is the program's optimum to nine digits, and
+    above all others."""
     instance = exchange(network)
     found = bound(instance, solvers.get("highs"), Budget())
     unit = max(link.bandwidth_Bps for link in instance.network.links)
@@ -102,14 +104,14 @@ class WithoutDuals:
 
 
 def test_a_solver_without_dual_values_is_taken_at_its_word():
-    """Where a solver gives no dual values the bound is the one that it claims, and the certificate says whose word it is."""
+    """If a solver gives no dual values, the bound is its claim, and the certificate attributes it to the solver."""
     found = bound(exchange("ring(5,bandwidth='1 GB/s')"), WithoutDuals(), Budget())
     assert found.certificate == SolverBound(found.report.solver, found.report.version)
     assert float(found.seconds) == pytest.approx(3)
 
 
 def test_a_network_that_falls_apart_is_refused():
-    """Where a rank cannot be reached there is no flow, and the user is told why."""
+    """If a rank cannot be reached, there is no flow, and the error gives the reason."""
     instance = exchange("ring(4)")
     apart = replace(instance.network, links=instance.network.links[:2])
     with pytest.raises(InputError, match="no path"):

@@ -69,7 +69,7 @@ def all_trees(nodes, edges):
 
 
 def spans(nodes, edges, chosen):
-    """Whether links join all sites."""
+    """Check if links connect all sites."""
     return len(site_distances(0, edges, chosen)) == nodes
 
 
@@ -105,7 +105,8 @@ def best_few(edges, trees, most):
 
 
 def best_of_rates(edges, trees, most, floor):
-    """Largest sum of rates of at most so many trees, each of at least a rate: a mixed-integer program of its own, of one row a link."""
+    """Largest sum of rates of at most so many trees, each of at least a rate: a mixed-integer program of its own, of
+    one row a link."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
 

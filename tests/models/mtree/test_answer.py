@@ -23,7 +23,8 @@ from mtree_networks import instance, random_edges, solve
     ("latency", "overhead"), [("occupancy", None), ("occupancy", "20 ms"), ("propagation", "20 ms")]
 )
 def test_the_file_of_an_answer_simulates_to_what_was_told(tmp_path, split, latency, overhead):
-    """Saved trees, simulated chunk by chunk at reserved rates, take the time of the record, pipelined and not, in the chunks of the record."""
+    """Saved trees, simulated chunk by chunk at reserved rates, take the time of the record, pipelined and not, in the
+    chunks of the record."""
     path = tmp_path / "wan.json.gz"
     options = [f"split={split}", f"latency_model={latency}", "trees=5", "height=4"]
     options += [] if overhead is None else [f"chunk_overhead={overhead}"]
@@ -49,9 +50,11 @@ def test_the_file_of_an_answer_simulates_to_what_was_told(tmp_path, split, laten
 @pytest.mark.parametrize(("spec", "options"), [("gscale", {"trees": 5, "height": 4}), ("gscale(0.9, 2)", {})])
 @pytest.mark.parametrize("model", ["mtree", "gost"])
 def test_times_stand_in_order(spec, options, model):
-    """Own chunks are no slower than any common number, pipelining than none, a reduction than an all-reduce, and none beats the flow time.
+    """Own chunks are no slower than any common number, pipelining than none, a reduction than an all-reduce, and none
+    beats the flow time.
 
-    The completion time is of rates in proportion to the data where latency holds no link: the best rates and chunks of that model are no slower.
+    The completion time is of rates in proportion to the data where latency holds no link: the best rates and chunks of
+    that model are no slower.
     """
     done = solve(spec, model, **options)
     told, flow = done.record.metrics, done.record.objective
@@ -73,7 +76,8 @@ def test_times_stand_in_order(spec, options, model):
 
 
 def test_an_equal_finish_is_faster_but_loads_links_unevenly():
-    """Where trees differ in height, data that makes them end together ends sooner, while the flow time, which leaves latency out, gets longer."""
+    """If trees differ in height, equal finish times end the collective sooner, while the flow time without latency
+    grows."""
     for seed in range(4):
         asked = instance(7, random_edges(7, 6, seed))
         plain, equal = (
@@ -89,7 +93,8 @@ def test_an_equal_finish_is_faster_but_loads_links_unevenly():
 
 
 def test_printed_equation_8_cuts_nothing():
-    """Taken as printed, without the data size, the number of chunks of every tree on GScale is below one in Mb and seconds: no pipelining at all."""
+    """Taken as printed, without the data size, the number of chunks of every tree on GScale is below one in Mb and
+    seconds: no pipelining at all."""
     done = solve("gscale", trees=5, height=4)
     links = done.instance.network.links
     rates_Mbps = done.answer.units / done.answer.units.sum() * done.record.metrics["allreduce_rate_Bps"] * 8e-6
@@ -101,7 +106,8 @@ def test_printed_equation_8_cuts_nothing():
 
 
 def test_the_reduction_alone_can_be_simulated():
-    """The reduction of an answer is a packing: whole messages with max-min fair shares take longer than chunks at reserved rates."""
+    """The reduction of an answer is a packing: whole messages with max-min fair shares take longer than chunks at
+    reserved rates."""
     done = solve("gscale", trees=5, height=4)
     shared = simulate(done.instance, done.answer.reduction, SimulationMode.FAIR_SHARE).completion_s
     both = simulate(done.instance, done.answer, SimulationMode.FAIR_SHARE).completion_s

@@ -16,7 +16,8 @@ from cwb.models.mtree import column_generation
 
 
 def test_an_interruption_keeps_the_rates(monkeypatch):
-    """If a run is stopped between two linear programs, the rates of the last one that was solved are the answer, and fit."""
+    """If a run is stopped between two linear programs, the rates of the last one that was solved are the answer, and
+    fit."""
     wan = pose(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
     limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
     cheap = column_generation._ColumnGeneration.price

@@ -56,7 +56,8 @@ def test_the_command_of_the_documentation():
     ],
 )
 def test_trees_keep_what_is_asked(spec, options):
-    """Trees span, have the height asked from their own roots, are no more than K, have the least rate, and overload no link."""
+    """Trees span, have the height asked from their own roots, are no more than K, have the least rate, and overload no
+    link."""
     done = solve(spec, **options)
     packing, links = done.answer, done.instance.network.links
     assert done.record.verified

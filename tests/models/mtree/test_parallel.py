@@ -60,7 +60,7 @@ def test_declared_models_have_all_pairs(name):
 
 
 def test_equal_links_stay_pairs():
-    """Where each link has one back that is as fast and as near, in any order, no further pair is made."""
+    """If every link has an equal reverse link, in any order, no further pair is made."""
     fast, near = (9, 20), (4, 5)
     wan = pose(sites(*(("a", "b", *one) for one in (fast, near)), *(("b", "a", *one) for one in (near, fast))))
     assert (len(wan), wan.has_shared_links, wan.balanced) == (2, False, True)

@@ -84,7 +84,8 @@ def rows_of(asked, changes, previous):
 @settings(max_examples=10, deadline=None)
 @given(seeds, st.integers(0, 2))
 def test_the_best_repair_is_found_and_proved(seed, most):
-    """Of all choices of new trees none is better, the status says so, and the re-rated old plan is that of a linear program."""
+    """Of all choices of new trees none is better, the status says so, and the re-rated old plan is that of a linear
+    program."""
     asked, previous, changes, left = a_case(seed)
     trees = all_trees(5, left)
     if not trees:
@@ -154,7 +155,8 @@ def test_parallel_links_keep_their_places():
 
 
 def test_an_unchanged_network_keeps_its_plan():
-    """Without changes the old plan is the best, all of its trees are kept with their roots, and no new one is needed."""
+    """Without changes the old plan is the best, all of its trees are kept with their roots, and no new one is
+    needed."""
     asked = load("gscale")
     done = run(asked, Request("mtree", options={"trees": 3, "height": 4}))
     previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
@@ -167,7 +169,7 @@ def test_an_unchanged_network_keeps_its_plan():
 
 
 def test_a_failed_link_of_gscale():
-    """What is left of the old plan carries less than with one new tree, that less than with two, which are as good as a new plan."""
+    """The rest of the old plan carries less than with one new tree; two new trees equal a new plan."""
     asked = load("gscale")
     previous = plan(asked, trees=3, height=4)
     carried = [mbits(repair_plan(asked, previous, "3-7=0, 0-1=0.5", new_trees=m, height=4).record) for m in (0, 1, 2)]
@@ -179,7 +181,8 @@ def test_a_failed_link_of_gscale():
 
 
 def test_grafts_span_and_keep_what_has_room():
-    """A tree that has lost a link gets it replaced by the link with the most room; all grafts are spanning trees of at most the height."""
+    """A tree that has lost a link gets it replaced by the link with the most room; all grafts are spanning trees of at
+    most the height."""
     edges = [(0, 1, 9, 1), (1, 2, 9, 1), (2, 3, 9, 1), (0, 3, 5, 1), (0, 2, 2, 1)]
     wan = pose(instance(4, edges))
     found = [tuple(row) for row in grafts(wan, wan.hops(None), 0, None, [np.array([0, 2])]).tolist()]

@@ -21,7 +21,8 @@ def repair_plan(asked, previous, changes, seed=0, **options):
 
 
 def test_changes_are_read():
-    """A factor, a rate, traffic of others and a failure, for both directions, one after the other; a site's name may have hyphens."""
+    """A factor, a rate, traffic of others and a failure, for both directions, one after the other; a site's name may
+    have hyphens."""
     asked = instance(3, [(0, 1, 100, 1), (1, 2, 80, 1), (0, 2, 60, 1)])
     network = change_network(asked, ["0-1=0.5", "2-1=20 Mb/s", "0-2=-10 Mb/s", "0-1=0.5"]).network
     assert [int(link.bandwidth_Bps * 8 / 10**6) for link in network.links] == [25, 25, 20, 20, 50, 50]
@@ -36,7 +37,7 @@ def test_changes_are_read():
 
 @pytest.mark.parametrize("text", ["0-1", "0-1=", "0-7=0.5", "=0.5", "0-1=fast", "0-1=-0.5", "0-1=--1 Mb/s", "0-1=1e9"])
 def test_bad_changes_are_told(text):
-    """What is no change is an input error that names its place and shows what is expected."""
+    """A malformed change is an input error with its place and the expectation."""
     with pytest.raises(InputError, match=r"-O: changes\[1\]: .*a-b=0.5"):
         change_network(instance(2, [(0, 1, 1, 1)]), ["0-1=1", text])
 

@@ -64,7 +64,7 @@ def test_three_low_trees(seed, unit):
 @pytest.mark.parametrize("unit", ["hops", "ms"])
 @pytest.mark.parametrize("seed", range(10))
 def test_low_trees_that_are_not_listed(monkeypatch, seed, unit):
-    """Where trees are generated, as on large networks, rates are those of allowed trees, and no bound is below the best: without K they meet."""
+    """Generated trees have rates of allowed trees, and no bound is below the best; without K the two meet."""
     monkeypatch.setattr(mtree, "every_tree", lambda _: None)
     nodes, edges = 5, random_edges(5, 3, 200 + seed)
     lengths = [edge[3] for edge in edges] if unit == "ms" else None
@@ -85,10 +85,12 @@ def test_low_trees_that_are_not_listed(monkeypatch, seed, unit):
 
 @pytest.mark.parametrize(
     ("links", "floor", "want"),
-    [([(0, 1, 10_000), (1, 2, 10_000), (2, 0, 10_000)], "1 Gb/s", 8 / 15), ([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "10 Mb/s", 320 / 3)],
+    [([(0, 1, 10_000), (1, 2, 10_000), (2, 0, 10_000)], "1 Gb/s", 8 / 15),
+        ([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "10 Mb/s", 320 / 3)],
 )  # fmt: skip
 def test_a_smallest_rate_is_no_multiple_of_anything(links, floor, want):
-    """Trees may have rates between the multiples of what all capacities are multiples of, down to exactly the smallest rate."""
+    """Trees may have rates between the multiples of what all capacities are multiples of, down to exactly the smallest
+    rate."""
     record = run_mtree(3, scale_links(links, 1), min_rate=floor)
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == pytest.approx(want, rel=1e-12)
@@ -98,7 +100,8 @@ def test_a_smallest_rate_is_no_multiple_of_anything(links, floor, want):
 @pytest.mark.parametrize("floor", [Fraction(3), Fraction(25, 3), Fraction(40, 3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_of_a_smallest_rate(seed, floor, options):
-    """With a smallest rate, alone or with K and a height, the value is that of a program over all trees, no rate is below it, and it is proved."""
+    """With a smallest rate, alone or with K and a height, the value is that of a program over all trees, no rate is
+    below it, and it is proved."""
     edges = [(one, other, 10 * rate, late) for one, other, rate, late in random_edges(4, 3, 300 + seed)]
     most = options.get("height", 4)
     trees = [tree for tree in all_trees(4, edges) if height(4, edges, tree) <= most]
@@ -116,7 +119,7 @@ def test_trees_of_a_smallest_rate(seed, floor, options):
 
 @pytest.mark.parametrize("options", [{"height": 2}, {}, {"height": 2, "trees": 6}])
 def test_a_program_over_all_trees_is_a_proof(options):
-    """Where MILP (1) has every tree there is, its bound ends the run, instead of models of patterns that may not end."""
+    """If MILP (1) has every existing tree, its bound ends the run, without models of patterns that may not end."""
     record = run_mtree(4, scale_links(K4, 10), min_rate="10 Mb/s", **options)
     assert (record.status, record.verified) == ("optimal", True)
     assert record.objective == pytest.approx(80)
@@ -136,7 +139,7 @@ def test_the_models_of_patterns_have_a_limit_in_steps(monkeypatch):
 
 
 def test_bounds_of_models_are_in_units():
-    """Where capacities are large numbers, which models scale, the bound of the exact model is one on the rate and not on what the model counts."""
+    """If capacities are large numbers, which models scale, the bound of the exact model is in the unit of rates."""
     edges = [(one, other, 10_000 * rate + 1 + place, 1) for place, (one, other, rate) in enumerate(K4)]
     record = run_mtree(4, edges, trees=3)
     best = best_few(edges, all_trees(4, edges), 3)
@@ -159,7 +162,8 @@ def test_the_height_of_least_time_is_found():
 
 
 def test_the_bound_on_any_schedule_is_told_first():
-    """What partitions and cuts prove is told with its proof before trees are sought, and is kept by a run broken off."""
+    """The bound by partitions and cuts is reported with its proof before trees are sought, and survives an
+    interruption."""
     told = []
     problem = tree_problem(instance(4, scale_links(K4, 1)), 2, None, Budget(tell=told.append))
     assert isinstance(problem, TreeProblem)

@@ -26,7 +26,8 @@ W_2D = ("SW(32)_SW(16)", (250, 250))
 WAFER = ("RI(2)_FC(8)_RI(8)_SW(4)", (1000, 200, 100, 50))
 EQUAL = ("RI(4)_FC(8)_RI(4)_SW(32)", (250,) * 4)
 
-#: 1 GiB all-reduce in us: BlueConnect, Themis with FIFO, with SCF (64 chunks), with SCF (256), the LP; bandwidth alone (table 3.3).
+#: 1 GiB all-reduce in us: BlueConnect, Themis with FIFO, with SCF (64 chunks), with SCF (256), the LP; bandwidth alone
+#: (table 3.3).
 MEASURED = [
     (("SW(512)", (350,)), 5703.1, 5703.1, 5703.1, 5703.1, 5703.125),
     (W_2D, 7750.0, 4062.3, 4003.7, 4003.7, 3992.1875),
@@ -60,7 +61,8 @@ def test_times_of_the_methods(fabric, pose, solve, network, blueconnect, fifo, s
 
 @pytest.mark.parametrize(("network", "share"), [(W_2D, 0.997), (CONV_3D, 0.983), (CONV_4D, 0.976)])
 def test_themis_comes_near_the_ideal(fabric, pose, solve, network, share):
-    """With 64 chunks and smallest-chunk-first queues, Themis reaches at least 97 % of the ideal on the systems of table 3.3."""
+    """With 64 chunks and smallest-chunk-first queues, Themis reaches at least 97 % of the ideal on the systems of table
+    3.3."""
     posed, outcome = solve("themis", pose(fabric(*network), 64))
     reached = ideal_us(posed) / time_us(posed, outcome)
     assert reached >= 0.97
@@ -68,7 +70,8 @@ def test_themis_comes_near_the_ideal(fabric, pose, solve, network, share):
 
 
 def test_a_small_first_dimension_cannot_absorb_its_share(fabric, pose, solve):
-    """On 2_8_8_4 with 1,000 GiB/s inside, no orders come near the ideal of 1,478.59 us: the bound is 2,845.98 us, and weights prove it."""
+    """On 2_8_8_4 with 1,000 GiB/s inside, no orders come near the ideal of 1,478.59 us: the bound is 2,845.98 us, and
+    weights prove it."""
     posed, outcome = solve("themis-lp", pose(fabric(*WAFER), 64))
     assert outcome.status is Status.FEASIBLE
     assert outcome.bound * 1e6 == pytest.approx(2845.9821, rel=1e-7)
@@ -139,7 +142,8 @@ def test_wrong_options_are_input_errors(pose, options, problem):
 
 
 def test_reasons(fabric, pose):
-    """Graphs, bare fabrics, other collectives, process groups, empty collectives and too many dimensions are refused with a reason."""
+    """Graphs, bare fabrics, other collectives, process groups, empty collectives and too many dimensions are refused
+    with a reason."""
     wired = fabric("RI(4)_SW(2)", (1, 1))
     for method in (BLUECONNECT, THEMIS, THEMIS_LP):
         assert "not explicit graphs" in str(method.supports(load("ring(4)")))

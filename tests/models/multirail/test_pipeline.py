@@ -54,13 +54,15 @@ def test_times_of_table_3_4(fabric, sizes, messages, time_us, error):
 
 
 def test_chunks_of_figure_4_3(fabric):
-    """On 3 x 2 NPUs, six chunks per NPU: four go through the first dimension for every one through the second, each way."""
+    """On 3 x 2 NPUs, six chunks per NPU: four go through the first dimension for every one through the second, each
+    way."""
     wired = fabric("RI(3)_RI(2)", (1, 1))
     assert message_bytes(wired, Demand(Collective.REDUCE_SCATTER, Fraction(6)), (0, 1)) == (4, 1)
 
 
 def test_one_chunk_pays_every_stage(fabric):
-    """Latencies: n - 1 links on a ring, one in a full block, log2(n) through a switch; an all-reduce pays them twice."""
+    """Latencies: n - 1 links on a ring, one in a full block, log2(n) through a switch; an all-reduce pays them
+    twice."""
     wired = fabric("RI(5)_FC(4)_SW(8)", (1, 1, 1), (1, 10, 100))
     for kind, passes in (("reduce_scatter", 1), ("all_gather", 1), ("all_reduce", 2)):
         demand = Demand(collective_named(kind), Fraction(2**30))
@@ -90,7 +92,8 @@ orders_of_three = st.lists(st.sampled_from(list(permutations(range(3)))), min_si
 )
 @settings(max_examples=60, deadline=None)
 def test_completion_lies_between_the_bounds(fabric, orders, queue, kind, rates, weights, latency):
-    """No pipeline beats its busiest dimension or any weighted bound, nor is it slower than all stages one after the other."""
+    """No pipeline beats its busiest dimension or any weighted bound, nor is it slower than all stages one after the
+    other."""
     wired = fabric("RI(3)_FC(2)_SW(4)", rates, latency)
     demand = Demand(collective_named(kind), Fraction(2**30), len(orders))
     pipeline = evaluate(wired, demand, orders, queue)

@@ -23,7 +23,8 @@ def make_instance(network, kind=Collective.ALL_GATHER, size=200_000, chunks=1):
 
 @pytest.mark.parametrize(("chunks", "steps", "cost_us"), [(1, 2, 3.4), (2, 3, 5.1)])
 def test_dgx1_of_table_3(chunks, steps, cost_us):
-    """Least steps on a DGX-1 with chunks of 25 KB cost what TE-CCL reports of it in table 3: 3.4 us for one chunk and 5.1 us for two."""
+    """Least steps on a DGX-1 with chunks of 25 KB cost what TE-CCL reports of it in table 3: 3.4 us for one chunk and
+    5.1 us for two."""
     instance = make_instance("dgx1()", size=200_000 * chunks, chunks=chunks)
     outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert outcome.metrics["sccl_steps"] == steps

@@ -84,7 +84,8 @@ def test_certificates_of_finer_or_other_chunks_are_refused():
 
 
 def test_a_broadcast_has_the_same_bound():
-    """C chunks that one rank has need C - 1 + ceil(log2 n) times that of a chunk: a broadcast from rank 0 of a switch of 5."""
+    """C chunks that one rank has need C - 1 + ceil(log2 n) times that of a chunk: a broadcast from rank 0 of a switch
+    of 5."""
     broadcast = load("switch(5)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(4 * 10**9), 4))
     bandwidth = broadcast.network.links[0].bandwidth_Bps
     assert recomputed_chunk_bound(broadcast, WholeChunks(0, Fraction(10**9))) == (4 - 1 + 3) * 10**9 / bandwidth

@@ -40,7 +40,7 @@ def make_instance(network, kind=GATHER, size=400_000, chunks=1):
     ],
 )
 def test_schedules_are_verified(network, kind, options):
-    """What comes out is right, whatever the stages and the sketch."""
+    """Schedules are valid for all stages and sketches."""
     instance = make_instance(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), TacclOptions(**options))
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations

@@ -1,4 +1,4 @@
-"""Whether a number of epochs is enough, by trying everything, epoch by epoch; shares nothing with the models.
+"""Sufficiency of a number of epochs, by enumeration epoch by epoch; shares nothing with the models.
 
 Time is counted by the verifier's grid. A state is what is where, what is on its way, and when links have started; all
 that can be done in an epoch is tried, and what reaches no destination in time is given up. Only for tiny problems;
@@ -24,7 +24,8 @@ class TooLarge(Exception):
 
 
 def reachable(instance, epochs, most=4_000):
-    """Whether some schedule takes at most so many epochs; raises :class:`TooLarge` after so many states of an epoch."""
+    """Check if some schedule takes at most so many epochs; raises :class:`TooLarge` after too many states of an
+    epoch."""
     demands = [(demand, conditions(demand, instance.npus).bytes_of) for demand in instance.demands]
     summed = any(kind[2] for _, kinds in demands for kind in kinds)
     world = World(instance, [kind for demand, kinds in demands for kind in kinds for _ in range(parts(demand, kind))])
@@ -78,7 +79,7 @@ class World:
 
 @dataclass(frozen=True)
 class State:
-    """What is where (with how often, or which contributions), what comes when, when links started, who got what."""
+    """Chunks at nodes (with copies or contributions), chunks on their way, starts of links, and deliveries."""
 
     held: frozenset
     coming: tuple
@@ -93,7 +94,7 @@ class Tries:
         self.world, self.epochs, self.most = world, epochs, most
 
     def search(self):
-        """Whether the goal is reached by the last index."""
+        """Check if the goal is reached by the last index."""
         states = {self.first()}
         for epoch in range(self.epochs + 1):
             states = {after for state in states for after in self.deliver(state, epoch) if self.in_time(after, epoch)}
@@ -122,15 +123,15 @@ class Copies(Tries):
 
     @cached_property
     def equal_coming(self):
-        """Whether more that arrives may be worse: where room is limited."""
+        """True if more arrivals may be worse, because room is limited."""
         return any(room is not None for room in self.world.room)
 
     def is_done(self, state):
-        """Whether everybody got everything."""
+        """Check if every rank received everything."""
         return self.goal <= state.got
 
     def in_time(self, state, epoch):
-        """Whether every destination can still be reached."""
+        """Check if every destination can still be reached."""
         at = [(c, n, epoch) for c, n, _ in state.held] + [(c, n, k) for k, c, n in state.coming]
         near = {}
         for c, n, k in at:
@@ -190,7 +191,7 @@ class Copies(Tries):
                 yield State(kept, tuple(sorted(coming)), begun, state.got)
 
     def keeps(self, held):
-        """What may be kept: at nodes with limited room any part."""
+        """Yield all contents that may be kept: any part at nodes with limited room."""
         world = self.world
         free = [x for x in held if world.room[x[1]] and x[1] not in world.chunks[x[0]][0] | world.chunks[x[0]][1]]
         for keep in product((True, False), repeat=len(free)):
@@ -204,7 +205,8 @@ class Copies(Tries):
             wanted = [
                 c for c, (sources, _) in enumerate(world.chunks)
                 if have[c, source] and target not in sources
-                and not (world.room[target] is None and world.copies[target] and not world.passes[target] and held.get((c, target)))
+                and not (world.room[target] is None and world.copies[target] and not world.passes[target]
+                         and held.get((c, target)))
             ]  # fmt: skip
             free, found = world.free(begun, e, epoch), [()]
             copies = 1 if world.copies[target] else max(len(t) for _, t in world.chunks)
@@ -263,12 +265,12 @@ class Sums(Tries):
         return State(frozenset((c, n, frozenset([n])) for c, (sources, _) in chunks for n in sources), (), ())
 
     def is_done(self, state):
-        """Whether whoever needs a sum has all of it."""
+        """Check if every rank that needs a sum has all of it."""
         need = {(c, t, sources) for c, (sources, targets) in enumerate(self.world.chunks) for t in targets}
         return need <= state.held
 
     def in_time(self, state, epoch):
-        """Whether every contribution can still reach every destination."""
+        """Check if every contribution can still reach every destination."""
         near = {}
         at = [(c, n, epoch, v) for c, n, v in state.held] + [(c, n, k, v) for k, c, n, _, v in state.coming]
         for c, n, k, value in at:
@@ -334,7 +336,7 @@ class Sums(Tries):
                 yield State(state.held, tuple(order), world.recent(starts, epoch))
 
     def fits(self, starts, link, epoch):
-        """Whether a chunk may start over a link in an epoch, before or after others."""
+        """Check if a chunk may start over a link in an epoch, before or after others."""
         world, window = self.world, int(self.world.grid.window[link])
         mine = [k for k, e in starts if e == link]
         for begin in range(max(0, epoch - window + 1), epoch + 1):

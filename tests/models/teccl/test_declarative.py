@@ -81,7 +81,7 @@ def test_table_7_all_to_all(chunks, epochs):
 
 
 def none_is_faster(instance, epochs, most=1000):
-    """Whether trying everything finds no schedule of fewer epochs; too large problems pass."""
+    """Check if enumeration finds no schedule of fewer epochs; problems that are too large pass."""
     try:
         return not reachable(instance, epochs - 1, most)
     except TooLarge:
@@ -148,8 +148,7 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
 @pytest.mark.parametrize("buffer", [None, Fraction(0)])
 @pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
 def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer):
-    """Where parts for two ranks share the link to a switch without multicast, both go over it: what takes two epochs
-    up ends at index 3."""
+    """Parts for two ranks both cross the link to a switch without multicast, and end at index 3."""
     star = [ends for i, rate in enumerate([1, 2, 2]) for ends in ((i, 3, rate, 0), (3, i, rate, 0))]
     instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), kind, fluid=True)
     outcome, found = solve_instance(instance, solve_lp)
@@ -261,8 +260,7 @@ def test_a_link_that_is_faster_for_a_while_is_used():
 
 
 def test_relays_and_buffers_that_are_limited():
-    """What the options say of ranks is on the instance that is verified, so that the bound is one of the instance, and
-    met."""
+    """The options for ranks are part of the verified instance, so its bound includes them and is met."""
     chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
     posed = on_grid(chain, "scatter", chunks=4, ranks=(0, 2), epoch_us=Fraction(1, 2))
     ways = {"free": {}, "held": {"buffer": 1}, "passed": {"relays": "pass"}}
@@ -292,7 +290,7 @@ def stars_of_relays(draw):
 @settings(max_examples=12)
 @given(stars_of_relays(), st.sampled_from(["all_gather", "all_gather", *KINDS]), st.sampled_from(["makespan", "late"]))
 def test_a_rank_that_passes_on_may_receive_a_chunk_again(topology, kind, objective):
-    """Where ranks forward at once or never, the model's epochs are the fewest of all schedules, tried one by one."""
+    """If ranks forward at once or never, the model's epochs are the fewest of all enumerated schedules."""
     instance = with_room(on_grid(topology, kind), 0)
     outcome, epochs = solve_instance(instance, options=MilpOptions(objective=objective))
     assert outcome.status is Status.OPTIMAL
@@ -309,7 +307,7 @@ def test_relays_that_a_presolve_calls_infeasible():
 
 @pytest.mark.parametrize("objective", ["makespan", "late"])
 def test_relays_of_which_a_presolve_loses_a_point(objective):
-    """Where HiGHS 1.16 loses its incumbent in presolve, it is run again without, and the fewest epochs are proved."""
+    """If HiGHS 1.16 loses its incumbent in presolve, it runs again without, and proves the fewest epochs."""
     half = Fraction(1, 2)
     ends = [(0, 1, half), (1, 0, 1), (0, 2, 1), (2, 0, 1), (0, 3, 1), (3, 0, half), (1, 3, 1), (3, 2, 1)]
     instance = with_room(on_grid(network(4, [(a, b, rate, 0) for a, b, rate in ends]), "all_to_all"), 0)
@@ -378,8 +376,7 @@ def test_fewest_epochs_of_what_was_wrong_once(name):
 
 
 def test_buffers_as_printed():
-    """Where all chunks count, a rank's own are in its buffer until it drops them, and what is proved is proved of the
-    model alone; a rank that has or needs more than it can hold is an input error."""
+    """If all chunks count, a rank's own fill its buffer until dropped, and proofs hold for the model alone."""
     instance = with_room(on_grid(network(3, [(i, (i + 1) % 3, 1, 0) for i in range(3)]), "all_to_all"), 2)
     outcome, epochs = solve_instance(instance, options=MilpOptions(buffer=2, buffer_counts="all"))
     assert (outcome.status, epochs) == (Status.FEASIBLE, 3)
@@ -428,8 +425,7 @@ def test_what_the_model_rules_out_is_not_infeasible():
 
 @pytest.mark.slow
 def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
-    """What begins later, a round of the A* technique or the second stage of an all-reduce, has the bandwidth of its
-    own epochs.
+    """Later A* rounds and the second stage of an all-reduce have the bandwidth of their own epochs.
 
     ``solved`` has the schedule verified.
     """
@@ -528,7 +524,7 @@ def test_fewer_epochs_than_the_distance_are_infeasible():
     ],
 )
 def test_bad_options_are_one_clear_line(options, text):
-    """What is wrong in the options is told in one line that names it."""
+    """Wrong options are reported in one line that names them."""
     instance = on_grid(with_switch()).with_changes(timing=None)
     with pytest.raises(InputError, match=text) as error:
         run(instance, Request("teccl-milp", options=options))

@@ -113,8 +113,7 @@ def test_a_point_at_the_limit_is_an_answer():
 
 
 def test_a_limit_is_not_taken_for_infeasibility():
-    """Where nothing is found out, the bound stays and no longer schedules are looked for: one solve, not models of
-    ever more epochs."""
+    """If nothing is found, the bound stays and only one model is solved, not models of ever more epochs."""
     instance = on_grid(ring())
     solver = Ends(0, keeps=False)
     outcome = solve_milp.run(instance, solver, Budget(), MilpOptions(objective="late", start="none"))

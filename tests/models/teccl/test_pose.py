@@ -9,7 +9,8 @@ from cwb.core.errors import InputError
 
 @pytest.mark.parametrize("name", ["teccl", "teccl-milp", "teccl-astar"])
 def test_a_grid_of_the_instance_is_not_replaced(name):
-    """A problem of split chunks, or of other epochs, is rejected in one line; with options that say the same it is solved."""
+    """A problem of split chunks, or of other epochs, is rejected in one line; with options that say the same it is
+    solved."""
     run = cwb.solve("ring(4)", "teccl-lp", collective="all_gather", size="1 MiB")
     with pytest.raises(InputError, match=r"timing: the instance has epochs of its own \(te-ccl, .* s, split chunks\)"):
         cwb.solve(run.problem, name)

@@ -229,7 +229,8 @@ def test_a_block_is_lengthened_as_far_as_its_prices_prove():
 
 
 def test_the_bound_by_prices_is_exact_where_cuts_are_not():
-    """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the verifier recomputes it from them."""
+    """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the verifier recomputes it from
+    them."""
     instance = make_exchange("ring(5)")
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions(schedule="never"))
     assert outcome.metrics["bound_proof"] == "prices"

@@ -48,7 +48,8 @@ class Idle:
 
 @pytest.mark.parametrize(("size", "epochs"), [(10**9, 35), (1000, 1182)])
 def test_early_stop_on_two_chassis(size, epochs):
-    """An all-gather on NDv2 with a gap of 30 % ends with a construction that meets the bound, and no model is solved."""
+    """An all-gather on NDv2 with a gap of 30 % ends with a construction that meets the bound, and no model is
+    solved."""
     instance = load("ndv2(chassis=2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(size)))
     record = run(instance, Request("teccl-milp", gap=0.3)).record
     assert (record.verified, record.status, record.metrics["models"]) == (True, "optimal", 0)
@@ -86,7 +87,7 @@ def test_a_switch_that_does_not_copy_passes_a_chunk_on_once():
 @given(small_networks(), st.sampled_from(KINDS), st.integers(0, 3), st.integers(1, 5), st.data())
 @settings(max_examples=12)
 def test_greedy_rounds(topology, kind, first, length, data):
-    """Where a link is down for some epochs, greedy rounds make a schedule that the verifier takes."""
+    """If a link is down for some epochs, greedy rounds make a valid schedule."""
     link = data.draw(st.integers(0, len(topology.links) - 1))
     instance = on_grid(topology, kind)
     change = BandwidthChange(link, first, first + length, Fraction(0))
@@ -111,7 +112,8 @@ def test_a_model_starts_from_the_construction(objective):
 
 
 def test_rounds_share_the_time():
-    """A round that has a start gets its share of what is left; a limit below what rounds and start need ends the run."""
+    """A round that has a start gets its share of what is left; a limit below what rounds and start need ends the
+    run."""
     topology = load("internal1(2)").network
     instance = on_grid(topology, chunks=2, epoch_us=Fraction(40, 100))
     idle = Idle()
@@ -127,7 +129,7 @@ def test_rounds_share_the_time():
 
 
 def test_what_ends_with_a_construction_has_a_certificate():
-    """Where bandwidth varies and no certificate is known, a model proves the optimum: none is claimed without a bound."""
+    """If bandwidth varies and no certificate is known, a model proves the optimum; without a bound none is claimed."""
     changes = [{"source": "1", "target": "0", "epochs": [1, 2], "factor": "0"}]
     options = {"epoch_duration": "1.0 s", "timing": "store-and-forward", "bandwidth": changes}
     instance = cwb.load("line(2, bandwidth='1 B/s', latency='0 s')", collective="broadcast", size="1 B")

@@ -26,7 +26,8 @@ def fewest_ticks(links, ticks, chunks, most=40):
 
 
 def _ways_to_start(links, ticks, state):
-    """All ways to begin a tick: every free link starts nothing, or a chunk that its end has not and does not receive yet."""
+    """All ways to begin a tick: every free link starts nothing, or a chunk that its end has not and does not receive
+    yet."""
     have, flight = state
     choices = []
     for e, (a, b) in enumerate(links):
@@ -42,7 +43,7 @@ def _ways_to_start(links, ticks, state):
 
 
 def _after_a_tick(links, ticks, have, flight):
-    """What there is a tick later."""
+    """Return the state one tick later."""
     later = [set(chunks) for chunks in have]
     left = []
     for e, on in enumerate(flight):

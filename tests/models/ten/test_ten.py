@@ -1,4 +1,5 @@
-"""The method over the time-expanded network: optima by trying everything, bounds, sums run backwards, and what does not fit."""
+"""The method over the time-expanded network: optima by trying everything, bounds, sums run backwards, and what does not
+fit."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def networks(draw, nodes, slowest):
 @settings(max_examples=25, deadline=None)
 @given(networks(3, 2), st.sampled_from(["all_gather", "all_to_all", "broadcast", "gather"]), st.integers(1, 2))
 def test_optimum_on_three_ranks(drawn, kind, chunks):
-    """On networks of three ranks with slow and fast links, the method proves what trying everything finds, and the verifier agrees."""
+    """On networks of three ranks with slow and fast links, the method proves what trying everything finds, and the
+    verifier agrees."""
     links, ticks = drawn
     if kind == "all_gather":
         chunks = 1
@@ -82,7 +84,8 @@ def test_optimum_on_three_ranks(drawn, kind, chunks):
 @settings(max_examples=15, deadline=None)
 @given(networks(4, 1))
 def test_optimum_of_an_all_gather_on_four_ranks(drawn):
-    """On networks of four ranks with equal links, the method proves what trying everything finds, forwards and backwards."""
+    """On networks of four ranks with equal links, the method proves what trying everything finds, forwards and
+    backwards."""
     links, ticks = drawn
     pairs = [(s, [t for t in range(4) if t != s]) for s in range(4)]
     gather = run(make_problem(network(links, ticks), "all_gather", 4))
@@ -98,7 +101,7 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
 @settings(max_examples=30, deadline=None)
 @given(networks(5, 3), st.sampled_from(["all_gather", "all_to_all", "scatter"]), st.integers(1, 3))
 def test_the_first_schedule_is_right(drawn, kind, chunks):
-    """Where no model is solved, the first schedule is the answer; the verifier agrees with it, and with the bound of epochs."""
+    """If no model is solved, the first schedule is the answer, and the verifier confirms its bound of epochs."""
     instance = make_problem(network(*drawn), kind, 15, chunks)
     problem = expand_time(instance)
     outcome = run(instance, budget=_spent_budget())
@@ -118,7 +121,8 @@ def _spent_budget():
 
 @pytest.mark.parametrize("kind", sorted({kind.name for kind in collectives()} - {"late_all_reduce", "point_to_point"}))
 def test_every_collective_is_scheduled(kind):
-    """On a mesh of 2 x 3 every collective supported has a schedule that the verifier agrees with, proved the best one but of an all-reduce."""
+    """On a mesh of 2 x 3 every collective supported has a schedule that the verifier agrees with, proved the best one
+    but of an all-reduce."""
     instance = make_problem("mesh(2,3)", kind, 6 * 10**5)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
@@ -131,7 +135,8 @@ def test_every_collective_is_scheduled(kind):
 @settings(max_examples=25, deadline=None)
 @given(networks(4, 3), st.sampled_from(["reduce_scatter", "all_reduce", "reduce"]))
 def test_bounds_of_sums_are_those_of_the_verifier(drawn, kind):
-    """The verifier computes the same bound from the certificate as the method claims, and every schedule of sums is right."""
+    """The verifier computes the same bound from the certificate as the method claims, and every schedule of sums is
+    right."""
     instance = make_problem(network(*drawn), kind, 12)
     outcome = run(instance, budget=_spent_budget())
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
@@ -141,7 +146,8 @@ def test_bounds_of_sums_are_those_of_the_verifier(drawn, kind):
 
 
 def test_dgx1_takes_the_steps_of_sccl():
-    """An all-gather of 25 KB a rank on a DGX-1 takes 3.4 us, as in TE-CCL's table 3; the certificate proves that none is faster."""
+    """An all-gather of 25 KB a rank on a DGX-1 takes 3.4 us, as in TE-CCL's table 3; the certificate proves that none
+    is faster."""
     outcome = run(make_problem("dgx1()", size=200_000))
     assert outcome.status is Status.OPTIMAL
     assert outcome.objective == pytest.approx(3.4e-6)
@@ -168,7 +174,8 @@ def test_process_groups_use_ranks_outside():
 
 
 def test_through_a_switch_the_optimum_is_that_of_the_model():
-    """Ways over a switch take turns on its links; slower circuits at once are beyond the model, so that nothing is claimed to be optimal."""
+    """Ways over a switch take turns on its links; slower circuits at once are beyond the model, so that nothing is
+    claimed to be optimal."""
     instance = make_problem("star(4)", size=4 * 10**5)
     outcome = run(instance)
     verdict = verdict_of(instance, outcome.answer, outcome.certificate)
@@ -179,7 +186,8 @@ def test_through_a_switch_the_optimum_is_that_of_the_model():
 
 
 def test_a_horizon_makes_one_model():
-    """With a horizon there is one solve of at most so many ticks, whose result is the optimum all the same where it fits."""
+    """With a horizon there is one solve of at most so many ticks, whose result is the optimum all the same where it
+    fits."""
     instance = make_problem("torus(3,3)", size=9 * 10**4)
     outcome = run(instance, horizon=4)
     assert outcome.metrics["models"] == 1

@@ -81,6 +81,6 @@ def test_the_same_bytes():
 
 
 def test_too_large():
-    """What cannot be looked at is refused with its size."""
+    """A network that is too large to look at is refused with its size."""
     with pytest.raises(InputError, match="10,000 nodes with 20,000 linked pairs; expected at most 640 and 6,000"):
         draw("one", instances.load("torus(100,100)").network)

@@ -52,7 +52,8 @@ def test_every_task_begins_as_soon_as_it_can(tasks):
 
 @given(programs())
 def test_the_bound_is_no_larger_and_what_is_spent_is_the_time(tasks):
-    """No time is below the bound, without streams the critical path is the time, and what each stage does sums to it."""
+    """No time is below the bound, without streams the critical path is the time, and what each stage does sums to
+    it."""
     starts = simulate(tasks)
     total = max(ends(tasks, starts), default=Fraction(0))
     path, busiest = lower_bound(tasks)

@@ -178,8 +178,7 @@ def test_many_sends_end_alike_in_windows_and_events(make, mode, alike, monkeypat
 
 
 def test_short_windows_are_left_to_the_event_loop(make):
-    """Where a link is so fast that hardly anything happens within its time, windows give up, and the answer is the
-    event loop's."""
+    """If a link is too fast for windows to save events, the event loop gives the answer."""
     instance = make.network(3, [(0, 1, 10**9, 0), (1, 2, 1, 0)])
     schedule = make.steps(instance, [1] * 300, [(0, i, (0, 1)) for i in range(300)])
     transfers, columns = transfers_of(instance, schedule), wires(instance.network)

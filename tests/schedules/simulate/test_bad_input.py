@@ -1,4 +1,4 @@
-"""What the simulators refuse, and with which words."""
+"""Errors of the simulators and their messages."""
 
 from __future__ import annotations
 

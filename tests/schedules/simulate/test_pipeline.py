@@ -207,7 +207,7 @@ def test_a_ring_with_chains_both_ways_by_hand(make):
 
 
 def test_trees_share_constant_bandwidths_only(make):
-    """Where a bandwidth varies over time, there is no closed form, and the reason is told instead of a number."""
+    """If a bandwidth varies over time, there is no closed form, and the reason is given instead of a number."""
     instance = on(make, 2, [(0, 1, 2, 0)], TreeKind.OUT, 64)
     instance = instance.with_changes(
         demand=Demand(Collective.BROADCAST, Fraction(64)),

@@ -58,7 +58,7 @@ def test_bruck_on_a_mesh_takes_69_microseconds(bruck: tuple[Instance, StepSchedu
 def test_the_result_does_not_depend_on_the_unit(
     bruck: tuple[Instance, StepSchedule], factor: Fraction, mode: SimulationMode
 ) -> None:
-    """Where every link takes so many times as long, so does everything."""
+    """If every link takes k times as long, so does the schedule."""
     trace, other = simulate(*bruck, mode), simulate(*stretch_links(*bruck, factor), mode)
     np.testing.assert_allclose(other.end_s, trace.end_s * float(factor), rtol=1e-12)
 
@@ -67,7 +67,7 @@ def test_the_result_does_not_depend_on_the_unit(
 def test_integers_of_any_size_give_the_same(
     bruck: tuple[Instance, StepSchedule], factor: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is too long for floats is counted in integers, one event after the other, with the same result."""
+    """Times too long for floats are counted in integers, one event after the other, with the same result."""
     instance, answer = stretch_links(*bruck, factor)
     quick = simulate(instance, answer)
     monkeypatch.setattr(ticks, "MOST_TICKS", 1)
@@ -92,7 +92,8 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
 def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     """Completion in parts of the longest duration."""
     transfers = transfers_of(instance, answer)
-    columns = ticks.to_ticks(transfers, len(transfers.sends.path_links), wires(instance.network), exact=True)  # type: ignore[arg-type]
+    links = len(transfers.sends.path_links)
+    columns = ticks.to_ticks(transfers, links, wires(instance.network), exact=True)  # type: ignore[arg-type]
     assert isinstance(columns, ticks.TickWires)
     assert not columns.exact
     return float(simulation._simulate(transfers, columns, rules(AWARE)).end_s.max())

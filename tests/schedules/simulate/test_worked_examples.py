@@ -68,7 +68,7 @@ def test_ring_all_gather_has_its_closed_form(make, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_direct_all_to_all_on_a_complete_graph_takes_one_message(make, mode):
-    """Where every pair has its own link, a direct all-to-all takes alpha + (S / n) / B in every mode."""
+    """If every pair has a link, a direct all-to-all takes alpha + (S / n) / B in every mode."""
     n, latency, bandwidth = 6, Fraction(1, 2**20), 2**30
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     instance = make.network(n, [(a, b, bandwidth, latency) for a, b in pairs])

@@ -13,7 +13,7 @@ from cwb.core.trees import TreeKind, TreePacking
 
 
 def is_valid(instance, answer) -> bool:
-    """Whether an answer does what the instance asks for."""
+    """Check if an answer does what the instance asks for."""
     if isinstance(answer, TreePacking):
         return trees_are_valid(instance, answer)
     return (
@@ -111,7 +111,7 @@ def replays(instance, answer) -> bool:
 
 
 class Replay:
-    """What every node holds of every chunk, and what switches have done with it."""
+    """The data at every node and in every switch during a replay."""
 
     def __init__(self, instance, answer):
         self.topology, self.chunks, self.sends = instance.network, answer.chunks, answer.sends
@@ -162,7 +162,7 @@ class Replay:
             self.stays.append([node, chunk, instant, instant])
 
     def is_used_up(self, where) -> bool:
-        """Whether what is sent on is gone, so that the next send needs another arrival."""
+        """Check if sent data is gone, so that the next send needs another arrival."""
         chunk, node = where
         return may_not_copy(self.topology.nodes[node]) and not self.chunks.reduced[chunk]
 

@@ -59,7 +59,7 @@ def schedule(instance, hops, *, reduce=False) -> Schedule:
 
 
 def is_right(instance, hops, **kind) -> bool:
-    """Whether the verifier takes a schedule; what it finds otherwise is about buffers alone."""
+    """Check if the verifier accepts a schedule; any violations are about buffers alone."""
     violations = verdict_of(instance, schedule(instance, hops, **kind)).violations
     assert all("buffer" in violation for violation in violations), violations
     return not violations
@@ -99,8 +99,7 @@ def test_what_a_rank_holds_for_others(hops, room, right):
 
 
 def test_its_own_data_takes_no_room():
-    """What a rank has itself, or needs, is not counted; but with room for nothing it passes on at once even what it
-    needs."""
+    """A rank's own and needed data take no room; without any room it forwards at once even needed data."""
     group = (0, 1, 2)
     assert is_right(chain(1, ranks=group), TOGETHER)
     assert is_right(chain(1, ranks=group), WAITS)
@@ -111,8 +110,7 @@ def test_its_own_data_takes_no_room():
 
 
 def test_parts_of_chunks_make_room_at_once():
-    """Where chunks may be split, what leaves at an index makes room for what arrives at it; a whole chunk is still
-    there."""
+    """If chunks may be split, departures at an index make room for arrivals at it; whole chunks do not."""
     assert is_right(chain(1, fluid=True), HANDS_OVER_SPLIT)
     assert not is_right(chain(1), HANDS_OVER_SPLIT)
     assert is_right(chain(1, fluid=True), WAITS)
@@ -120,8 +118,7 @@ def test_parts_of_chunks_make_room_at_once():
 
 
 def test_split_chunks_make_room_in_switches_at_once():
-    """Where chunks may be split, what leaves a switch makes room for what arrives then, so that room for one lets
-    through what no room does."""
+    """If chunks may be split, departures from a switch make room for arrivals at the same index."""
     for room, hops, right in [
         (1, HANDS_OVER_SPLIT, True),
         (1, [(0, A_B, 0), (0, B_C, 1), (1, A_B, 0), (1, B_C, 1)], True),

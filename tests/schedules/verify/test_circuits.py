@@ -94,7 +94,7 @@ def test_wrong_times_and_links_are_told(change, kind):
 
 
 def test_data_must_have_arrived():
-    """What arrives at an instant can be sent on then, not a tick before."""
+    """Data that arrives at an instant can be sent on then, but not a tick before."""
     early = change_send(GOOD_LINE, 0, start=1.0, end=3.0)
     assert kinds(make_instance(line()), early) == {"not-held"}
 
@@ -164,7 +164,8 @@ def test_a_link_that_is_too_slow_for_the_ticks_is_not_used():
 
 
 def test_every_send_has_the_ticks_of_its_own_links():
-    """Ways over switches are counted once for links that are alike: with a slower port, each send alone is found too quick."""
+    """Ways over switches are counted once for links that are alike: with a slower port, each send alone is found too
+    quick."""
     network = star()
     links = tuple(
         replace(link, latency_s=2 * S) if "2" in (link.source, link.target) else link for link in network.links
@@ -180,7 +181,6 @@ def test_every_send_has_the_ticks_of_its_own_links():
 
 
 def test_rounded_ways_over_switches_may_be_slow():
-    """Where a way takes less than a tick at several rates, the slowest of them counts, which takes up the least of the
-    links."""
+    """If a path takes less than a tick at several rates, the slowest counts, which occupies the links least."""
     instance = make_instance(star()).with_changes(timing=Timing(Semantics.CIRCUIT, Fraction(100)))
     assert not kinds(instance, [(c, a, b, path, 0.0, 100.0) for c, a, b, path, _, _ in GOOD_STAR])

@@ -21,7 +21,7 @@ REPLAYED = {"not-held", "not-a-sum", "order", "missing", "twice", "multicast", "
 
 
 def verifier_findings(instance, answer, monkeypatch):
-    """What the verifier reports without the compiled check, and whether that one is content with all."""
+    """Return if the verifier reports anything without the compiled check, and if that check accepts everything."""
     asked = []
 
     def note_verdict(*args):
@@ -58,8 +58,8 @@ def test_it_is_content_with_what_is_right(family, monkeypatch):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("together", [0, 4])
 def test_compiled_checks_report_the_same(family, together, monkeypatch):
-    """Of schedules with one random change, checks by compiled loops, of all chunks together or one after the other, find
-    as many faults of every kind as those by arrays."""
+    """Of schedules with one random change, checks by compiled loops, of all chunks together or one after the other,
+    find as many faults of every kind as those by arrays."""
     instance, answer = FAMILIES[family]()
     random = np.random.default_rng(sum(map(ord, family)))
     monkeypatch.setattr(cells, "_CELLS", together)

@@ -1,4 +1,4 @@
-"""What the verifier says of particular mistakes."""
+"""Findings of the verifier for particular errors."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ def test_an_exponential_double_count_is_refused_at_once():
 
 
 def test_a_switch_without_multicast_may_not_copy():
-    """What a multicast switch sends to four ranks, another switch may not, and a smaller buffer does not hold two
-    sums."""
+    """A switch without multicast may not send to four ranks, and a smaller buffer does not hold two sums."""
     for make in (multicast_broadcast, in_network_all_reduce):
         instance, answer = make()
         for change, kind in (({"multicast": False}, "multicast"), ({"buffer_bytes": UNIT / 2}, "buffer")):

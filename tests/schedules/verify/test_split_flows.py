@@ -52,16 +52,14 @@ WAITS = [(IN, 0), (IN, 2), (TO_1, 3), (TO_2, 3)]
 
 
 def test_what_a_switch_cannot_store_serves_no_later_send():
-    """What came when the links out were down is lost, so that one arrival would have to be copied; with a buffer, two
-    arrivals serve two."""
+    """Data that arrives while the outgoing links are down is lost; with a buffer, two arrivals serve two sends."""
     assert any(text.startswith("copied") for text in violations(WAITS, switch(Fraction(0)), down=3))
     assert violations(WAITS, switch(None), down=3) == []
 
 
 @pytest.mark.parametrize("hops", [[(IN, 0), (IN, 1), (TO_1, 1), (TO_2, 2)], [(IN, 0), (TO_1, 1), (TO_2, 1)]])
 def test_a_switch_that_passes_on_at_once(hops):
-    """What leaves at the index at which it arrives is right: each target in turn, or both at once over a link with room
-    for two."""
+    """Sends at the index of arrival are valid, to one target after the other or to both at once."""
     assert violations(hops, switch(Fraction(0)), rates=(2, 1, 1)) == []
     assert (violations(hops, switch(Fraction(0))) == []) is (len(hops) == 4)
 
@@ -95,7 +93,7 @@ def test_a_limited_switch_keeps_its_own_for_every_target(hops, room):
 
 @pytest.mark.parametrize(("first", "second", "room"), [([0, 1], [2, 3], 3), ([0, 3], [2, 4], 2), ([2, 3], [4, 5], 1)])
 def test_parts_share_a_limited_switch(first, second, room):
-    """What is kept of two chunks for both of their targets is counted together."""
+    """Parts of two chunks, kept for both of their targets, are counted together."""
     hops = [*((IN, index) for index in first), (TO_1, 4), (TO_2, 4)]
     other = [*((IN, index) for index in second), (TO_1, 5), (TO_2, max(5, second[-1] + 1))]
     for size in (3, 2, 1):
@@ -113,8 +111,7 @@ def test_a_limited_rank_keeps_its_own_for_every_target():
 
 
 def fits(arrivals: list[int], leaves: list[int], room: int, rate: int) -> bool:
-    """Whether every target can have an arrival of its own, by trying all: the link in and the switch have room for so
-    many."""
+    """Check by enumeration if every target can have its own arrival within the room of the link and the switch."""
     for taken in product(arrivals, repeat=len(leaves)):
         kept = Counter(k for came, left in zip(taken, leaves, strict=True) for k in range(came, left))
         in_time = all(came <= left for came, left in zip(taken, leaves, strict=True))

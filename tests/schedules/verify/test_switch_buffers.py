@@ -68,7 +68,7 @@ def test_with_multicast_one_copy_serves_all():
 
 
 def can_be_held(hops, room, order):
-    """Whether some choice of what to drop after every arrival leaves room for all arrivals and copies for all sends.
+    """Check if some choice of dropped data leaves room for all arrivals and copies for all sends.
 
     Parameters
     ----------

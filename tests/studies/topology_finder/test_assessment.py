@@ -12,7 +12,7 @@ from cwb.studies.topology_finder.finder import nearest
 
 
 def metrics(**wanted: object) -> dict:
-    """What is told of a network."""
+    """Return the metrics of a network."""
     asked = PublishedNetwork.model_validate(wanted)
     return dict(run_finder(asked, asked.sizes[0]).metrics)
 

@@ -77,7 +77,8 @@ def test_seeds():
 
 
 def test_parallel_links_may_lose_bandwidth():
-    """Theorem 22 with one of its two offsets doubled is optimal in bandwidth for no size: 98/97 and not 96/97 for 97 nodes."""
+    """Theorem 22 with one of its two offsets doubled is optimal in bandwidth for no size: 98/97 and not 96/97 for 97
+    nodes."""
     for n in (*range(7, 60), 97, 199):
         m = circulant_diameter(n)
         for doubled in ((m, m, m + 1), (m, m + 1, m + 1)):
@@ -109,7 +110,7 @@ def test_the_least_of_seven_nodes(make):
 
 
 def test_links_back(make):
-    """Where every link must have one back, only two-way circulants are searched, of odd degree for even sizes alone."""
+    """If every link needs a reverse link, only two-way circulants are searched, of odd degree for even sizes alone."""
     for nodes, degree in ((13, 6), (14, 5)):
         assert all(choice.candidate.bidirectional for choice in find(_job(nodes, degree, bidirectional=True), make))
     assert search(14, 5, two_way=True)[0].offsets[-1] == 7

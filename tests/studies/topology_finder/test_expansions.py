@@ -126,7 +126,8 @@ def test_cartesian_power(text, d, n, gather, verify_gather):
 
 @pytest.mark.parametrize("sizes", [(3, 3, 2), (3, 3, 3, 2), (5, 7), (4, 6), (3, 4, 5)])
 def test_products_of_unequal_rings(sizes, gather, verify_gather):
-    """Theorem 13: a torus takes the sum of the rings' floor(n / 2) steps and is optimal in bandwidth, whatever its sizes."""
+    """Theorem 13: a torus takes the sum of the rings' floor(n / 2) steps and is optimal in bandwidth, whatever its
+    sizes."""
     degree = sum(2 if size > 2 else 1 for size in sizes)
     nodes = prod(sizes)
     made = gather(f"torus({', '.join(map(str, sizes))})", degree)
@@ -201,7 +202,8 @@ def test_a_schedule_of_another_method_is_expanded(make, instance, verify_gather)
 
 @pytest.mark.parametrize("expand", [line_graph, lambda base: degree_expansion(base, 2)])
 def test_irregular_networks_are_refused(expand, gather):
-    """A generalized Kautz graph with loops left out has idle ports, and its line graph is not what the theorem means."""
+    """A generalized Kautz graph with loops left out has idle ports, and its line graph is not what the theorem
+    means."""
     with pytest.raises(
         InputError, match=r"node 1 has 1 links (to|from) it, not 2; expected a regular network without loops"
     ):

@@ -1,4 +1,5 @@
-"""The finder: the published tables, the closure by brute force over few sizes, schedules of what is chosen, and constraints."""
+"""The finder: the published tables, the closure by brute force over few sizes, schedules of what is chosen, and
+constraints."""
 
 import csv
 from fractions import Fraction
@@ -48,7 +49,8 @@ def base_network(gather, make):
 
 @pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024])
 def test_published_frontiers(nodes):
-    """Without circulants of theorem 22, T_L and T_B of the frontier are those of tables 4 and 7, as fractions and as printed."""
+    """Without circulants of theorem 22, T_L and T_B of the frontier are those of tables 4 and 7, as fractions and as
+    printed."""
     rows = [row for row in PUBLISHED if int(row["nodes"]) == nodes]
     found = Closure([nodes], [4], circulants=False).frontier(nodes, 4)
     assert sorted({(one.steps, one.bandwidth) for one in found}) == [(int(r["T_L"]), Fraction(r["T_B"])) for r in rows]
@@ -58,7 +60,8 @@ def test_published_frontiers(nodes):
 
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row['nodes']}-{row['topology']}")
 def test_published_rows(row, base_network):
-    """Every row's own network is found at its values, with the table's diameter; with circulants all but two rows stay."""
+    """Every row's own network is found at its values, with the table's diameter; with circulants all but two rows
+    stay."""
     values = int(row["T_L"]), Fraction(row["T_B"])
     nodes = int(row["nodes"])
     better = BEATEN.get((nodes, values[0]))
@@ -93,7 +96,7 @@ def test_published_times(base_network):
 @pytest.mark.parametrize("nodes", [8, 12, 16, 18, 24, 27, 30, 32])
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
 def test_every_candidate_can_be_built(nodes, degree, base_network, verify_gather):
-    """What the closure keeps is built, transposed too, and takes what the formulas say; degrees and links are right."""
+    """Every candidate in the closure can be built, also transposed, and has the predicted degrees, links and times."""
     for one in Closure([nodes], [degree]).cells.get((nodes, degree), ()):
         made = all_gather(one, base_network)
         assert verify_gather(made) == (one.steps, one.bandwidth)
@@ -121,7 +124,8 @@ def test_schedules_of_choices(nodes, degree, kind, base_network, instance):
 
 
 def _breadth_first(links, nodes, degree):
-    """T_L and T_B of theorem 19 by definition: for all nodes, and all sets of links into one, what can come over no other link."""
+    """T_L and T_B of theorem 19 by definition: for all nodes, and all sets of links into one, what can come over no
+    other link."""
     ends = [(u, v) for u, v in links]
     into = [[u for u, v in ends if v == node] for node in range(nodes)]
     graph = nx.MultiDiGraph(ends)
@@ -140,7 +144,8 @@ def _breadth_first(links, nodes, degree):
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
 def test_no_choice_is_beaten_by_its_own_network(degree, base_network, verify_gather):
-    """Every row up to 20 nodes is what its all-gather takes, and the network's best breadth-first all-gather does not beat it."""
+    """Every row up to 20 nodes is what its all-gather takes, and the network's best breadth-first all-gather does not
+    beat it."""
     improved = 0
     for nodes in range(degree + 1, 21):
         for choice in find(_job(nodes, degree), base_network):
@@ -166,7 +171,8 @@ def test_no_choice_is_beaten_by_its_own_network(degree, base_network, verify_gat
     ],
 )
 def test_networks_that_do_better_than_their_formulas(nodes, degree, name, steps, bandwidth, base_network):
-    """A line graph that spreads anew what a returning shard leaves free, and copies that reach one another on shorter ways."""
+    """A line graph that spreads anew what a returning shard leaves free, and copies that reach one another on shorter
+    ways."""
     choice = next(one for one in find(_job(nodes, degree), base_network) if str(one.candidate) == name)
     assert (choice.steps, choice.bandwidth) == (steps, bandwidth)
 
@@ -213,7 +219,8 @@ def test_distance_regular_graphs_are_optimal(n, gather):
 
 @pytest.mark.parametrize("of", SPECIAL, ids=lambda of: of[0])
 def test_special_all_gathers(of, base_network, verify_gather):
-    """The diamond and the modified de Bruijn graphs have all-gathers that are optimal in bandwidth, forwards and backwards."""
+    """The diamond and the modified de Bruijn graphs have all-gathers that are optimal in bandwidth, forwards and
+    backwards."""
     expression, nodes, degree, steps, _ = of
     one = next(base for base in bases(nodes, degree) if base.expression == expression)
     made, back = all_gather(one, base_network), all_gather(one, base_network, transposed=True)
@@ -224,7 +231,8 @@ def test_special_all_gathers(of, base_network, verify_gather):
 
 @pytest.mark.parametrize("d", [2, 4, 8, 16])
 def test_stored_values_of_generalized_kautz_graphs(d):
-    """A sample of the stored values is computed anew: equal, and T_L is within one of the Moore bound, T_B at most 2."""
+    """A sample of the stored values is computed anew: equal, and T_L is within one of the Moore bound, T_B at most
+    2."""
     for n in (d + 2, d + 7, 12 * d, 12 * d + 5, 333):
         found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
         assert generalized_kautz(d, n) == (found.steps, found.bandwidth(d))
@@ -235,7 +243,8 @@ def test_stored_values_of_generalized_kautz_graphs(d):
 
 
 def test_reduce_scatters_on_generalized_kautz_graphs():
-    """The transpose of a generalized Kautz graph takes other values: 341/250 and not 333/250 for 1,000 nodes of degree 4."""
+    """The transpose of a generalized Kautz graph takes other values: 341/250 and not 333/250 for 1,000 nodes of degree
+    4."""
     one = next(base for base in bases(1000, 4) if base.expression == "generalized_kautz(4, 1000)")
     assert one.bandwidth == Fraction(333, 250)
     assert transpose_candidate(one).bandwidth == Fraction(341, 250)
@@ -315,7 +324,8 @@ def test_impossible_jobs(nodes, degree, message):
 
 
 def test_nothing_is_known(base_network):
-    """Four nodes with one link back and forth each cannot be connected; a prime number of odd degree cannot be paired."""
+    """Four nodes with one link back and forth each cannot be connected; a prime number of odd degree cannot be
+    paired."""
     with pytest.raises(InputError, match="no bidirectional network of 4 nodes and degree 1 is known: no expansion"):
         find(_job(4, 1, bidirectional=True), base_network)
     with pytest.raises(InputError, match="no bidirectional network of 2003 nodes and degree 3 is known: an odd number"):

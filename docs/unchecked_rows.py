@@ -1,4 +1,4 @@
-"""Write the list of rows that cannot be checked into the page on reproducing: ``python docs/unchecked.py``.
+"""Write the list of rows that cannot be checked into the page on reproducing: ``python docs/unchecked_rows.py``.
 
 ``tests/docs/test_reproducing.py`` compares.
 """
@@ -14,7 +14,7 @@ from cwb.studies.reproduce import load_paper, papers, unchecked_rows
 PAGE = Path(__file__).parent / "reproducing.md"
 
 #: Where the list stands in the page.
-BEGIN, END = "<!-- list: written by python docs/unchecked.py -->\n", "<!-- end of the list -->\n"
+BEGIN, END = "<!-- list: written by python docs/unchecked_rows.py -->\n", "<!-- end of the list -->\n"
 
 
 def lines() -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Seconds until a linear program is in the solver: declared, as a raw matrix, and by linopy.
 
-    python benchmarks/declared.py [--columns 100000 1000000] [--routes matrix linopy declared rules] [--repeat 3]
+    python benchmarks/declarations.py [--columns 100000 1000000] [--routes matrix linopy declared rules] [--repeat 3]
 
 The program is TE-CCL's linear program in its plainest form: flows F[s, e, t] over links, stocks B[s, n, t] at nodes and
 reads R[s, n, t], on 16 nodes with six links each, of so many epochs that it has about the columns that are asked for.

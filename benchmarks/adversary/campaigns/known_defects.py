@@ -1,4 +1,4 @@
-"""Defects that cwb once had, each asked again: a case of its own for every one of them, whatever the random campaigns find."""
+"""Defects that cwb once had, each with a case of its own."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def split_through_a_switch() -> list[Fault]:
 def sums_in_a_switch() -> list[Fault]:
     """Ranks send with reduce into a switch without a buffer at the same index, and it copies the sum."""
     seeds = range(1000)
-    made = next(m for s in seeds if (m := makers.in_switch(Random(s))).instance.network.nodes[-1].buffer_bytes == 0)  # noqa: S311
+    candidates = (makers.in_switch(Random(s)) for s in seeds)  # noqa: S311
+    made = next(m for m in candidates if m.instance.network.nodes[-1].buffer_bytes == 0)
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
     verdict, crash = client.verdict(made.instance, made.to_schedule(), bounds.PartitionCertificate(((0,), (1,))))
     if crash or (verdict is not None and verdict.ok and wrong):
@@ -276,7 +277,7 @@ def bound_in_words() -> list[Fault]:
 
 
 def a_million_nodes() -> list[Fault]:
-    """The loader says what it makes, and a limit of a second counts for it too; the alarm of the case is the verifier of that."""
+    """Load a million nodes within a second or get an error; the alarm of the case checks it."""
     words = (
         "solve",
         "--model",
@@ -476,7 +477,8 @@ def one_link_there_two_back() -> list[Fault]:
 def pool_of_placements() -> list[Fault]:
     """Each of three experts can be the one that is held twice."""
     words = (
-        "solve", "--formulation", "expert-placement/slots", "experts(gpus=2, slots=2, loads=[5,3,2])", "--pool", "6", "--json"
+        "solve", "--formulation", "expert-placement/slots", "experts(gpus=2, slots=2, loads=[5,3,2])", "--pool", "6",
+        "--json"
     )  # fmt: skip
     status, out, err = client.command(*words)
     record = json.loads(out) if status == 0 else {}

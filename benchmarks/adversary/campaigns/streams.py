@@ -81,7 +81,7 @@ def change_rows(random: Random, rows: Any) -> Any:
 
 
 def gathers(ends: list[tuple[int, int]], ranks: int, copies: int, rows: Any) -> bool:
-    """Whether steps are a gather in which nobody receives what it has."""
+    """Check if steps form a gather in which no rank receives what it already has."""
     held = [set(range(rank * copies, (rank + 1) * copies)) for rank in range(ranks)]
     for row in rows.tolist():
         sent = [(*ends[link], chunk) for link, chunk in enumerate(row) if chunk >= 0]
@@ -95,7 +95,7 @@ def gathers(ends: list[tuple[int, int]], ranks: int, copies: int, rows: Any) -> 
 
 
 def all_sends(kind: str, ends: list[tuple[int, int]], rows: Any) -> list[Send]:
-    """All sends of the collective, step by step: sums go backwards in time, those of an all-reduce over the links back."""
+    """Return all sends of the collective by step: sums reverse time, those of an all-reduce the links."""
     found = []
     steps = len(rows)
     if kind != "all_gather":

@@ -1,4 +1,4 @@
-"""Write what pages say of options, metrics and equations out of the code: ``python docs/generated.py``.
+"""Write what pages say of options, metrics and equations out of the code: ``python docs/page_blocks.py``.
 
 A block begins with ``<!-- KIND: NAMES -->`` and ends with ``<!-- end of KIND -->``; what is between is written here.
 ``tests/docs/test_generated.py`` compares.
