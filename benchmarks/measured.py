@@ -6,8 +6,8 @@
 FOLDER has ``pico.csv``, medians of the PICO series (github:HLC-Lab/pico, MIT licence); its columns are source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. Every row whose algorithm
 cwb has is simulated (cut-through, each rank in its own steps) on one switch with as many ports as there are ranks.
-A message costs 0.5 us, chosen by hand for all machines. Three numbers of every machine are fitted on every second size: bandwidth of a port, latency,
-and rate of adding. The table on stdout has errors on the other sizes. The fit
+A message costs 0.5 us, chosen by hand for all machines. Three numbers of every machine are fitted on every second
+size: bandwidth of a port, latency, and rate of adding. The table on stdout has errors on the other sizes. The fit
 has not seen them, but the form of the model was chosen with all sizes in view.
 """
 
@@ -59,7 +59,8 @@ ALGORITHMS = {
     r"allreduce (rabenseifner_ompi|RECDOUB-B_CONT-\w+-0-1)": "rhd",
     r"allreduce (recursive_doubling_\w+|default-recursive_doubling|bine_lat_over|(RECDOUB|BINE)-L-\w+-0-1)": DOUBLING,
     r"(allgather|alltoall) (default-bruck|k_bruck_over|default-modified-bruck|BRUCK-LOG-\w+-0-1)": "bruck",
-    r"(allgather|scatter|gather|alltoall|reduce|bcast) (default-(basic-)?linear|linear_nb_ompi|default-simple)": "direct",
+    r"(allgather|scatter|gather|alltoall|reduce|bcast) "
+    r"(default-(basic-)?linear|linear_nb_ompi|default-simple)": "direct",
     r"(allgather|allreduce|reduce_scatter) bine_(bdw|send|permute)_(remap|static)_over": "bine",
     r"allgather (bine_send_remap_over|BINE-VEC_DOUBLING_CONT_\w+-\w+-0-1)": "bine",
     r"(allreduce BINE-B_CONT|reduce_scatter BINE-VEC_HALVING_CONT_PERMUTE|alltoall BINE-LOG)-\w+-0-1": "bine",
@@ -96,7 +97,7 @@ class Row:
 
     @property
     def task(self) -> tuple[int, str, str]:
-        """What determines the schedule up to its size."""
+        """Key of a schedule up to its size."""
         return self.ranks, self.collective, self.method
 
 
@@ -272,7 +273,7 @@ class Prediction:
         return self.predicted_us / self.row.measured_us - 1
 
 
-def ordered(found: Iterable[Prediction]) -> tuple[int, int, int]:
+def count_ordered_pairs(found: Iterable[Prediction]) -> tuple[int, int, int]:
     """Compare pairs of methods of equal task and size whose measured times differ by more than 10 %.
 
     Returns
@@ -299,7 +300,10 @@ def ordered(found: Iterable[Prediction]) -> tuple[int, int, int]:
 
 def summary(found: Sequence[Prediction]) -> Iterator[str]:
     """Yield a table of errors on sizes that were not fitted, by machine and collective."""
-    yield "| machine | collective | times | median error | within 20 % | pairs in order | in the other | predicted equal |"
+    yield (
+        "| machine | collective | times | median error | within 20 % "
+        "| pairs in order | in the other | predicted equal |"
+    )
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     unseen = [each for each in found if not each.row.is_fitted]
     keys = sorted({(each.row.machine, each.row.collective) for each in unseen})
@@ -310,7 +314,7 @@ def summary(found: Sequence[Prediction]) -> Iterator[str]:
             for each in unseen
             if machine in (each.row.machine, "all") and collective in (each.row.collective, "all")
         ]
-        off, (right, wrong, equal) = [abs(each.error) for each in some], ordered(some)
+        off, (right, wrong, equal) = [abs(each.error) for each in some], count_ordered_pairs(some)
         near = sum(error <= 0.2 for error in off) / len(off)
         told = right + wrong + equal
         pairs = f"{right} of {told} ({right / told:.0%}) | {wrong} | {equal}" if told else "none | |"
@@ -321,7 +325,8 @@ def write(file: Path, found: Sequence[Prediction]) -> None:
     """Write a table of all predictions."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         out = csv.writer(opened, lineterminator="\n")
-        heads = "machine,ranks,collective,algorithm,method,bytes,measured us,low us,high us,predicted us,error,fitted,series"
+        heads = "machine,ranks,collective,algorithm,method,bytes,"
+        heads += "measured us,low us,high us,predicted us,error,fitted,series"
         out.writerow(heads.split(","))
         for each in found:
             row = each.row

@@ -351,7 +351,7 @@ def unseen_times() -> dict[str, list[Mapping[str, str]]]:
     return by([row for row in table("measured") if row["fitted"] == "no"], lambda row: row["machine"])
 
 
-def measured() -> str:
+def measured_times() -> str:
     """Predicted over measured times."""
     points = {name: series(rows, "measured us", "predicted us") for name, rows in unseen_times().items()}
     return scatter("Named MPI algorithms, sizes that were not fitted", "measured, µs", "predicted, µs", points)
@@ -403,7 +403,7 @@ CHARTS: Mapping[str, Callable[[], str]] = {
     "trees": trees,
     "mtree-gaps": mtree_gaps,
     "mtree-milp": mtree_milp,
-    "measured": measured,
+    "measured": measured_times,
     "measured-errors": measured_errors,
     "measured-collectives": measured_collectives,
 }

@@ -238,7 +238,7 @@ class _Lowering:
         columns = (self.nodes.tolist(), cells.elements, cells.counts, sends, receives, before, after)
         return [Program(self.topology.nodes[node].name, *program) for node, *program in zip(*columns, strict=True)]
 
-    def _known(self) -> Iterator[tuple[int, int, int, Condition]]:
+    def _conditions_of_ranks(self) -> Iterator[tuple[int, int, int, Condition]]:
         """Yield rank, first place, number of chunks and condition of all data that ranks have or need."""
         for condition, kind in self.kinds.items():
             if chunks := self.chunk_kind.get(condition):
@@ -252,7 +252,7 @@ class _Lowering:
         sent = self.ordered.sends.chunk[self.hop_send]
         reads = self.hop_from * stride + np.where(self.hop_first, self.place[sent], chunks + index)
         writes = self.hop_to * stride + np.where(self.hop_last, self.place[sent], chunks + index + 1)
-        known = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._known()]
+        known = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._conditions_of_ranks()]
         codes = np.unique(np.concatenate([reads, writes, *known]))
         by_place = np.empty(chunks, dtype=np.int64)
         by_place[self.place] = self.elements
@@ -277,7 +277,7 @@ class _Lowering:
         initial = np.zeros(len(cells.codes), dtype=np.bool_)
         before: list[list[Region]] = [[] for _ in self.nodes]
         after: list[list[Region]] = [[] for _ in self.nodes]
-        for rank, place, count, condition in self._known():
+        for rank, place, count, condition in self._conditions_of_ranks():
             held, _, reduced = condition
             kind = self.kinds[condition]
             start = int(np.searchsorted(cells.codes, rank * cells.stride + place))

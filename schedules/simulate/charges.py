@@ -54,7 +54,7 @@ def charge(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTra
     adds = sends.reduce & np.array([rate is not None for rate in rates], dtype=np.bool_)[sends.target]
     sender = np.array([costs.overhead_s > 0 and node.kind is NodeKind.COMPUTE for node in nodes])
     calls = sender[sends.source]
-    longer = _lengthened(sends, calls, adds, links, len(nodes))
+    longer = _extend_paths(sends, calls, adds, links, len(nodes))
     real = longer.path_links < links
     virtual = [Link("", "", rate or Fraction(1)) for rate in rates]
     virtual += [Link("", "", Fraction(0), costs.overhead_s)] * len(nodes)
@@ -83,7 +83,7 @@ def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> Ch
     calls = np.array([node.kind is NodeKind.COMPUTE for node in nodes])[sends.source]
     copied = sends.path_links.copy()
     copied[sends.path_offset[:-1][calls]] += links
-    longer = _lengthened(replace(sends, path_links=copied), calls & False, adds, 2 * links, len(nodes))
+    longer = _extend_paths(replace(sends, path_links=copied), calls & False, adds, 2 * links, len(nodes))
     late = wires.latency_s + float(costs.overhead_s)
     own = Wires(
         np.concatenate([wires.bandwidth_Bps, wires.bandwidth_Bps, np.ones(len(nodes))]),
@@ -108,7 +108,7 @@ def longest_adding(instance: Instance, sends: Sends, packing: TreePacking) -> Fr
     return max((unit * packing.unit_bytes / rate for unit, rate in loads if rate is not None), default=Fraction(0))
 
 
-def _lengthened(sends: Sends, calls: Bools, adds: Bools, links: int, nodes: int) -> Sends:
+def _extend_paths(sends: Sends, calls: Bools, adds: Bools, links: int, nodes: int) -> Sends:
     """Return sends over their senders and adders, numbered after the links: adders first."""
     offset = offsets(sends.hops + calls.astype(np.int64) + adds)
     path_links = np.full(int(offset[-1]), -1, dtype=np.int64)

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def loaded():
+def load_benchmark():
     """The benchmark as a module."""
     spec = importlib.util.spec_from_file_location("measured_times", ROOT / "benchmarks" / "measured.py")
     module = importlib.util.module_from_spec(spec)
@@ -21,7 +21,7 @@ def loaded():
     return module
 
 
-MEASURED = loaded()
+MEASURED = load_benchmark()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_half_of_the_sizes_is_fitted():
 
 
 def test_closed_forms():
-    """Doubling of a buffer S costs log n steps of overhead, latency, S over the bandwidth and S over the adding rate."""
+    """Doubling of a buffer S costs log n steps: overhead, latency, S over the bandwidth, S over the adding rate."""
     machine = MEASURED.Machine(Fraction(10**9), Fraction(2, 10**6), Fraction(4 * 10**9))
     row = MEASURED.Row("", 8, "all_reduce", "", MEASURED.DOUBLING, 10**6, 1.0, 1.0, 1.0, "")
     assert MEASURED.predict_s(row, machine) == pytest.approx(3 * (0.5e-6 + 2e-6 + 1e-3 + 0.25e-3), rel=1e-9)
@@ -64,7 +64,7 @@ def test_a_fit_predicts_times_that_it_has_not_seen():
     machine = MEASURED.fit([row for row in rows if row.is_fitted])
     found = [MEASURED.Prediction(row, MEASURED.predict_s(row, machine) * 1e6) for row in rows if not row.is_fitted]
     assert all(1 / 2.5 < 1 + each.error < 2.5 for each in found)
-    right, wrong, equal = MEASURED.ordered(found)
+    right, wrong, equal = MEASURED.count_ordered_pairs(found)
     assert right > 0
     assert wrong <= 1
     assert equal == 0

@@ -33,7 +33,7 @@ pytestmark = [
 OTHERS = {"point_to_point": "pccl", "late_all_reduce": "straggler"}
 
 
-def solved(name: str, spec: str = "complete(4)", method: str = "direct", size: int = 2**14, **more):
+def solve_and_write(name: str, spec: str = "complete(4)", method: str = "direct", size: int = 2**14, **more):
     kind = next(each for each in collectives() if each.name == name)
     ranks = (0, 2) if name == "point_to_point" else None
     done = cwb.solve(cwb.load(spec).with_changes(demand=Demand(kind, Fraction(size), ranks=ranks)), method, **more)
@@ -51,7 +51,7 @@ def children() -> list[psutil.Process]:
 def test_every_collective(name):
     """Every collective gives its result on real processes, whose times are counted."""
     spec = "switch(4, latency='0 s')" if name == "late_all_reduce" else "complete(4)"
-    found = cwb.run(solved(name, spec, OTHERS.get(name, "direct")), repeat=2, warmup=0)
+    found = cwb.run(solve_and_write(name, spec, OTHERS.get(name, "direct")), repeat=2, warmup=0)
     assert found.ok
     assert len(found.seconds) == 2
     assert min(found.seconds) > 0
@@ -69,7 +69,7 @@ def test_messages_of_different_sizes():
 
 def test_trees_in_pieces_of_floating_point_numbers():
     """Trees are executed in the pieces of their completion time, or in those asked for; sums have a tolerance."""
-    done = solved("all_reduce", "dgx1()", "forestcoll", 2**20)
+    done = solve_and_write("all_reduce", "dgx1()", "forestcoll", 2**20)
     chosen, four = cwb.run(done, dtype="float32", repeat=1), cwb.run(done, dtype="float32", repeat=1, pieces=4)
     assert chosen.ok
     assert four.ok
@@ -79,15 +79,15 @@ def test_trees_in_pieces_of_floating_point_numbers():
 
 
 def test_a_switch_that_adds_is_a_process():
-    """Where a switch adds and copies, it is one more process."""
-    found = cwb.run(solved("all_reduce", "sharp", "switch-trees"), repeat=1)
+    """A switch that adds and copies is one more process."""
+    found = cwb.run(solve_and_write("all_reduce", "sharp", "switch-trees"), repeat=1)
     assert found.ok
     assert len(found.names) == 5
 
 
 def test_data_can_be_of_another_size():
     """All data is scaled by the size that is asked for, and the prediction with it."""
-    done = solved("all_gather", size=2**20)
+    done = solve_and_write("all_gather", size=2**20)
     small, large = cwb.run(done, size="64 KiB", repeat=1), cwb.run(done, repeat=1)
     assert (small.ok, large.ok) == (True, True)
     assert small.sent_bytes * 16 == large.sent_bytes
@@ -96,7 +96,7 @@ def test_data_can_be_of_another_size():
 
 def test_wrong_data_is_told():
     """A schedule that lacks a send ends, and says who has what is wrong."""
-    done = solved("all_gather")
+    done = solve_and_write("all_gather")
     sends = done.schedule.sends
     broken = replace(done.schedule, sends=sends.take(np.arange(1, len(sends))), step=done.schedule.step[1:])
     found = cwb.run(done.problem, broken, repeat=1)
@@ -110,12 +110,12 @@ def test_wrong_data_is_told():
 def test_what_has_no_sends_is_unsupported():
     """A bound alone has nothing to execute."""
     with pytest.raises(Unsupported, match="BoundOnly has no sends"):
-        cwb.run(solved("all_gather").problem, BoundOnly())
+        cwb.run(solve_and_write("all_gather").problem, BoundOnly())
 
 
 def test_options_that_do_not_apply_are_told():
     """A schedule without trees has no pieces, and unknown processes and types are named."""
-    done = solved("all_gather")
+    done = solve_and_write("all_gather")
     read = ScheduleFile(done.problem, done.schedule, None, {}, None)
     for options in ({"pieces": 2}, {"processes": "some"}, {"dtype": "int3"}, {"size": "5"}, {"repeat": 0}):
         with pytest.raises(InputError, match=next(iter(options))):
@@ -127,7 +127,7 @@ def test_memory_is_estimated_first(monkeypatch):
     monkeypatch.setattr(local, "spare_bytes", lambda: 2**27)
     monkeypatch.setattr(local.subprocess, "Popen", None)
     with pytest.raises(OutOfTime, match=r"4 processes take some .* of memory, and 128 MiB are left; a smaller --size"):
-        execute_locally(programs_of(solved("all_gather")), Job("int64", 1, 0), 2**20)
+        execute_locally(programs_of(solve_and_write("all_gather")), Job("int64", 1, 0), 2**20)
 
 
 def programs_of(done):
@@ -136,7 +136,7 @@ def programs_of(done):
 
 def test_a_process_that_dies_ends_all():
     """The error of a process that fails is told in one line, and nobody is left behind."""
-    programs = programs_of(solved("all_gather"))
+    programs = programs_of(solve_and_write("all_gather"))
     with pytest.raises(CwbError, match="a process ended early: TypeError: data type 'no type' not understood"):
         execute_locally(programs, Job("no type", 1, 0), 8)
     assert not children()
@@ -144,7 +144,7 @@ def test_a_process_that_dies_ends_all():
 
 def test_the_time_limit_ends_all():
     """An execution that is too long ends at its limit, with all its processes."""
-    done = solved("all_gather")
+    done = solve_and_write("all_gather")
     with pytest.raises(OutOfTime):
         cwb.run(done, repeat=1_000_000, time_limit_s=4)
     assert not children()
@@ -160,7 +160,7 @@ def wait_for_the_end(of: list[psutil.Process]) -> None:
 def test_no_process_survives_a_signal(number, tmp_path):
     """After Ctrl-C, SIGTERM, and even if the command is killed, none of its processes is left."""
     path = tmp_path / "s.json"
-    done = solved("all_gather")
+    done = solve_and_write("all_gather")
     write_schedule(path, done.problem, done.schedule)
     command = [sys.executable, "-m", "cwb", "run", str(path), "--repeat", "1000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -176,7 +176,7 @@ def test_no_process_survives_a_signal(number, tmp_path):
 
 def test_several_executions_at_once():
     """Two executions at the same time do not meet."""
-    done, found = solved("all_reduce"), []
+    done, found = solve_and_write("all_reduce"), []
     threads = [threading.Thread(target=lambda: found.append(cwb.run(done, repeat=2).ok)) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -187,5 +187,5 @@ def test_several_executions_at_once():
 
 def test_messages_beyond_a_buffer():
     """Messages that no socket can hold are exchanged both ways at once, without blocking."""
-    done = solved("all_to_all", "complete(2)", "direct", 2**25)
+    done = solve_and_write("all_to_all", "complete(2)", "direct", 2**25)
     assert cwb.run(done, repeat=1).ok

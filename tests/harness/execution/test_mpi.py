@@ -62,7 +62,7 @@ def test_the_number_of_processes_is_told(mpirun, tmp_path):
 
 
 def test_without_mpi_the_extra_is_named(monkeypatch):
-    """Where mpi4py is missing, the error says how to get it."""
+    """If mpi4py is missing, the error says how to get it."""
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     done = cwb.solve("ring(4)", "ring", collective="all_gather", size="64 KiB")
     with pytest.raises(SolverUnavailable, match=r"mpi4py is not installed; pip install 'cwb\[mpi\]'"):

@@ -32,18 +32,34 @@ from in_memory import play
 K = Collective
 
 #: Methods that answer in steps, in seconds, in trees and in orders of chunks, on any of the networks below.
-METHODS = ["ring", "direct", "rhd", "bruck", "bine", "dbt", "knomial", "torus-rings", "swing", "tacos", "multitree",
-           "forestcoll", "bfb", "blink", "nccl", "all-to-all-schedule"]  # fmt: skip
+METHODS = [
+    "ring",
+    "direct",
+    "rhd",
+    "bruck",
+    "bine",
+    "dbt",
+    "knomial",
+    "torus-rings",
+    "swing",
+    "tacos",
+    "multitree",
+    "forestcoll",
+    "bfb",
+    "blink",
+    "nccl",
+    "all-to-all-schedule",
+]
 NETWORKS = ["ring(5)", "complete(4)", "star(5)", "torus(3,2)", "mesh(2,3)", "switch(4)", "hypercube(3)", "dgx1()"]
 
 
-def posed(
+def build_instance(
     spec: str, kind: Collective, size: Fraction | int = 4096, chunks: int = 1, ranks: tuple[int, ...] | None = None
 ):
     return load(spec).with_changes(demand=Demand(kind, Fraction(size), chunks, ranks))
 
 
-def lowered(done, itemsize: int = 8, pieces: int = 1, **more):
+def lower_answer(done, itemsize: int = 8, pieces: int = 1, **more):
     """Programs of a run's answer, whatever its kind."""
     instance, answer = done.instance, done.answer
     if isinstance(answer, ChunkOrders):
@@ -65,7 +81,7 @@ def test_all_methods_do_what_they_are_asked_for(data):
     elements that divide no chunk, and however messages are delayed."""
     size = data.draw(st.integers(1, 5000))
     kind = data.draw(st.sampled_from([each for each in collectives() if each.sized_by is None]))
-    instance = posed(data.draw(st.sampled_from(NETWORKS)), kind, size, data.draw(st.integers(1, 3)))
+    instance = build_instance(data.draw(st.sampled_from(NETWORKS)), kind, size, data.draw(st.integers(1, 3)))
     if kind is K.POINT_TO_POINT or data.draw(st.booleans()):
         count = 2 if kind is K.POINT_TO_POINT else data.draw(st.integers(2, instance.npus))
         ranks = data.draw(st.permutations(range(instance.npus)))[:count]
@@ -76,12 +92,24 @@ def test_all_methods_do_what_they_are_asked_for(data):
     itemsize, dtype = data.draw(st.sampled_from([(8, "int64"), (4, "float32")]))
     pieces = data.draw(st.integers(1, 4)) if hasattr(done.answer, "trees") else 1
     hop_by_hop = data.draw(st.booleans())
-    programs = lowered(done, itemsize, pieces, hop_by_hop=hop_by_hop)
+    programs = lower_answer(done, itemsize, pieces, hop_by_hop=hop_by_hop)
     assert right(programs, dtype=dtype, seed=data.draw(st.integers(0, 2**16)))
 
 
-@pytest.mark.parametrize("name", ["in-out-trees", "in-trees", "out-trees", "tree-orbits", "translated-trees",
-                                  "step-schedule", "timed-schedule", "circuits-schedule", "epochs-schedule"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "in-out-trees",
+        "in-trees",
+        "out-trees",
+        "tree-orbits",
+        "translated-trees",
+        "step-schedule",
+        "timed-schedule",
+        "circuits-schedule",
+        "epochs-schedule",
+    ],
+)
 def test_every_kind_of_file(name):
     """The file of every kind of schedule is executed: steps, seconds, epochs, trees, moved trees."""
     read = read_schedule(Path(__file__).parents[2] / "schedules" / "written" / f"{name}.json")
@@ -93,8 +121,8 @@ def test_every_kind_of_file(name):
 @pytest.mark.parametrize("kind", [K.ALL_GATHER, K.REDUCE_SCATTER, K.ALL_REDUCE])
 def test_steps_that_are_not_stored(kind):
     """A schedule whose steps are generated is stored and executed, unless it has too many sends."""
-    instance = posed("ring(9)", kind, 9 * 64)
-    answer = streamed(instance)
+    instance = build_instance("ring(9)", kind, 9 * 64)
+    answer = stream_answer(instance)
     whole = store_sends(instance, answer)
     assert verify(instance, whole).ok
     assert right(lower(instance, whole, 8))
@@ -110,7 +138,7 @@ def ring_blocks(ends: tuple[tuple[int, int], ...], way: int):
         yield np.array([to_next if way > 0 else from_next], dtype=np.int32)
 
 
-def streamed(instance):
+def stream_answer(instance):
     """A ring; for a reduce-scatter the steps are those of the gather over reversed links."""
     kind = {K.ALL_GATHER: TreeKind.OUT, K.REDUCE_SCATTER: TreeKind.IN, K.ALL_REDUCE: TreeKind.BOTH}
     way = -1 if instance.demand.collective is K.REDUCE_SCATTER else 1
@@ -119,18 +147,18 @@ def streamed(instance):
 
 
 def test_switches_that_add_and_copy_are_processes():
-    """Where a switch adds and copies, it is a process of its own after those of the ranks, and all data is right."""
-    done = run(posed("sharp", K.ALL_REDUCE), Request("switch-trees"))
+    """A switch that adds and copies is a process of its own after those of the ranks, and all data is right."""
+    done = run(build_instance("sharp", K.ALL_REDUCE), Request("switch-trees"))
     assert done.record.verified is True
-    programs = lowered(done)
+    programs = lower_answer(done)
     assert [program.name for program in programs[done.instance.npus :]] == list(done.instance.topology.switches)
     assert right(programs)
 
 
 def test_a_switch_that_forwards_is_a_wire():
     """A message through a switch that stores nothing goes from rank to rank, and hop by hop only where asked for."""
-    done = run(posed("switch(4)", K.ALL_GATHER), Request("direct"))
-    short, long = lowered(done), lowered(done, hop_by_hop=True)
+    done = run(build_instance("switch(4)", K.ALL_GATHER), Request("direct"))
+    short, long = lower_answer(done), lower_answer(done, hop_by_hop=True)
     assert (len(short), len(long)) == (4, 5)
     assert messages(long) == 2 * messages(short)
 
@@ -152,7 +180,7 @@ def test_sizes_of_their_own(name):
     instance = load("ring(4)").with_changes(demand=demands[0], also=demands[1:])
     done = run(instance, Request("pccl"))
     assert done.record.verified is True, done.record.message
-    assert right(lowered(done))
+    assert right(lower_answer(done))
 
 
 def test_groups_side_by_side():
@@ -160,7 +188,7 @@ def test_groups_side_by_side():
     demands = tuple(Demand(K.ALL_REDUCE, Fraction(640), 1, ranks) for ranks in ((0, 2, 4), (1, 3, 5)))
     done = run(load("ring(6)").with_changes(demand=demands[0], also=demands[1:]), Request("ring"))
     assert done.record.verified is True, done.record.message
-    assert right(lowered(done))
+    assert right(lower_answer(done))
 
 
 def definition(name: str, data: list[np.ndarray], n: int) -> list[np.ndarray]:
@@ -185,9 +213,9 @@ def definition(name: str, data: list[np.ndarray], n: int) -> list[np.ndarray]:
     "name", ["all_gather", "all_reduce", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"]
 )
 def test_the_definition_is_that_of_numpy(name):
-    """What a rank is compared with is what numpy computes from the inputs of all ranks."""
+    """A rank is compared with the result that numpy computes from the inputs of all ranks."""
     kind, n = next(each for each in collectives() if each.name == name), 4
-    programs = lowered(run(posed(f"complete({n})", kind, n * 64), Request("direct")))
+    programs = lower_answer(run(build_instance(f"complete({n})", kind, n * 64), Request("direct")))
     inputs = []
     for program in programs:
         memory = np.empty(program.elements, dtype=np.int64)
@@ -205,7 +233,7 @@ def test_the_definition_is_that_of_numpy(name):
         assert compare(memory, regions) == []
 
 
-def broken(answer, how: str, data: st.DataObject):
+def break_answer(answer, how: str, data: st.DataObject):
     """A schedule with one fault."""
     sends, at = answer.sends, data.draw(st.integers(0, len(answer.sends) - 1))
     keep = np.arange(len(sends)) != at
@@ -232,10 +260,12 @@ def test_faults_are_found(data, how):
     and has right data only if the verifier, too, finds no fault."""
     kind = data.draw(st.sampled_from([K.ALL_REDUCE, K.ALL_GATHER, K.REDUCE_SCATTER, K.ALL_TO_ALL]))
     method = data.draw(st.sampled_from(["ring", "direct", "rhd"]))
-    done = run(posed(data.draw(st.sampled_from(["ring(4)", "complete(4)", "torus(3,2)"])), kind, 960), Request(method))
+    done = run(
+        build_instance(data.draw(st.sampled_from(["ring(4)", "complete(4)", "torus(3,2)"])), kind, 960), Request(method)
+    )
     if done.record.verified is not True or not isinstance(done.answer, StepSchedule):
         return
-    wrong = broken(done.answer, how, data)
+    wrong = break_answer(done.answer, how, data)
     fine = not any(play(lower(done.instance, wrong, 8), seed=data.draw(st.integers(0, 999))))
     verdict = verify(done.instance, wrong)
     kinds = {violation.kind for violation in verdict.violations}
@@ -247,7 +277,7 @@ def test_faults_are_found(data, how):
 
 def test_chunks_that_are_missing_are_told():
     """A schedule whose chunks are not all of the data is no answer to the instance."""
-    done = run(posed("ring(4)", K.ALL_GATHER), Request("ring"))
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     chunks = done.answer.chunks
     half = replace(chunks, unit_bytes=chunks.unit_bytes / 2)
     with pytest.raises(InputError, match=r"chunks have 256 of the 512 elements that rank 0 needs"):
@@ -256,7 +286,7 @@ def test_chunks_that_are_missing_are_told():
 
 def test_numbers_out_of_range_are_told():
     """A node that does not exist is an error of the input."""
-    done = run(posed("ring(4)", K.ALL_GATHER), Request("ring"))
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     sends = replace(done.answer.sends, target=done.answer.sends.target + 4)
     with pytest.raises(InputError, match="does not exist"):
         lower(done.instance, replace(done.answer, sends=sends), 8)
@@ -264,14 +294,14 @@ def test_numbers_out_of_range_are_told():
 
 def test_too_many_messages_are_told(monkeypatch):
     """The number of messages is limited before programs are made."""
-    done = run(posed("ring(4)", K.ALL_GATHER), Request("ring"))
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     monkeypatch.setattr(module, "MOST_MESSAGES", 5)
     with pytest.raises(Unsupported, match="at most 5 are executed"):
-        lowered(done)
+        lower_answer(done)
 
 
 def test_order_of_seconds_is_kept():
     """Of a schedule in seconds, a rank sends to another in the order of the starts."""
-    done = run(posed("ring(5)", K.ALL_GATHER, 5 * 64, 2), Request("tacos"))
+    done = run(build_instance("ring(5)", K.ALL_GATHER, 5 * 64, 2), Request("tacos"))
     assert isinstance(done.answer, Schedule) or done.record.verified
-    assert right(lowered(done))
+    assert right(lower_answer(done))

@@ -101,7 +101,7 @@ class Slow:
         self.stages = [self.stages_of(i) for i in range(self.count)]
 
     def stages_of(self, i):
-        """What a send passes: (server, seconds of its bytes, latency, held beyond them, begins with the first byte)."""
+        """Stages of a send: (server, seconds of its bytes, latency, held beyond them, begins with the first byte)."""
         sends, costs, nodes = self.answer.sends, self.instance.rank_costs or RankCosts(), self.instance.network.nodes
         streams = self.mode is not SimulationMode.CONGESTION_AWARE
         stages = []

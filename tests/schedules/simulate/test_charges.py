@@ -37,7 +37,7 @@ COSTS = st.builds(
 )
 
 
-def solved(model, network, collective, costs, size=2**20):
+def solve_case(model, network, collective, costs, size=2**20):
     """An instance with costs, and the answer of a method without them."""
     instance = cwb.load(network).with_changes(demand=Demand(collective, Fraction(size)))
     method = registry.get(model)
@@ -53,7 +53,7 @@ def at(instance, answer, costs):
     return instance, replace(answer, instance_sha256=instance.sha256, **parts)
 
 
-def reduced(schedule, data):
+def all_reduce_answer(schedule, data):
     """The schedule, with some sends that add."""
     adds = data.draw(st.lists(st.booleans(), min_size=len(schedule.sends), max_size=len(schedule.sends)))
     return replace(schedule, sends=replace(schedule.sends, reduce=np.array(adds, dtype=np.bool_)))
@@ -64,7 +64,7 @@ def reduced(schedule, data):
 def test_times_are_those_of_a_simulator_that_looks_through_all_sends(make, mode, data):
     """Random schedules with random costs end exactly when an exact simulator without any of this code says."""
     instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
-    schedule = reduced(make.steps(instance, *data.draw(make.random_rows(instance))), data)
+    schedule = all_reduce_answer(make.steps(instance, *data.draw(make.random_rows(instance))), data)
     trace = simulate(instance, schedule, mode)
     assert trace.end_s.tolist() == make.Slow(instance, schedule, mode).run()
 
@@ -89,9 +89,9 @@ def test_only_steps_are_in_step(make):
 @pytest.mark.parametrize("mode", QUEUED)
 @given(data=st.data())
 def test_compiled_levels_agree_with_events(make, mode, data):
-    """Where levels do not overtake one another, the compiled simulation has the times of the one by events."""
+    """If levels do not overtake one another, the compiled simulation has the times of the one by events."""
     instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
-    schedule = reduced(make.steps(instance, *data.draw(make.random_rows(instance))), data)
+    schedule = all_reduce_answer(make.steps(instance, *data.draw(make.random_rows(instance))), data)
     charged = (
         charge(instance, transfers_of(instance, schedule), wires(instance.network)) if instance.rank_costs else None
     )
@@ -134,7 +134,7 @@ def test_ring_all_reduce(mode, while_receiving):
     """A ring all-reduce pays an overhead in every step, and adds in each of its first half."""
     costs = RankCosts(Fraction(3, 10**6), Fraction(10**9), None, while_receiving)
     network = "ring(4, bandwidth='2 GB/s', latency='1 us', bidirectional=false)"
-    instance, answer = solved("ring", network, Collective.ALL_REDUCE, None, 4 * 10**6)
+    instance, answer = solve_case("ring", network, Collective.ALL_REDUCE, None, 4 * 10**6)
     block, count = 1e6, 3
     step = 3e-6 + 1e-6 + block / 2e9
     adding = block / 1e9 - (block / 2e9 + 1e-6 if while_receiving else 0) + (1e-6 if while_receiving else 0)
@@ -170,7 +170,7 @@ def test_chunks_of_one_step_between_two_ranks_are_one_message(make, mode):
 @pytest.mark.parametrize("network", ["ring(4)", "switch(4)", "torus(3,3)"])
 def test_trees_in_pieces(network, collective, while_receiving):
     """The closed form of trees is the time of their simulation piece by piece, with costs as without, and grows."""
-    instance, answer = solved("forestcoll", network, collective, None)
+    instance, answer = solve_case("forestcoll", network, collective, None)
     times = []
     for costs in (
         None,
@@ -191,7 +191,7 @@ def test_totals_count_the_costs():
     """Totals of a schedule are those of its trace, busy seconds of the network's links alone, in both models."""
     costs = RankCosts(Fraction(1, 10**6), Fraction(10**9))
     for model in ("ring", "rhd", "bine"):
-        instance, answer = at(*solved(model, "switch(8)", Collective.ALL_REDUCE, None), costs)
+        instance, answer = at(*solve_case(model, "switch(8)", Collective.ALL_REDUCE, None), costs)
         trace = simulate(instance, answer)
         found = totals(instance, answer, unaware=True)
         assert found.completion_s == trace.completion_s
