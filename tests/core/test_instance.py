@@ -36,7 +36,7 @@ def _by_definition(instance: Instance) -> str:
         "name",
         "description",
         "source",
-        *(name for name in ("timing", "experts") if getattr(instance, name) is None),
+        *(name for name in ("timing", "experts", "rank_costs") if getattr(instance, name) is None),
     )
     problem = {f.name: plain(getattr(instance, f.name)) for f in fields(instance) if f.name not in told}
     for node in problem["network"].get(
