@@ -25,7 +25,7 @@ from cwb.core.topology import Topology
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run
-from cwb.heuristics.wan.gost import ith
+from cwb.heuristics.wan.gost import run_ith
 from cwb.heuristics.wan.method import GostOptions
 from cwb.models.mtree.answer import measures_of_chunks
 from cwb.models.mtree.extract import best_rates, select
@@ -187,7 +187,7 @@ def greedy(cell: Measurement) -> Row:
     if isinstance(asked, Outcome):
         return {"status": "infeasible", "throughput": 0.0, "count": 0, "pool": 0}
     wan, budget, solver = asked.wan, Budget(seed=cell.seed), solvers.get()
-    grown, height, _ = ith(asked, options, budget)
+    grown, height, _ = run_ith(asked, options, budget)
     strength = float(asked.strongest.rate / wan.normaliser)
     row: Row = {"strength": strength, "pool": len(grown.trees), "ith": height}
     if not len(grown.trees):

@@ -1,4 +1,4 @@
-"""Shell completion of the names of methods, instances, options, tables and everything else that has a list.
+"""Shell completion of the names of methods, instances, options, tables and all other lists.
 
 Completers receive click's context, the parameter and the partial word, and return the matching words.
 """

@@ -87,7 +87,7 @@ def solvers() -> Iterator[Row]:
         found = solver.installation()
         version = (found.version or "unknown version") if found.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
-    # Their versions are known to the programs only, and to ask one takes too long here.
+    # Only the programs know their versions, and starting one takes too long here.
     from ..solvers.pyomo_solvers import CAPABILITIES
 
     there = ", ".join(name.removeprefix("pyomo:") for name in adapters.pyomo_solver_names())
@@ -195,7 +195,7 @@ def listing(what: str, instance: str | None, collective: str | None, as_json: bo
     if as_json:
         echo(json.dumps(rows))
         return
-    # Plain columns: a line for each name is what grep and cut want, and costs no import.
+    # One line for each name suits grep and cut, and needs no library for tables.
     for line in columns(rows):
         echo(line)
 

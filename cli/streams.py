@@ -1,4 +1,4 @@
-"""All output to stdout and stderr.
+"""Output to stdout and stderr: escaped, and safe if a stream is closed.
 
 Text is printed escaped, so that text from files cannot send control codes to the terminal. A closed or full stream
 neither loses a file nor causes an internal error.

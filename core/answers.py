@@ -1,4 +1,4 @@
-"""Answers of methods, none of which carries its own score."""
+"""Types of answers of methods, without their objective values, which are computed from them."""
 
 from __future__ import annotations
 

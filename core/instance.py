@@ -1,4 +1,4 @@
-"""Instances: problems, without any choice of method."""
+"""Instances: a network and a task on it, independent of any method."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Instance(DisplayMixin):
 
     @property
     def is_network_only(self) -> bool:
-        """True for a mere network, without collectives, workloads and experts."""
+        """True if there is a network but no collective, workload or experts."""
         return not (self.demands or self.workloads or self.transformers or self.experts)
 
     @property
@@ -105,7 +105,7 @@ class Instance(DisplayMixin):
 
     @cached_property
     def collectives(self) -> tuple[Demand, ...]:
-        """All collectives by the user's names: messages of one with sizes per rank or pair are one of their sum."""
+        """All collectives by the user's names; the messages of a v-form count as one collective of their total size."""
         found: list[Demand] = []
         for whole, parts in groupby(self.demands, lambda demand: demand.part_of):
             some = list(parts)
@@ -145,13 +145,9 @@ class Instance(DisplayMixin):
     @cached_property
     def sha256(self) -> str:
         """Digest of all that defines the problem; names and descriptions do not count."""
-        told = ("name", "description", "source")
-        problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
-        for added in (
-            "timing",
-            "experts",
-            "rank_costs",
-        ):  # without them a digest is as before there were any
+        labels = ("name", "description", "source")
+        problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels}
+        for added in ("timing", "experts", "rank_costs"):  # digests of instances without them stay as they were
             if problem[added] is None:
                 del problem[added]
         digest = hashlib.sha256()
@@ -186,7 +182,7 @@ def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _canonical_topology(topology: Topology) -> Iterator[str]:
-    """Yield a network in the same format, since millions of links would take minutes as plain data."""
+    """Yield a network in the same format, without plain data in between, which takes minutes for millions of links."""
     size = len(topology.nodes)
     named = {node.name: _json(node.name) for node in iterate_in_time(topology.nodes, size, "names in its digest")}
     number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
@@ -213,7 +209,7 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     yield "]}"
 
 
-#: In the digest of a switch that adds; the digests of all others do not know the field.
+#: Field in the digest of a switch that adds; it is left out for all other nodes.
 _REDUCES = ',"reduces":true'
 
 
@@ -225,11 +221,11 @@ def _join_parts(items: Iterator[str]) -> Iterator[str]:
         before = ","
 
 
-#: Writes plain data in the one way that digests are taken of.
+#: Canonical JSON encoder: digests are taken of its output.
 _json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-#: What is plain already: most of what a large network holds.
+#: Types that are plain already; most values of a large network have one of them.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 

@@ -1,4 +1,4 @@
-"""Compiled loops, with one policy for all on whether and when numba compiles and where code is cached."""
+"""Compilation of loops by numba: when they are compiled, and where their code is cached."""
 
 from __future__ import annotations
 

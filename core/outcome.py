@@ -1,4 +1,4 @@
-"""Results as methods claim them."""
+"""Results of methods before verification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes of GPUs as they are read from other programs.
+"""Boxes of GPUs, read from the output of other programs.
 
 A :class:`Box` has GPUs, links, and parts that only pass on: NVSwitches, PCIe switches, CPUs and NICs. A
 :class:`Layout` says how many boxes there are, which NICs join them, and what stands in no file.

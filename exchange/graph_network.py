@@ -1,4 +1,4 @@
-"""From a graph to a network: names, rates and latencies of its links.
+"""Conversion of a graph to a network: names, rates and latencies of its links.
 
 A latency that is not said is that of the link's length over 200,000 km/s, light in fibre; the length is the graph's, or
 the great circle between its two sites. It is a lower limit: real fibres make detours. Links from a site to itself are

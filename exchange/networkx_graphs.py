@@ -1,4 +1,4 @@
-"""Graphs of networkx: read from their node-link data (:mod:`.graphs`), and made of networks and schedules.
+"""Conversions from networkx graphs to instances, and from networks and schedules to networkx graphs.
 
 Rates and times of networks are exact numbers. A number that is not whole is a float if the float's decimal text equals
 it, and a :class:`~fractions.Fraction` otherwise; reading restores the same number.
@@ -22,22 +22,22 @@ from .machine import checked_instance
 
 
 def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a graph.
+    """Convert a graph to the data of an instance file.
 
     Parameters
     ----------
     graph : networkx.Graph
-        Of any of networkx's four classes. A link that is not directed is one in each direction; parallel links are
-        several.
+        A graph of any of the four classes. An undirected edge becomes a link in each direction, and parallel edges
+        stay separate links.
     defaults : Defaults
-        What the graph does not say.
+        Bandwidth, latency and the like for links without these attributes.
     name : str, optional
         Name of the instance; by default the graph's, else ``graph``.
 
     Raises
     ------
     InputError
-        If it is too large, or an attribute is wrong; names the node or the link.
+        If the graph is too large or an attribute is invalid; the message names the node or the link.
     """
     if len(graph) > MAX_SITES or graph.number_of_edges() > MAX_EDGES:
         raise InputError(f"expected at most {MAX_SITES:,} nodes and {MAX_EDGES:,} links")
@@ -45,12 +45,12 @@ def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dic
 
 
 def import_data(data: dict[str, Any], defaults: Defaults, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of node-link data; see :func:`import_graph`."""
+    """Convert node-link data to the data of an instance file; see :func:`import_graph`."""
     return _graph_instance(check_graph(from_node_link(data, "graph")), defaults, name)
 
 
 def import_file(path: Path, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a graph in a file; see :func:`import_graph`."""
+    """Convert a graph in a file to the data of an instance file; see :func:`import_graph`."""
     with locate_errors(source=str(path)):
         return _graph_instance(read_graph(path), defaults, name)
 
@@ -62,7 +62,7 @@ def _graph_instance(graph: Graph, defaults: Defaults, name: str | None) -> dict[
 
 
 def node_link(graph: Any) -> dict[str, Any]:
-    """Node-link data of a graph; nodes of any type are named by their text."""
+    """Return the node-link data of a graph, with nodes of any type named by their text."""
     import networkx as nx
 
     data: dict[str, Any] = nx.node_link_data(graph, edges="edges")
@@ -135,7 +135,7 @@ def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
 
 
 def number(value: Fraction) -> int | float | Fraction:
-    """Return the simplest exact equal number; a float counts as its decimal text."""
+    """Convert a fraction to an equal int or float, if there is one; a float counts as its decimal text."""
     if value.denominator == 1:
         return value.numerator
     near = float(value)

@@ -1,9 +1,9 @@
 """The text of ``rocm-smi --showtopo``.
 
-Its blocks are matrices of GPUs (weight, hops, link type) and the NUMA node of each. A pair is joined by an xGMI link
-where the type is ``XGMI`` and the weight 15, which is one hop; a weight of 30 is two. The hops that are printed are 1
-for every xGMI pair, also for those that are not joined, and are not read. Pairs of type ``PCIE`` meet at a CPU: all
-GPUs of a NUMA node at the same one.
+It prints matrices over pairs of GPUs (weight, hops, link type) and the NUMA node of each GPU. A pair has an xGMI link
+if its type is ``XGMI`` and its weight 15, which is one hop; a weight of 30 is two hops. The matrix of hops is not
+read, since it has a 1 for every xGMI pair, even without a link of its own. Pairs of type ``PCIE`` communicate over
+CPUs, one for each NUMA node.
 
 The text does not say how many xGMI links join a pair: one on MI50 to MI100 and on MI300, one, two or four on MI200.
 It has no rates.
@@ -53,7 +53,7 @@ class Relations:
 
 
 def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a text.
+    """Convert the text to the data of an instance file.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
     Raises
     ------
     InputError
-        If the text is wrong or incomplete.
+        If the text is invalid or incomplete.
     """
     with locate_errors(source=str(path)):
         relations = read_relations(read_text(path, MAX_BYTES))
@@ -75,10 +75,10 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
         cables: list[Cable] = []
         origin = "no xGMI links; rates of PCIe as given"
         if relations.links:
-            rate, origin = _xgmi(rates)
+            rate, origin = _xgmi_rate(rates)
             cables += [Cable(a, b, rate) for a, b in relations.links]
         if rates.pcie_Bps is not None:
-            parts, tree = _pcie(relations, rates.pcie_Bps, rates.cpus_Bps)
+            parts, tree = _pcie_tree(relations, rates.pcie_Bps, rates.cpus_Bps)
             cables += tree
         elif not join_all(relations.gpus, cables):
             raise InputError("PCIe joins GPUs that xGMI does not, and its rate is not in the text; expected --pcie")
@@ -93,7 +93,7 @@ def read_relations(text: str) -> Relations:
     Raises
     ------
     InputError
-        If one of the first two is missing or incomplete, or they do not fit together.
+        If weights or link types are missing or incomplete, or contradict each other.
     """
     blocks: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
@@ -128,7 +128,7 @@ def read_relations(text: str) -> Relations:
 
 
 def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
-    """Cells of a block: a header of GPUs, then a row for each."""
+    """Return the cells of a block, which has a header of GPUs and a row for each."""
     with locate_errors(title):
         header = lines[0].split() if lines else []
         if not header or not all(map(_GPU.match, header)) or len(set(header)) < len(header):
@@ -142,8 +142,8 @@ def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
         return {(a.lower(), b.lower()): rows[a][j] for a in header for j, b in enumerate(header)}
 
 
-def _xgmi(rates: Rates) -> tuple[Fraction, str]:
-    """Rate between two GPUs that xGMI joins, and where it comes from."""
+def _xgmi_rate(rates: Rates) -> tuple[Fraction, str]:
+    """Return the rate between two GPUs joined by xGMI, and its origin in words."""
     if rates.links is not None:
         return rates.links.rate_Bps * (rates.links.count or 1), "rates of xGMI as given"
     if rates.generation is None:
@@ -155,8 +155,8 @@ def _xgmi(rates: Rates) -> tuple[Fraction, str]:
     return rate, f"rates of xGMI are the {rates.rating.value} ones of {rates.generation.upper()}, one link for a pair"
 
 
-def _pcie(relations: Relations, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
-    """CPUs, and the PCIe links to them."""
+def _pcie_tree(relations: Relations, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
+    """Return the CPUs, with the PCIe links to them and the links between them."""
     nodes = sorted(set(relations.numa.values()))
     called = {node: f"cpu{max(node, 0)}" for node in nodes}
     if len(set(called.values())) < len(nodes):

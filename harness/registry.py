@@ -1,4 +1,4 @@
-"""Methods, formulations and solvers by name, imported on demand: a broken method breaks only itself.
+"""Registry of methods, formulations and solvers, imported on demand, so that a broken one affects no other.
 
 Others come from plugin files, from the entry points ``cwb.models`` and ``cwb.solvers`` of installed packages, and
 from registration. Collectives have the same sources and are kept in :mod:`cwb.core.collective`.

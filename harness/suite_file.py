@@ -24,7 +24,7 @@ from ..core.units import UnitKind, parse
 from ..instances.messages import is_messages
 from .request import DEFAULT_SOLVER
 
-#: A larger file is no suite, and a longer range a mistake.
+#: Limits on the size of a file and on the length of a range.
 MAX_FILE_BYTES = 2**20
 MAX_VALUES = 10_000
 
@@ -83,21 +83,26 @@ def _values(value: object) -> object:
     """Expand a range ``{ from = 2, to = 8 }`` by steps of 1 or ``step``, or by ``factor``."""
     if not isinstance(value, dict):
         return value
-    way = value.keys() - {"from", "to"} or {"step"}
+    kind = value.keys() - {"from", "to"} or {"step"}
     numbers = {"step": 1, **value}
     whole = all(type(number) is int and number > 0 for number in numbers.values())
-    if not {"from", "to"} <= value.keys() or way not in ({"step"}, {"factor"}) or not whole or value.get("factor") == 1:
+    if (
+        not {"from", "to"} <= value.keys()
+        or kind not in ({"step"}, {"factor"})
+        or not whole
+        or value.get("factor") == 1
+    ):
         expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
         raise ValueError(f"{show_value(value)} is no range; {expected}")
     if value["from"] > value["to"]:
         raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
-    written = [value["from"]]
-    while len(written) <= MAX_VALUES:
-        following = written[-1] * value["factor"] if "factor" in value else written[-1] + numbers["step"]
+    values = [value["from"]]
+    while len(values) <= MAX_VALUES:
+        following = values[-1] * value["factor"] if "factor" in value else values[-1] + numbers["step"]
         if following > value["to"]:
             break
-        written.append(following)
-    return written
+        values.append(following)
+    return values
 
 
 def _sizes(value: object) -> object:
@@ -111,11 +116,11 @@ def _sizes(value: object) -> object:
     size, last = (parse(_size(value[end]), UnitKind.SIZE) for end in ("from", "to"))
     if size > last:
         raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
-    written = []
+    sizes = []
     while size <= last:
-        written.append(_size_text(size))
+        sizes.append(_size_text(size))
         size *= value["factor"]
-    return written
+    return sizes
 
 
 def _size_text(size: Fraction) -> str:
@@ -190,7 +195,7 @@ class SuiteFile(Strict):
 
 @dataclass(frozen=True)
 class Suite:
-    """A loaded suite: its source, its content, and the folder that may have its instances."""
+    """A loaded suite: its source, its content, and the folder of its instance files."""
 
     source: str
     file: SuiteFile
@@ -256,6 +261,6 @@ def _read(path: Path | Traversable, source: str) -> SuiteFile:
             raise InputError("not TOML: not UTF-8 text") from None
         except RecursionError:
             raise InputError("not TOML that cwb reads: nested too deeply") from None
-        except ValueError as error:  # of a number of thousands of digits a plain one
+        except ValueError as error:  # a number of thousands of digits raises a plain one
             raise InputError(f"not TOML: {str(error)[:200]}") from None
         return run_validation(lambda: SuiteFile.model_validate(data))

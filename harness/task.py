@@ -1,4 +1,4 @@
-"""Tasks: cells completed for execution anywhere, with the keys of their records."""
+"""Tasks: cells with everything needed to run them on any machine, and the keys of their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collective that is asked of an instance beside what it says itself."""
+"""Collectives requested by the user, which replace those of an instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instance format: what a JSON file may say.
+"""The instance format: the fields of a JSON file.
 
 ``instances/schema.json`` is made from these classes; a test keeps the two equal.
 

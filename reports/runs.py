@@ -1,4 +1,4 @@
-"""Runs as the reports of collectives see them.
+"""Runs on collectives, prepared for reports.
 
 Facts that a failed run's record lacks are taken from another run of the same instance.
 """

@@ -1,4 +1,4 @@
-"""The common time model: when the last byte of an answer arrives.
+"""The common time model: the arrival of the last byte of an answer.
 
 Store and forward, link by link. A piece occupies a link for its bytes over the link's rate; the link's latency
 delays the piece without occupying the link. The links of a schedule serve one piece at a time (:mod:`.simulate`,

@@ -1,4 +1,4 @@
-"""Verification of epoch bounds, recomputed from the instance and the certificates."""
+"""Verification of bounds on the number of epochs, recomputed from the instance and the certificate."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .epoch_flow import fewest_epochs_of_flow
 from .epoch_prices import fewest_epochs_by_prices, fewest_epochs_by_window_prices
 from .verify.grid import Grid, grid_of
 
-#: Later than anything: ticks of the timing ``circuit`` go up to 2^44.
+#: An epoch after all others: ticks of the timing ``circuit`` go up to 2^44.
 FAR = 2**50
 
 
 @dataclass(frozen=True)
 class Need:
-    """Chunks that must travel between some nodes.
+    """Chunks that some nodes must receive from others.
 
-    Each of the ``count`` chunks must reach all targets but its holder, who may be one of them. Copied data comes
+    Each of the ``count`` chunks must reach all targets except its holder, which may be one of them. Copied data comes
     from its single holder. Contributions to a sum may be added up on the way, so that at least one chunk arrives,
     from any contributor.
     """
@@ -51,7 +51,7 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
     Raises
     ------
     InputError
-        If the certificate refers to parts that the instance lacks.
+        If the certificate refers to nodes that the instance lacks, or does not apply to it.
     """
     grid = grid_of(instance, at_least=True)
     count = len(grid.topology.nodes)
@@ -87,7 +87,7 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
 
 
 def needs_of(instance: Instance) -> list[Need]:
-    """List the chunks that must travel, with sources and targets."""
+    """List the chunks to be transferred, with their sources and targets."""
     node = getattr(instance.network, "rank_nodes", ())
     found: list[Need] = []
     sets: dict[tuple[int, ...], frozenset[int]] = {}  # one for all ranks of a group, which may be large
@@ -240,15 +240,18 @@ def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozense
 
 
 def _entering(grid: Grid, inside: frozenset[int]) -> list[int]:
+    """Return the links from outside of a set of nodes into it."""
     ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
     return [e for e, (a, b) in enumerate(ends) if a not in inside and b in inside]
 
 
 def _releases(grid: Grid, needs: Sequence[Need], link: int) -> list[int]:
+    """Return, sorted, the first epoch at which each chunk can be at the start of a link."""
     far = distances(grid, int(grid.source[link]), backwards=True)
     return sorted(min(far[s] for s in need.sources) for need in needs for _ in range(need.count))
 
 
 def _link_starts(grid: Grid, link: int, releases: Sequence[int]) -> list[int]:
+    """Return the earliest starts of a link for chunks with these releases; unreachable ones are left out."""
     found = starts(releases, int(grid.window[link]), int(grid.capacity[link]))
     return [t for t in found if t < FAR]

@@ -204,13 +204,13 @@ class Adapter(ABC):
         """Open a session, check the options, compile the model and transfer it."""
         # Pyomo is imported when something is solved, not when solvers are listed.
         from .matrix import compile_matrix
-        from .support import refuse_what_cannot_be_solved
+        from .support import require_capabilities
 
         _require_writable(budget.log_file)
         session = self.open(budget, options)
         try:
             matrix = compile_matrix(model)
-            refuse_what_cannot_be_solved(matrix, self.title, self.capabilities)
+            require_capabilities(matrix, self.title, self.capabilities)
             session.track.sign = matrix.sign
             if load and not matrix.is_settled:
                 session.load(matrix, start=options.use_start)

@@ -8,8 +8,8 @@ from .convexity import nonconvex_columns
 from .matrix import MatrixModel
 
 
-def refuse_what_cannot_be_solved(matrix: MatrixModel, title: str, can: Capability) -> None:
-    """Compare a model with a solver's capabilities.
+def require_capabilities(matrix: MatrixModel, title: str, can: Capability) -> None:
+    """Raise an error if a model needs a capability that a solver lacks.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def refuse_what_cannot_be_solved(matrix: MatrixModel, title: str, can: Capabilit
     Raises
     ------
     Unsupported
-        Naming the first thing in the model that the solver cannot do.
+        If the solver cannot solve the model; the message names the first reason.
     """
     if matrix.is_mixed_integer and Capability.MIP not in can:
         raise Unsupported(f"{title} supports no integer variables, and the model has {matrix.size.integers}")

@@ -1,4 +1,4 @@
-"""The verbs ``export_*``: schedules, models and formats as files of other programs."""
+"""Functions ``export_*``: schedules, models and formats as files of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs ``import_*``: instances and schedules from files of other programs."""
+"""Functions ``import_*``: instances and schedules from files of other programs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Linear program over trees and orbits, grown by columns and re-solved from its last basis.
 
-A column is a tree of one of the roots, with a weight. The weights of every root's trees add up to 1; a row per
-orbit of links limits its use to its room plus an expensive shortage that all orbits share. The objective is the
-least shortage, then the least sum of the cubes of heights.
+A column is a tree of one of the roots; its variable is the weight of the tree. The weights of every root's trees
+add up to 1. A row for each orbit of links limits its use to its capacity (``room``), exceeded by at most one variable
+that all orbits share, the shortage. The objective minimizes the shortage first, then the sum of the cubes of heights.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...core.errors import CwbError
 from ...core.schedule import Bools, Floats, Ints
 from ...core.stdout import silent_highs
 
-#: Cost of a forest that needs twice the room, in the largest cube of a height.
+#: Cost of a shortage of 1, at which forests use twice the capacity, in units of the largest cube of a height.
 _TOO_MUCH = 100.0
 
-#: Relative error of floating-point linear programs.
+#: Tolerance of floating-point linear programs.
 EXACT = 1e-9
 
 #: Columns of the program, for each of its rows.
 _COLUMNS = 32
 
-#: Simplex method that goes on from a solution to which columns were added.
+#: Primal simplex, which continues from the last basis after columns were added.
 _PRIMAL = 4
 
 
@@ -60,9 +60,20 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Solution: used columns with weights, shortage of room, and prices of orbits and roots.
+    """Optimum of the program over its current columns.
 
-    ``value`` is the minimized objective, and ``full`` marks the orbits whose room is used up.
+    Parameters
+    ----------
+    used, weight : tuple of Column and array of float
+        Columns with a positive weight, and these weights.
+    lacking : float
+        Shortage of capacity, common to all orbits.
+    price, worth : array of float, shape (orbits,) and (roots,)
+        Dual values of the capacities and of the roots' sums of weights.
+    value : float
+        Objective: the cost of the shortage plus that of heights.
+    full : array of bool, shape (orbits,)
+        True for orbits whose capacity is used up.
     """
 
     used: tuple[Column, ...]
@@ -85,7 +96,7 @@ class OrbitProgram:
     Parameters
     ----------
     room : array of float, shape (orbits,)
-        How often trees of total weight 1 from each of the roots may use the links of an orbit.
+        Capacity: the most uses of an orbit's links by trees of total weight 1 from each of the roots.
     roots : int
         Number of roots in the program.
     dearest : float
@@ -124,7 +135,7 @@ class OrbitProgram:
         return solution
 
     def forget(self, solution: Solution) -> None:
-        """Drop the unused columns of largest reduced cost once there are too many."""
+        """Drop unused columns with the largest reduced costs if there are too many columns."""
         most = _COLUMNS * (len(self.room) + self.roots)
         if len(self.columns) <= most:
             return
@@ -171,10 +182,11 @@ class OrbitProgram:
         self._loaded += count
 
     def _solution(self) -> Solution:
+        """Run the solver and return the optimum with its dual values."""
         import highspy
 
         highs = self._highs
-        if highs.run() != highspy.HighsStatus.kOk:  # who used HiGHS in this thread before had other threads
+        if highs.run() != highspy.HighsStatus.kOk:  # after a use of HiGHS with another number of threads
             highspy.Highs.resetGlobalScheduler(True)
             highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:

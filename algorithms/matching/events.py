@@ -1,13 +1,13 @@
-"""Matching on unequal links and switches: at every arrival, destinations with free links choose again.
+"""Greedy all-gathers on unequal links and switches: after every arrival, destinations choose chunks for free links.
 
 Time is counted in whole ticks. A transfer needs all its *ports* simultaneously, for its whole duration: a link
 between ranks is one port; on a path over switches every link is one. Two rules limit the harm of slow links:
 
-* The *deadline rule*: an arc may start only if it ends by the time at which all free arcs of the destination could
-  have brought what it lacks, or by the proved bound. Otherwise a slow link takes the last chunk.
-* *Islands*: the parts of the network that faster links connect. A slow link into one prefers a chunk that nobody
-  there has or is about to get (``PREFER``), or takes no other (``INSIST``), so that no two slow links bring the
-  same.
+* The *deadline rule*: an arc may start only if it ends by the proved bound, or by the time at which all arcs into
+  the destination together could deliver its missing chunks. Otherwise a slow link would carry one of the last chunks.
+* *Islands*: parts of the network that are connected by faster links. A slow link into an island prefers chunks that
+  no rank there has or is about to receive (``PREFER``), or carries no others (``INSIST``), so that no two slow links
+  carry the same chunk.
 
 :func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants
 of arrivals; if all links are equal these are the time spans of the time-expanded network. A chunk in transit counts
@@ -27,7 +27,7 @@ from ..graphs.bits import ZERO, choose, draw, drop, has, put, seed_state, shuffl
 from .network import ArcTables
 from .step_matching import ChunkState, TransferRows, is_unserved, start_state
 
-#: What islands mean for a slow link.
+#: Rules for slow links into islands.
 IGNORE, PREFER, INSIST = 0, 1, 2
 
 #: Beyond every tick.
@@ -59,20 +59,20 @@ class ChoiceRule(NamedTuple):
 
 
 class EngineState(NamedTuple):
-    """State of the engine of events.
+    """State of the event-driven search.
 
     Parameters
     ----------
     state : ChunkState
         Chunks that each rank has received.
     miss, wanted : array
-        Set and number of chunks that each rank lacks and that are not in transit to it.
+        Set and number of the chunks that each rank lacks and that are not in transit to it.
     at_island : array of uint64, shape (islands, words)
-        Chunks that some rank there has or is about to get.
+        Chunks that some rank of the island has or is about to receive.
     free, carried, since : array of int, shape (ports,)
-        Tick at which each port is free again, the chunk that it carried last, and the tick since when.
+        Tick at which each port becomes free, its last chunk, and the tick at which that chunk started.
     dirty, waiting : array
-        Ranks that are to choose next, and a mark of each.
+        Queue of ranks that choose next, and a mark for each rank in it.
     """
 
     state: ChunkState
@@ -147,7 +147,7 @@ def gather_by_events(
 
 @kernel
 def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> EngineState:
-    """Return the initial state."""
+    """Return the state before the first transfer."""
     n, size = state.have.shape
     ports = len(arcs.woken_first) - 1
     miss = np.empty((n, size), np.uint64)
@@ -182,7 +182,7 @@ def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int)
                 engine.waiting[rank] = True
                 engine.dirty[dirty] = rank
                 dirty += 1
-    # The ports that a rank sends by come last in the list.
+    # The ports by which ranks send come last in the list.
     port = len(arcs.woken_first) - 1 - len(engine.waiting) + head
     for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
         rank = arcs.woken[index]

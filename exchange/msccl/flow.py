@@ -1,4 +1,4 @@
-"""Schedules of any kind as what GPUs send one another, in grains of one size.
+"""Schedules of any kind as transfers between GPUs, in grains of one size.
 
 A grain is what all chunks and all parts of buffers are multiples of; sizes are exact fractions, so that there always is
 one. Sends go from GPU to GPU: what switches pass on is one transfer, and what other GPUs pass on is one for each of

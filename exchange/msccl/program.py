@@ -1,4 +1,4 @@
-"""An MSCCL program: an algorithm has GPUs, a GPU thread blocks, a thread block steps; the fields are the attributes.
+"""An MSCCL program: GPUs, their thread blocks and steps; fields are named like the XML attributes.
 
 Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 """

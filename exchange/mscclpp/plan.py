@@ -1,4 +1,4 @@
-"""An MSCCL++ execution plan: a plan has GPUs, a GPU thread blocks, a thread block operations.
+"""An MSCCL++ execution plan: GPUs, their thread blocks, and the operations of these.
 
 Offsets and sizes are in chunks, of which every buffer has its own number and all have one size.
 """

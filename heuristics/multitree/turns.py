@@ -1,6 +1,8 @@
-"""Turns of trees over the free links of a step; compiled.
+"""Compiled inner loop of MultiTree: growing trees take turns to add an edge over free links.
 
-Sets of ranks are rows of words of 64 bits, by positions in the group. Parallel links are one *hop*.
+Every rank of the group is the root of a tree, and an edge of a tree is a path from a rank to a new child that passes
+only nodes outside of the group. Ranks are numbered by their position in the group, and sets of ranks are bit sets:
+rows of 64-bit words. All parallel links between two nodes are one *hop*.
 """
 
 from __future__ import annotations
@@ -18,20 +20,21 @@ Words = NDArray[np.uint64]
 
 
 class Ports(NamedTuple):
-    """The network as trees grow over it.
+    """The network as arrays of hops.
 
     Parameters
     ----------
     node : array of int, shape (n,)
-        Of every position of the group.
+        Node of every position of the group.
     first, onward : array of int, shape (nodes + 1,) and (nodes,)
-        Hops by the node that they leave: those to ranks of the group by position, then, from ``onward`` on, others.
+        Ranges of the hops that leave each node: from ``first`` those to ranks of the group, in order, from ``onward``
+        those to other nodes.
     head : array of int, shape (hops,)
-        Where each leads: a position of the group, or another node, which only passes on.
+        End of each hop: a position of the group, or another node.
     link_first, link : array of int, shape (hops + 1,) and (links,)
-        The parallel links of every hop.
+        Parallel links of every hop.
     reach : array of uint64, shape (n, words)
-        The ranks to which a way leads from each rank without passing one of the group.
+        Ranks that can be children of each rank: those with a path that passes no other rank of the group.
     """
 
     node: Ints
@@ -49,13 +52,13 @@ class Free(NamedTuple):
     Parameters
     ----------
     uses, left : array of int, shape (links,) and (hops,)
-        Edges that each link, and all links of a hop, may still have.
+        Number of edges that can still use each link, and each hop.
     open : array of uint64, shape (nodes, words)
-        The ranks behind a free link from each node.
+        Ranks at the end of a free hop from each node.
     hope : array of uint64, shape (n, words)
-        A superset of the ranks reachable over free links from each rank; it only shrinks.
+        Ranks that may still be reachable from each rank over free links; some may not be, and none is missing.
     able : array of bool, shape (n,)
-        Whether the superset of a rank is not empty.
+        True for ranks whose set in ``hope`` is not empty.
     """
 
     uses: Ints
@@ -66,16 +69,16 @@ class Free(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Trees while they grow, by their roots.
+    """State of the growing trees, by their roots.
 
     Parameters
     ----------
     wanted, lacking : array of uint64 and of int, shape (n, words) and (n,)
-        The ranks that each lacks, and how many these are.
+        Ranks that are not in each tree yet, and their number.
     members : array of int, shape (n, n)
-        The ranks that may still have children, in the order in which they joined, then those that joined in this step.
+        Possible parents in the order in which they joined, then the ranks that joined in this step.
     fertile, size, turn : array of int, shape (n,)
-        How many of them there are at the beginning of the step and now, and which of them has its turn.
+        Number of possible parents, number of all ``members``, and index of the parent to try next.
     """
 
     wanted: Words
@@ -87,9 +90,18 @@ class Trees(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Work arrays of a search: visited nodes in order, last search of every node, predecessors.
+    """Work arrays of breadth-first searches for paths.
 
-    ``number`` is that of the search, alone in an array.
+    Parameters
+    ----------
+    number : array of int, shape (1,)
+        Number of the current search.
+    nodes : array of int
+        Visited nodes, in the order of the search.
+    search : array of int
+        Number of the last search that visited each node.
+    before, hop : array of int
+        Predecessor of each visited node, and the hop from there.
     """
 
     number: Ints
@@ -100,7 +112,7 @@ class Way(NamedTuple):
 
 
 class AddedEdges(NamedTuple):
-    """Edges of one turn of all trees: root, parent, child and number of links of each, and the links."""
+    """Edges added in one turn of all trees: root, parent, child and number of links of each, and all links."""
 
     tree: Ints
     parent: Ints
@@ -111,7 +123,7 @@ class AddedEdges(NamedTuple):
 
 @kernel
 def begin(ports: Any, trees: Any) -> None:
-    """Make the ranks that joined in the last step parents; drop ranks that can have no child."""
+    """Begin a step: ranks that joined in the last one become possible parents; those without a possible child leave."""
     for tree in range(len(trees.lacking)):
         kept = 0
         for index in range(trees.size[tree]):
@@ -125,18 +137,18 @@ def begin(ports: Any, trees: Any) -> None:
 
 @kernel
 def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: Any) -> tuple[int, int]:
-    """Give each tree one more edge if it can have one; trees that grew come first in ``turns``.
+    """Add an edge to every tree that can have one more; trees that grew come first in ``turns``.
 
     Returns
     -------
     tuple of int
-        Edges, and links of all of them.
+        Number of edges, and number of their links.
     """
     count = links = 0
     able = free.able.any()
     for index in range(len(turns)):
         tree = turns[index]
-        # A parent that can have no child now cannot later in the step, for links only become fewer.
+        # A parent without a possible child has none later in the step either, since free links only become fewer.
         while able and trees.lacking[tree] > 0 and trees.turn[tree] < trees.fertile[tree]:
             parent = trees.members[tree, trees.turn[tree]]
             child, hops = -1, 0
@@ -160,7 +172,7 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
 
 @kernel
 def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any) -> tuple[int, int]:
-    """Reserve a path to a nearest wanted rank; return the rank, or -1, and the number of links."""
+    """Reserve a shortest free path to a wanted rank; return the rank, or -1, and the number of links."""
     way.number[0] += 1
     way.nodes[0] = ports.node[parent]
     reached, at = 1, 0
@@ -188,7 +200,7 @@ def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: 
 
 @kernel
 def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, links: Any) -> int:
-    """Use the first free link of every hop to a child, whose last hop is given; their number."""
+    """Reserve the first free link of every hop on the path that ends with ``hop``; return their number."""
     start, count = ports.node[parent], 0
     if free.left[hop] == 1:
         drop(free.open[node], ports.head[hop])
@@ -212,7 +224,7 @@ def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any
 
 @kernel
 def _meet(one: Any, other: Any) -> bool:
-    """Return whether two sets have an element in common."""
+    """Check if two sets have an element in common."""
     for index in range(len(one)):  # noqa: SIM110 (compiled)
         if one[index] & other[index]:
             return True
@@ -221,7 +233,7 @@ def _meet(one: Any, other: Any) -> bool:
 
 @kernel
 def _next_after(position: int, one: Any, other: Any) -> int:
-    """Return the first common element after a position, cyclically; -1 without any."""
+    """Return the first common element after a position, cyclically; -1 if there is none."""
     size = len(one)
     first, cut = (position + 1) >> 6, np.uint64((position + 1) & 63)
     above = ~np.uint64(0) << cut

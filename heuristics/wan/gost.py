@@ -1,4 +1,8 @@
-"""``gost``: the paper as it is written: GBST, GRTH and ITH (algorithms 1 to 3), then MILP (1)."""
+"""``gost``: spanning trees for collectives on wide-area networks, exactly as the MTree paper describes them.
+
+GBST and GRTH (algorithms 1 and 2) grow trees of limited height, ITH (algorithm 3) searches for the least height that
+keeps most of the rate, and MILP (1) selects trees and their rates.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from .method import GostOptions
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions) -> Outcome:
-    """Grow trees, then choose among them (``Method.run``).
+    """Grow trees, then select some of them with rates (``Method.run``).
 
     Raises
     ------
@@ -34,7 +38,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
     if isinstance(problem, Outcome):
         return problem
     with budget.clock.phase("trees"):
-        grown, most, calls = ith(problem, options, budget)
+        grown, most, calls = run_ith(problem, options, budget)
     height = problem.limit.format_height(most)
     metrics = {
         "pool": len(grown.trees),
@@ -47,16 +51,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
         message = f"no tree of at most {height} was found from {options.retries + 1} random start"
         message += "s" if options.retries else ", where algorithm 1 ends; -O retries=20 tries others"
         return outcome(problem, nothing, budget, options, message=message)
-    rated, roots, reports = choose(problem, grown, solver, budget, options)
+    rated, roots, reports = select_trees(problem, grown, solver, budget, options)
     found = replace(nothing, rated=rated, reports=reports)
     warning = _warning(problem, rated, roots)
     done = outcome(problem, found, budget, options, roots=roots, message=warning)
-    # Trees that are higher than was asked are no optimum of what was asked.
+    # Trees above the requested height cannot be an optimum of the request.
     return replace(done, status=Status.FEASIBLE) if warning else done
 
 
-def ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[GbstTrees, int, int]:
-    """Run algorithm 3: find by bisection the least height H that keeps a share rho of the rate.
+def run_ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[GbstTrees, int, int]:
+    """Run algorithm 3: find by bisection the least height H at which a share rho of the rate is left.
 
     Returns the trees, H, and the number of runs of GBST.
     """
@@ -89,16 +93,15 @@ def ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[Gbs
     return best, high, calls
 
 
-def choose(
+def select_trees(
     problem: TreeProblem, grown: GbstTrees, solver: Solver, budget: Budget, options: GostOptions
 ) -> tuple[RatedTrees, list[int], tuple[SolverResult, ...]]:
-    """Choose trees and rates by MILP (1); without it those of GBST are taken."""
+    """Select trees and rates by MILP (1), or return those of GBST if the option ``select`` is off."""
     taken = RatedTrees(grown.trees, tuple(Fraction(int(rate)) for rate in grown.rates))
     if not options.select:
         return taken, grown.roots.tolist(), ()
     trees = np.sort(grown.trees, axis=1)
-    # What algorithm 1 has left of a tree with the global minimum may be below rbar, but a tree itself never is: its
-    # links all had rbar.
+    # Algorithm 1 may leave a tree less than the smallest allowed rate, but each of its links had that capacity.
     gap = 1e-6 if budget.gap is None else budget.gap
     solved = SolverOptions(rel_gap=gap, node_limit=options.nodes)
     pool = CandidateTrees(problem.wan, trees, options.trees, problem.floor)
@@ -112,7 +115,7 @@ def choose(
 
 
 def _rate(problem: TreeProblem, grown: GbstTrees) -> float:
-    """Return the rate of the trees as GBST counts it."""
+    """Return the sum of the trees' rates by GBST."""
     return float(int(grown.rates.sum()) * problem.wan.unit_Bps)
 
 

@@ -93,7 +93,7 @@ def directed_circulant(
     offsets : sequence of int
         Different numbers from 1 to n - 1 that have no common factor with n, so that the graph is strongly connected.
     bandwidth, latency : str
-        Latency of every link, with its unit.
+        Bandwidth and latency of every link.
     """
     _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))

@@ -1,6 +1,6 @@
 """``textbook``: ring, direct, halving-doubling and double binary tree side by side.
 
-On every network and size (dissertation, figures 5.1 and 5.2).
+A row is one network and size, as in figures 5.1 and 5.2 of the dissertation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEYS = (INSTANCE, COLLECTIVE, SIZE)
 
 
 def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
-    """Place the runs of the algorithms as they are, without options."""
+    """Return the cells of all runs of these algorithms that set no option."""
     runs = [run for run in runs_of(records) if run.record.collective is not None]
     bounds = Bounds(runs)
     return [

@@ -1,10 +1,10 @@
 """Times as whole numbers of ticks, which makes simultaneous requests for a link exactly equal.
 
-All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all
-times stay below 2^53 ticks, which floats hold exactly, the simulators count in ticks as they do in seconds. Beyond,
-and where bandwidths vary, the event-driven ones count in integers and fractions of any size. For schedules too
-large for that, times are in units of the longest duration, rounded: independent of the unit of time too, but times
-that should be equal may differ by rounding.
+All latencies and transmission times are multiples of one fraction of a second, the tick. If all times stay below
+2^53 ticks, which floats hold exactly, the simulators use floats, as for seconds. For longer times, and for varying
+bandwidths, the event-driven simulators use integers and fractions of any size. For schedules too large for that,
+times are floats in units of the longest duration. They do not depend on the unit of time either, but equal times may
+differ by rounding.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from .transfers import Transfers
 #: Ticks that a float holds exactly.
 MOST_TICKS = 2**53
 
-#: Hops up to which times may be integers of any size, and products of chunk sizes and link rates that are
-#: distinguished.
+#: Largest number of hops for integers of any size, and largest table of durations (chunk sizes times link rates).
 MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000
 
 
@@ -55,7 +54,7 @@ class TickWires(Wires):
         return bool(self.table.dtype == object)
 
     def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
-        """Return the durations of chunks on links, in units."""
+        """Return the transmission times of chunks on links, in units."""
         del chunk_bytes
         found: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
         return found
@@ -83,8 +82,8 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
 
     Returns
     -------
-    Counted or Wires
-        The unchanged links if their numbers, or the sizes of chunks, are not known exactly.
+    TickWires or Wires
+        Links with times in ticks; the given ones if rates or sizes of chunks are not known exactly.
     """
     if sized.units is None or not wires.links:
         return wires
@@ -139,4 +138,5 @@ def _common(durations: list[Fraction]) -> Fraction:
 
 
 def _in_units(varying: Mapping[int, Speeds], unit: Fraction) -> dict[int, Speeds]:
+    """Return varying bandwidths with the times of their changes in units."""
     return {link: Speeds([begin / unit for begin in speeds.begin_s], speeds.factor) for link, speeds in varying.items()}

@@ -1,4 +1,4 @@
-"""All answers in one form for the simulators: sends with sizes and dependencies.
+"""Common form of answers for the simulators: sends with sizes and dependencies.
 
 A send waits at a *slot*, the pair of its chunk and its source, and feeds another one, the pair of its chunk and its
 target. It leaves at a *level*, and its data is available to sends of later levels: levels are the steps of a

@@ -1,8 +1,8 @@
 """Candidates: networks with the values of their all-gathers, known without building them.
 
 Base networks, tables 8 and 9 of the direct-connect paper, have values by formula, except generalized Kautz graphs:
-those of degree 2, 4, 8 and 16 up to 2,000 nodes were computed by ``benchmarks/find_topology.py`` and are read from a
-file, others are computed. Theorems 7 and 10 to 13 give the values of expansions.
+those of degree 2, 4, 8 and 16 up to 2,000 nodes are read from a file that ``benchmarks/find_topology.py`` wrote, and
+others are computed. Theorems 7 and 10 to 13 give the values of expansions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SPECIAL = (
 
 
 class Traits(Flag):
-    """Properties of a network that expansions require and may preserve."""
+    """Properties of a network that expansions require or preserve."""
 
     BIDIRECTIONAL = auto()  #: every link has one back
     SYMMETRIC = auto()  #: isomorphic to its own transpose
@@ -193,7 +193,7 @@ def parallel(of: Candidate, k: int) -> Candidate:
 
 
 def rebuild_candidate(one: Candidate, *of: Candidate) -> Candidate:
-    """Apply the construction of a candidate to other parts."""
+    """Apply the construction of a candidate to other candidates."""
     if not of:
         return one
     first, count = of[0], one.count
@@ -317,6 +317,7 @@ def imase_itoh(d: int, n: int) -> Ints:
 
 @cache
 def _table() -> dict[str, list[tuple[int, str]]]:
+    """Return the stored T_L and T_B of generalized Kautz graphs, by degree, from d + 1 nodes on."""
     text = files(__name__.rpartition(".")[0]).joinpath("generalized_kautz.json").read_text(encoding="utf-8")
     table: dict[str, list[tuple[int, str]]] = json.loads(text)
     return table

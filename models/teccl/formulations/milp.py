@@ -1,8 +1,7 @@
 """TE-CCL's general form as a Pyomo model (section 3.1, appendices A, B, C, F), on the sets of :mod:`..index_sets`.
 
-Constraints with a row for most sends or holdings are declared with ``@rows``, which calls their rules once for all
-rows; those of switches, sums and limited buffers, which most instances lack, and those with few rows with
-``@m.Constraint``.
+Constraints with many rows are declared with ``@rows``, which calls their rules once for all rows. Constraints with
+few rows, and those of switches, sums and limited buffers, which most instances lack, use ``@m.Constraint``.
 """
 
 from __future__ import annotations
@@ -97,12 +96,12 @@ def capacity(m: Any, sets: IndexSets) -> None:
 
 
 def sent_several_times(sets: IndexSets) -> dict[tuple[int, int], int]:
-    """Return how often a chunk may start in an epoch, for commodities and arcs where more than once."""
+    """Return the commodities and arcs with several starts of a chunk in one epoch, with the largest number."""
     return {(q, a): most for q, spans in enumerate(sets.spans) for a in spans if (most := sets.most_sent(q, a)) > 1}
 
 
 def carried_sends(sets: IndexSets, sends: list[tuple[int, int, int]]) -> tuple[list[Any], list[Any]]:
-    """List a link's load of these sends: F, and S once for contributions that start together."""
+    """Split a link's sends into those that count by F and the sums that count once, by S."""
     joint = sets.joint
     if not joint:
         return sends, []
@@ -146,7 +145,7 @@ def buffers(m: Any, sets: IndexSets) -> None:
 
 
 def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, Table, Table]:
-    """Return arcs into each node, their delays, and arrivals that are no sends of the model."""
+    """Return the arcs into each node, their delays, and the arrivals that are not due to sends of the model."""
     given = Table((key, count) for key in keys if (count := sets.incoming(*key)))
     return Lists(enumerate(map(list, sets.entering))), Table((a, arc.delay) for a, arc in enumerate(sets.arcs)), given
 
