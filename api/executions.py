@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.budget import ignore
 from ..core.errors import InputError, locate_errors
 from ..core.option_names import check_name, verb
 from ..studies.inputs import Spec, seconds_or_none, whole
@@ -37,6 +39,7 @@ def run(
     pieces: int | None = None,
     output: str | Path | None = None,
     time_limit_s: float | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Execution:
     """Execute a schedule with real data, one process for each rank, as ``cwb run`` does.
 
@@ -61,6 +64,8 @@ def run(
         File for the result as JSON.
     time_limit_s : float, optional
         Seconds after which the processes are ended.
+    progress : callable, optional
+        Called with a short line at most once a second.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def run(
     if size is not None:
         with locate_errors(source="--size"):
             wanted = parse(size, UnitKind.SIZE, allow_zero=False)
-    with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s"))):
+    with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s")), progress or ignore):
         if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))
         instance, found = instance_and_answer(schedule, answer)

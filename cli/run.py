@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import CwbError, ExitStatus
-from .options import DURATION, OUTPUT_FILE, PATH, Command, json_flag, plugin_option
+from .options import (
+    DURATION,
+    OUTPUT_FILE,
+    PATH,
+    Command,
+    json_flag,
+    plugin_option,
+    progress_on_stderr,
+    quiet_flag,
+)
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("--pieces", type=click.IntRange(1), help="Pieces per tree.  [default: as in cwb simulate]")
 @json_flag("one JSON object on stdout")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the JSON object to a file.")
+@quiet_flag
 @plugin_option
 @click.option(
     "--time-limit",
@@ -44,7 +54,7 @@ if TYPE_CHECKING:
     metavar="DURATION",
     help="Stop after this time: 60 (seconds), '5 min'.",
 )
-def run(file: Path, as_json: bool, **given: Any) -> int:
+def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     """Execute the schedule in FILE with real data, and compare the result with the collective's definition.
 
     Every rank is a process, and so is every switch that stores data. Each sends, receives, copies and adds as the
@@ -65,7 +75,8 @@ def run(file: Path, as_json: bool, **given: Any) -> int:
 
     first = is_first_process() or given["processes"] == "local"
     try:
-        found = execute(file, **given if first else {**given, "output": None})
+        with progress_on_stderr(quiet=quiet or not first) as progress:
+            found = execute(file, progress=progress, **given if first else {**given, "output": None})
     except CwbError as error:
         if first:
             raise

@@ -202,7 +202,7 @@ class CcubeOptions(Strict):
 
 
 def supports(instance: Instance) -> Refusal | None:
-    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    """Return the reason why an instance does not fit, if any (``Method.supports``)."""
     if (reason := supports_all_reduce(instance, "dgx1()")) is not None:
         return reason
     topology = instance.network

@@ -165,7 +165,7 @@ class TtoOptions(Strict):
 
 
 def supports(instance: Instance) -> Refusal | None:
-    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    """Return the reason why an instance does not fit, if any (``Method.supports``)."""
     if (reason := supports_all_reduce(instance, "mesh(4,4)")) is not None:
         return reason
     sides = mesh_sides(instance.network) if isinstance(instance.network, Topology) else None

@@ -17,7 +17,7 @@ PACKAGE = [path.parent for path in sorted(ROOT.glob("*/__init__.py")) if path.pa
 FOLDERS = PACKAGE + OTHERS
 
 #: Relative clauses in place of nouns.
-BANNED = re.compile(r"(What|Whether|How|Where|That|Who|Which|Whose|Whom)\b")
+BANNED = re.compile(r"(What|Whether|How|Where|That|Who|Why|Which|Whose|Whom)\b")
 
 #: Words of a first sentence at most, and of a parameter's entry at least.
 MOST_WORDS, LEAST_WORDS = 20, 5

@@ -102,7 +102,7 @@ def check_algorithm(
 
 
 def obstacle(algorithm: Algorithm) -> Finding | None:
-    """Why a program cannot be run at all; None if it can."""
+    """Return the reason why a program cannot be run at all; None if it can."""
     if algorithm.ngpus > MAX_CHILDREN:
         return Finding("elements", f"{algorithm.ngpus:,} GPUs; expected at most {MAX_CHILDREN:,}")
     for gpu in algorithm.gpus:

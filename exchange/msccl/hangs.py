@@ -1,4 +1,4 @@
-"""Why thread blocks do not come to their end, and what is left in connections."""
+"""Reasons for which thread blocks do not end, and messages left in connections."""
 
 from __future__ import annotations
 

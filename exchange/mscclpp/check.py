@@ -81,7 +81,7 @@ def check_plan(plan: Plan, path: Path = Path()) -> PlanReport:
 
 
 def obstacle_of(plan: Plan) -> Finding | None:
-    """Why a plan cannot be run; None if it can."""
+    """Return the reason why a plan cannot be run; None if it can."""
     for name in _NEEDED:
         for text, place, wrong in RULES[name](plan):
             if wrong:

@@ -19,8 +19,8 @@ from ...core.errors import CwbError, OutOfTime, Unsupported
 from ...core.units import SIZES, amount
 from ..environment import spare_bytes
 from ..forks import kill_group
-from .nursery import Assignment
-from .player import Job, Report
+from .children import Assignment
+from .player import Job, Report, repetitions
 from .program import Program
 from .sockets import Address
 
@@ -34,7 +34,7 @@ _TIMES = 2
 _LEAD_S, _TICK_S = 0.002, 0.2
 
 #: Seconds that processes have to end when nobody needs them any more.
-_END_S = 1.0
+_END_S = 0.2
 
 
 def require_memory(programs: list[Program], itemsize: int, processes: int) -> None:
@@ -90,8 +90,8 @@ class Processes:
                 self._ends.append(stack.enter_context(mine))
                 theirs.append(other)
             numbers = [other.fileno() for other in theirs]
-            self._nursery = subprocess.Popen(
-                [sys.executable, "-P", "-m", f"{__package__}.nursery", *map(str, numbers)],
+            self._forker = subprocess.Popen(
+                [sys.executable, "-P", "-m", f"{__package__}.children", *map(str, numbers)],
                 stdin=subprocess.DEVNULL,
                 stdout=self._stderr,
                 stderr=self._stderr,
@@ -112,25 +112,24 @@ class Processes:
     def reports(self) -> list[Report]:
         """Give the processes their work, begin every repetition, and return their reports."""
         for mine, assignment in zip(self._ends, self._assignments, strict=True):
-            self._say(mine, pickle.dumps(assignment))
-        self._hear()
+            self._send(mine, pickle.dumps(assignment))
+        self._wait_for_all()
         for mine in self._ends:
-            self._say(mine, b"c")
-        job = self._assignments[0].job
-        for _ in range(job.warmup + job.repeat):
-            self._hear()
+            self._send(mine, b"c")
+        for _ in repetitions(self._assignments[0].job):
+            self._wait_for_all()
             instant = struct.pack("d", time.perf_counter() + _LEAD_S)
             for mine in self._ends:
-                self._say(mine, instant)
-        return [pickle.loads(data) for data in self._hear_rest()]  # noqa: S301 - of own processes
+                self._send(mine, instant)
+        return [pickle.loads(data) for data in self._collect_reports()]  # noqa: S301 - of own processes
 
-    def _say(self, end: socket.socket, data: bytes) -> None:
+    def _send(self, end: socket.socket, data: bytes) -> None:
         try:
             end.sendall(data)
         except OSError:
             self._fail()
 
-    def _hear(self) -> None:
+    def _wait_for_all(self) -> None:
         """Wait for a byte of every process."""
         silent = set(range(len(self._ends)))
         while silent:
@@ -140,8 +139,8 @@ class Processes:
                         self._fail()
                     silent.discard(key.data)
 
-    def _hear_rest(self) -> list[bytes]:
-        """Return what the processes say until they end."""
+    def _collect_reports(self) -> list[bytes]:
+        """Return the reports of the processes, each sent before its end."""
         found = [b""] * len(self._ends)
         open_ = set(range(len(self._ends)))
         while open_:
@@ -167,7 +166,7 @@ class Processes:
         for mine in self._ends:
             mine.close()
         with suppress(subprocess.TimeoutExpired):
-            self._nursery.wait(_END_S)
+            self._forker.wait(_END_S)
             return
-        kill_group(self._nursery.pid)
-        self._nursery.wait()
+        kill_group(self._forker.pid)
+        self._forker.wait()

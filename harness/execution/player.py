@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.limits import report_progress
 from .program import Operation, Program
 from .values import Mismatch, compare, fill
+
+#: Seconds between two reports of progress.
+_REPORT_S = 1.0
 
 
 class Transport(Protocol):
@@ -18,15 +23,19 @@ class Transport(Protocol):
 
     def send(self, peer: int, data: memoryview) -> None:
         """Begin to send a message, whose bytes stay as they are until its end is reported."""
+        ...
 
     def receive(self, peer: int, into: memoryview) -> None:
         """Begin to receive the next message of a process."""
+        ...
 
     def wait(self) -> list[tuple[int, bool]]:
         """Return messages that have ended, at least one: the other process, and whether it was received."""
+        ...
 
     def start(self) -> float:
         """Wait until all processes may begin; return the instant by this process's clock."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,23 @@ class Report:
     wrong: list[Mismatch]
 
 
+def repetitions(job: Job) -> Iterator[int]:
+    """Yield the numbers of all repetitions, and report progress at most once a second."""
+    total, reported = job.warmup + job.repeat, time.perf_counter()
+    for number in range(total):
+        if time.perf_counter() - reported >= _REPORT_S:
+            report_progress(f"{number:,} of {total:,} repetitions")
+            reported = time.perf_counter()
+        yield number
+
+
 def perform(program: Program, job: Job, transport: Transport) -> Report:
     """Play a program as often as a job asks for, and check the data each time."""
     memory = np.empty(program.elements, dtype=job.dtype)
     player = Player(program, memory, transport)
     seconds: list[float] = []
     wrong: list[Mismatch] = []
-    for _ in range(job.warmup + job.repeat):
+    for _ in repetitions(job):
         fill(memory, program.before)
         begin = transport.start()
         player.begin()

@@ -38,7 +38,7 @@ class MultitreeOptions(Strict):
 
 
 def supports(instance: Instance) -> Refusal | None:
-    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    """Return the reason why an instance does not fit, if any (``Method.supports``)."""
     return supports_groups(instance, COLLECTIVES)
 
 

@@ -106,10 +106,10 @@ class _Ranks:
 
     def send(self, send: int, ready_s: float) -> float:
         """Return when a message leaves its rank."""
-        link = self._sends.path_links[self._sends.path_offset[send]]
+        link = int(self._sends.path_links[self._sends.path_offset[send]])
         if self._pays is None or link < self._wires.rank_links.senders:
             return ready_s
-        return self._serve(link, ready_s, self._wires.latency_s[link] * self._pays[send])
+        return self._serve(link, ready_s, float(self._wires.latency_s[link] * self._pays[send]))
 
     def adds_later(self, sends: Ints) -> Any:
         """Return which sends are added when they have arrived."""
@@ -117,11 +117,12 @@ class _Ranks:
 
     def add(self, send: int, arrival_s: float) -> float:
         """Return when a contribution is added."""
-        link = self._sends.path_links[self._sends.path_offset[send + 1] - 1]
-        return self._serve(link, arrival_s, self._bytes[self._sends.chunk[send]] / self._wires.bandwidth_Bps[link])
+        link = int(self._sends.path_links[self._sends.path_offset[send + 1] - 1])
+        seconds = self._bytes[self._sends.chunk[send]] / self._wires.bandwidth_Bps[link]
+        return self._serve(link, arrival_s, float(seconds))
 
     def _serve(self, link: int, asks_s: float, seconds: float) -> float:
-        self._free[link] = float(max(asks_s, self._free.get(link, 0.0)) + seconds)
+        self._free[link] = max(asks_s, self._free.get(link, 0.0)) + seconds
         return self._free[link]
 
 

@@ -100,12 +100,12 @@ def simulate(
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
     transfers = transfers_of(instance, answer, barrier=barrier, in_step=in_step, pieces=pieces)
-    if routing is not Routing.FIXED:
-        routed = route(instance.topology, transfers, routing)
+    routed = None if routing is Routing.FIXED else route(instance.topology, transfers, routing)
+    if routed is not None:
         transfers = routed.transfers
     timeline = _timeline(instance, transfers, columns, mode, hold_latency=hold_latency)
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
-    return trace if routing is Routing.FIXED else routed.of_answer(trace)
+    return trace if routed is None else routed.of_answer(trace)
 
 
 def _timeline(

@@ -43,7 +43,7 @@ def solve_and_write(name: str, spec: str = "complete(4)", method: str = "direct"
 
 def children() -> list[psutil.Process]:
     """Processes of executions that run, anywhere below this one or left behind by it."""
-    name = "cwb.harness.execution.nursery"
+    name = "cwb.harness.execution.children"
     return [each for each in psutil.Process().children(recursive=True) if name in each.cmdline()]
 
 

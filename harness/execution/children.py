@@ -1,4 +1,4 @@
-"""The process that forks the local processes of an execution: ``python -m cwb.harness.execution.nursery FD...``.
+"""The process that forks the local processes of an execution: ``python -m cwb.harness.execution.children FD...``.
 
 Libraries are imported once, before it forks. Each descriptor is a connection between the process that started it and
 one of its children; a child whose connection ends, ends too.
