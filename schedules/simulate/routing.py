@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.limits import require_schedulable
 from ...core.ragged import offsets
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
@@ -56,6 +57,8 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
     ------
     InputError
         If more than :data:`MOST_PATHS` shortest paths join two nodes among which data is to be sprayed.
+    OutOfTime
+        If the parts of sends need more memory or time than is left.
     """
     sends, network = transfers.sends, _Distances(topology)
     ways: list[Sequence[Sequence[int]]] = []
@@ -69,6 +72,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
             known[ends] = network.paths(*ends) if routing is Routing.SPRAY else (network.hashed_path(*ends),)
         ways.append(known[ends])
     parts = np.array([len(each) for each in ways], dtype=np.int64)
+    require_schedulable(int(parts.sum()), sum(len(each) * len(each[0]) for each in ways))
     part_of = np.repeat(np.arange(len(sends)), parts)
     paths = [path for each in ways for path in each]
     pair = np.stack([sends.chunk[part_of], parts[part_of]])
