@@ -72,7 +72,7 @@ def test_wrong_data_is_status_5(schedule, tmp_path, capsys):
 def test_what_cannot_be_done_is_one_line(schedule, words, status, told, capsys):
     """Too much data, options that do not apply, and the time limit are one line and the documented status."""
     capsys.readouterr()
-    assert cwb("run", schedule, *words) == status
+    assert cwb("run", schedule, *words, "--quiet") == status
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
 
@@ -93,3 +93,14 @@ def test_every_field_is_documented(schedule, capsys):
     capsys.readouterr()
     assert cwb("run", schedule, "--json", "--repeat", "1") == 0
     assert [key for key in json.loads(capsys.readouterr().out) if f"`{key}`" not in page] == []
+
+
+def test_progress_is_on_stderr(schedule, capsys):
+    """Repetitions are counted on stderr, until the limit, and nothing is on stdout."""
+    capsys.readouterr()
+    assert cwb("run", schedule, "--repeat", "1000000", "--time-limit", "6", "--json") == 4
+    out, err = capsys.readouterr()
+    *counts, last = err.splitlines()
+    assert out == ""
+    assert "the time limit of 6 s ran out" in last
+    assert all(line.endswith(" of 1,000,001 repetitions") for line in counts)
