@@ -30,8 +30,6 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
         Letters of a word, at least 1; the diameter.
     letters : int
         How many different letters there are, at least 2.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(length, "length", 1, _MAX_DIGITS)
     check_range(letters, "letters", 2)
@@ -68,8 +66,6 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
         Degree; only 4 is known.
     n : int
         Number of nodes, one of the table.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(d, "d", 4, 4)
     if n not in _TABLE_8:

@@ -23,11 +23,6 @@ def dgx1(*, latency: Time = "0.7 us") -> Topology:
     An NVLink has 25 GB/s in each direction (TE-CCL code, topologies/dgx1.py). The two NVLinks that some pairs share
     are one link of 50 GB/s here, as in TE-CCL and TACCL: a chunk can use both at once. The latency is TE-CCL's
     (section 6.1).
-
-    Parameters
-    ----------
-    latency : str
-        Latency of every link, with its unit.
     """
     links = wired_box(0, HYBRID_CUBE_MESH, wire("25 GB/s", latency))
     return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
@@ -42,8 +37,6 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
 
     Parameters
     ----------
-    chassis : int
-        Number of chassis, at least 1.
     variant : str
         ``repo`` repeats a slip of the published code for two chassis, for comparison with its published results:
         GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
@@ -108,12 +101,6 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
 
     Parameters
     ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy; ForestColl assumes not (section 3.2).
     """
@@ -131,19 +118,6 @@ def dgx_h100(
     ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
     box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
     the NVSwitch joins them. The switches only pass on, as in ``dgx_a100``. The data sheet gives no latency.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether all switches can copy.
-    nvls : bool
-        Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
     check_range(boxes, "boxes", 1)
     check_range(rails, "rails", 1, 8)
@@ -158,17 +132,6 @@ def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX
     H100/H200 user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``:
     what is new is the memory.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
     """
     return dgx_h100(boxes, rails, latency=latency, multicast=multicast)
 
@@ -179,17 +142,6 @@ def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     NVIDIA's data sheet of the DGX B200: 14.4 TB/s of NVLink for its eight GPUs, that is 1.8 TB/s for each in both
     directions together, hence 900 GB/s in each; eight ConnectX-7 ports of 400 Gb/s = 50 GB/s. The two NVSwitches are
     one here. A rail for each position in the box, as in ``dgx_h100``. The data sheet gives no latency.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
     """
     check_range(boxes, "boxes", 1)
     check_range(rails, "rails", 1, 8)
@@ -218,20 +170,10 @@ def nvl72(
 
     Parameters
     ----------
-    racks : int
-        Number of racks; a single one has no InfiniBand.
     gpus : int
         GPUs of a rack, at most 72.
     planes : int
         Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
-    rails : int
-        Number of InfiniBand switches; GPU i of every rack is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether all switches can copy.
-    nvls : bool
-        Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
     check_range(racks, "racks", 1)
     check_range(gpus, "gpus", 2, 72)
