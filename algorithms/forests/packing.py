@@ -132,8 +132,6 @@ class SpanningTrees:
 
     Parameters
     ----------
-    graph : Network
-        The network that they span.
     root : array of int, shape (trees,)
         Root node of every tree.
     copies : array of int, shape (trees,)
@@ -187,8 +185,6 @@ class Packer:
         A network of the nodes to span.
     demand : array of int, shape (nodes,)
         Trees from every root; they exist in the network.
-    pool : CutPool
-        Known cuts of the network.
     thrifty : bool
         Initial way to grow trees, see :func:`.kernels.grow`.
     exact_only : bool

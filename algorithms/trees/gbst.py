@@ -284,8 +284,6 @@ class GbstTrees:
 
     Parameters
     ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every tree found.
     rates : array of int, shape (trees,)
         r* of every tree, in units.
     roots : array of int, shape (trees,)

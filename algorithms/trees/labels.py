@@ -44,8 +44,6 @@ class LowForests:
     ----------
     wan, limit
         Network, and height limit of the trees.
-    state : array of uint64
-        State of the random number generator.
     """
 
     def __init__(self, wan: Wan, limit: HeightLimit, state: np.ndarray) -> None:

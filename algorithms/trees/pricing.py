@@ -33,8 +33,6 @@ class Prices:
 
     Parameters
     ----------
-    wan : Wan
-        The network that is priced.
     carrier : array of int, shape (carriers,)
         Prices of carriers; w_e of link e is the sum over its carriers.
     tree : int
