@@ -185,11 +185,11 @@ def _hexagon(q: int) -> list[tuple[int, int]]:
     return _incident(points, _lines(points, q, on_a_line))
 
 
-def _lines(points: Sequence[_Vector], q: int, joined: Callable[[_Vector, _Vector], bool]) -> list[frozenset[object]]:
-    """Join all pairs of points for which it is said, each by the line through both."""
+def _lines(points: Sequence[_Vector], q: int, is_joined: Callable[[_Vector, _Vector], bool]) -> list[frozenset[object]]:
+    """Return the lines through all pairs of points that ``is_joined`` accepts."""
     lines: dict[frozenset[object], None] = {}
     for v, w in combinations(points, 2):
-        if joined(v, w):
+        if is_joined(v, w):
             between = (tuple((a + k * b) % q for a, b in zip(v, w, strict=True)) for k in range(1, q))
             lines[frozenset([v, w, *(_normal(point, q) for point in between)])] = None
     return list(lines)
