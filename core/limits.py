@@ -103,6 +103,12 @@ def report_progress(message: str) -> None:
         found[0].progress(message)
 
 
+def why_exhausted() -> str:
+    """Return the reason for which the limits are exhausted; empty without limits."""
+    found = _LIMITS.get()
+    return found[0].why_exhausted if found else ""
+
+
 def check_time(step: str) -> None:
     """Raise OutOfTime if the time is up.
 

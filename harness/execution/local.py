@@ -36,18 +36,14 @@ _LEAD_S, _TICK_S = 0.002, 0.2
 _END_S = 0.2
 
 
-def require_memory(programs: list[Program], itemsize: int, processes: int) -> None:
-    """Reject an execution that would need more memory than the machine has left.
-
-    Parameters
-    ----------
-    programs : list of Program
-        Those of the processes on this machine.
-    """
-    need = sum(program.elements for program in programs) * itemsize * _TIMES + processes * _PROCESS_BYTES
-    if need > (spare := spare_bytes()):
-        text = f"{processes:,} processes take some {amount(need, SIZES)} of memory, and {amount(spare, SIZES)} are left"
-        raise OutOfTime(f"{text}; a smaller --size would fit")
+def memory_shortage(programs: list[Program], itemsize: int) -> str:
+    """Return why programs of processes on this machine need more memory than it has left; empty if they do not."""
+    count = len(programs)
+    need = sum(program.elements for program in programs) * itemsize * _TIMES + count * _PROCESS_BYTES
+    if need <= (spare := spare_bytes()):
+        return ""
+    text = f"{count:,} processes take some {amount(need, SIZES)} of memory, and {amount(spare, SIZES)} are left"
+    return f"{text}; a smaller --size would fit"
 
 
 def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
@@ -64,7 +60,8 @@ def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Re
     """
     if not hasattr(os, "fork"):
         raise Unsupported("this system cannot fork processes; mpirun starts them, with --processes mpi")
-    require_memory(programs, itemsize, len(programs))
+    if why := memory_shortage(programs, itemsize):
+        raise OutOfTime(why)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cwb-"))
         own: dict[int, Address] = {number: str(number) for number in range(len(programs))}

@@ -25,6 +25,8 @@ from ...core.topology import NodeKind, Topology
 from ...core.trees import TreePacking
 from ...schedules.ordered_sends import OrderedSends, normalize_condition, order_sends
 from ...schedules.verify.answers import Whole
+from ...schedules.verify.network import network_of
+from ...schedules.verify.paths import broken_paths
 from .values import Region
 
 #: Messages of the largest execution; each takes some 50 microseconds.
@@ -144,7 +146,8 @@ def lower(
     Raises
     ------
     InputError
-        If the instance has no collective, or the schedule names nodes or links that do not exist.
+        If the instance has no collective, the schedule names nodes or links that do not exist or do not connect, or
+        its chunks are not the data.
     Unsupported
         If there are too many messages.
     OutOfTime
@@ -176,6 +179,7 @@ class _Lowering:
         self.topology, self.ordered = topology, ordered
         compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
         self._check_range(len(compute))
+        self._check_paths(instance)
         stops = compute.copy()
         stops[ordered.sends.source] = stops[ordered.sends.target] = True
         if hop_by_hop:
@@ -203,6 +207,15 @@ class _Lowering:
         )
         if any(len(column) and (column.min() < 0 or column.max() >= limit) for column, limit in columns):
             raise InputError("names a node, link or chunk that does not exist", place="sends")
+
+    def _check_paths(self, instance: Instance) -> None:
+        """Reject sends whose paths do not lead from source to target."""
+        sends = self.ordered.sends
+        network = network_of(instance)
+        broken, _ = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
+        for send in np.flatnonzero(broken)[:1].tolist():
+            ends = (self.topology.nodes[int(column[send])].name for column in (sends.source, sends.target))
+            raise InputError(f"send {send}: its path does not lead from {' to '.join(ends)}", place="sends")
 
     def _require_all(self) -> None:
         """Reject a schedule whose chunks are not exactly the data, and ranks with too many chunks for any memory."""

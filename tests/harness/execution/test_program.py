@@ -257,8 +257,8 @@ def break_answer(answer, how: str, data: st.DataObject):
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from(["drop", "twice", "chunk", "target", "copy"]))
 def test_faults_are_found(data, how):
-    """A schedule with a send dropped or repeated, of another chunk, to another rank, or copied instead of added, ends,
-    and has right data only if the verifier, too, finds no fault."""
+    """A schedule with a send dropped or repeated, of another chunk, to another rank, or copied instead of added, is
+    refused or ends, and has right data only if the verifier, too, finds no fault."""
     kind = data.draw(st.sampled_from([K.ALL_REDUCE, K.ALL_GATHER, K.REDUCE_SCATTER, K.ALL_TO_ALL]))
     method = data.draw(st.sampled_from(["ring", "direct", "rhd"]))
     done = run(
@@ -267,10 +267,14 @@ def test_faults_are_found(data, how):
     if done.record.verified is not True or not isinstance(done.answer, StepSchedule):
         return
     wrong = break_answer(done.answer, how, data)
-    fine = not any(play(lower(done.instance, wrong, 8), seed=data.draw(st.integers(0, 999))))
     verdict = verify(done.instance, wrong)
     kinds = {violation.kind for violation in verdict.violations}
-    if kinds - {"path", "not-a-sum", "order"}:  # data may be right although the way to it is not
+    if "path" in kinds:
+        with pytest.raises(InputError, match="does not lead from"):
+            lower(done.instance, wrong, 8)
+        return
+    fine = not any(play(lower(done.instance, wrong, 8), seed=data.draw(st.integers(0, 999))))
+    if kinds - {"not-a-sum", "order"}:  # data may be right although the way to it is not
         assert not fine
     if verdict.ok:
         assert fine
@@ -291,6 +295,14 @@ def test_numbers_out_of_range_are_told():
     done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     sends = replace(done.answer.sends, target=done.answer.sends.target + 4)
     with pytest.raises(InputError, match="does not exist"):
+        lower(done.instance, replace(done.answer, sends=sends), 8)
+
+
+def test_paths_lead_from_source_to_target():
+    """A send over links that do not connect its ends is an error of the input, which names them."""
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
+    sends = replace(done.answer.sends, target=(done.answer.sends.target + 1) % 4)
+    with pytest.raises(InputError, match=r"send 0: its path does not lead from [0-3] to [0-3]"):
         lower(done.instance, replace(done.answer, sends=sends), 8)
 
 
