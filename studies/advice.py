@@ -135,7 +135,7 @@ class Advice:
             "ranks": self.choice.ranks,
             "boxes": machine.nodes,
             "gpu": machine.gpu,
-            "nccl": self.options.version,
+            "nccl": self.predicted.version,
             "busbw_factor": factor,
             "rows": [self.row(size) for size in self.sizes],
             "table": self.table(),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
@@ -22,8 +23,8 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.trees import TreePacking
-from .boxes import Boxes
-from .constants import TUNINGS, Algorithm, Protocol, Tuning
+from .boxes import Boxes, Rates
+from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
 from .model import COLLECTIVES, Machine, Pick, choose, table, without
 from .model import Table as CostTable
 from .paths import Hops
@@ -36,8 +37,9 @@ PIECE_BYTES, MOST_PIECES = 2**19, 8
 class NcclOptions(Strict):
     """Options of ``nccl``."""
 
-    version: Literal["2.10.3", "2.20.3", "2.23.4", "2.27.3", "2.29.7", "2.30.7"] = Field(
-        "2.30.7", description="Version of NCCL whose constants are used."
+    version: str = Field(
+        "2.30.7",
+        description=f"Version of NCCL; the constants are those of the nearest of {', '.join(TUNINGS)}.",
     )
     algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
         "auto", description="As NCCL_ALGO: one algorithm alone."
@@ -57,10 +59,10 @@ class NcclOptions(Strict):
         0.0, ge=0, le=1e6, description="Latency in us that the network's plugin reports to NCCL."
     )
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
-    rates: Literal["nominal", "effective"] = Field(
-        "nominal",
+    rates: Rates = Field(
+        "auto",
         description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts "
-        "with, as imported machines have.",
+        "with, as imported machines have; auto tells them apart by the rates of a GPU's links.",
     )
     pieces: int | None = Field(
         None,
@@ -79,6 +81,13 @@ class NcclOptions(Strict):
         None, description="GB/s of a channel within a box and between boxes, for given channels."
     )
 
+    @field_validator("version")
+    @classmethod
+    def _check_version(cls, text: str) -> str:
+        if not re.fullmatch(r"2\.[0-9]{1,2}\.[0-9]{1,2}", text):
+            raise ValueError("expected a version of NCCL such as 2.30.7")
+        return text
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -95,8 +104,14 @@ class Prediction:
 
     @cached_property
     def tuning(self) -> Tuning:
-        """Numbers of the version."""
-        return TUNINGS[self.options.version]
+        """Numbers of the version, or of the nearest one."""
+        return nearest_tuning(self.options.version)
+
+    @property
+    def version(self) -> str:
+        """The version in words, with the one whose numbers stand for it."""
+        near = self.tuning.name
+        return near if near == self.options.version else f"{self.options.version} (by the numbers of {near})"
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -266,7 +281,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
     }
     told = (
-        f"NCCL {options.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
+        f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
     )
     if made.algorithm is not pick.algorithm:
         told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
