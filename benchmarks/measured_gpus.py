@@ -4,9 +4,9 @@
 
 FOLDER has ``gpu.csv``: results of nccl-tests and the like that others have published, with the columns source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. A row is predicted by the
-method ``nccl`` on the generator of its product. No number is fitted: rates and constants are those of data sheets, of
-NCCL, and of the network plugin aws-ofi-nccl. Rows without a known product, number of GPUs, size or NCCL are counted and
-left out.
+method ``nccl`` on the generator of its product, with the newest constants whichever version ran: they are NVIDIA's last
+measurements. No number is fitted: rates and constants are those of data sheets, of NCCL, and of the network plugin
+aws-ofi-nccl. Rows without a known product, number of GPUs, size or NCCL are counted and left out.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from statistics import median
 from typing import Any
 
 import cwb
-from cwb.core.choices import NCCL_COLLECTIVES
 from cwb.core.collective import Demand, collective_named
 from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
+from cwb.heuristics.nccl.model import COLLECTIVES
 
-#: A box by a pattern of its product: generator, GPUs of a full box, and what part of a box is made of.
+#: A machine by a pattern of its product: generator, and GPUs of a full box.
 PRODUCTS = (
-    (r"G[BH]300|GB200", "nvl72(racks={boxes}, gpus={gpus})", 72, ""),
-    (r"GH200", "", 4, ""),
-    (r"\bB200|p6-b200", "dgx_b200(boxes={boxes})", 8, "900 GB/s"),
-    (r"\bH200|p5en|p5e\.", "dgx_h200(boxes={boxes})", 8, "450 GB/s"),
-    (r"\bH100|\bp5\b|p5\.", "dgx_h100(boxes={boxes})", 8, "450 GB/s"),
-    (r"\bA100|p4d|GPU4", "dgx_a100(boxes={boxes})", 8, "300 GB/s"),
-    (r"MI300X", "mi300x(boxes={boxes})", 8, ""),
+    (r"G[BH]300|GB200", "nvl72(racks={boxes}, gpus={gpus})", 72),
+    (r"GH200", "", 4),
+    (r"\bB200|p6-b200", "dgx_b200(boxes={boxes})", 8),
+    (r"\bH200|p5en|p5e\.", "dgx_h200(boxes={boxes})", 8),
+    (r"\bH100|\bp5\b|p5\.", "dgx_h100(boxes={boxes})", 8),
+    (r"\bA100|p4d|GPU4", "dgx_a100(boxes={boxes})", 8),
+    (r"MI300X", "mi300x(boxes={boxes})", 8),
 )
 
 #: Latency in us that the plugin aws-ofi-nccl reports for machines on EFA (its src/platform-aws.cpp).
@@ -51,15 +51,15 @@ CLASSES = ((64 * 2**20, "from 64 MiB"), (2**20, "1 to 64 MiB"), (0, "below 1 MiB
 
 @dataclass(frozen=True)
 class Row:
-    """A measured time, with the machine that stands for it."""
+    """A measured time, with the machine that stands for it; ``part`` is the number of its GPUs in a box, 0 is all."""
 
     machine: str
     spec: str
+    part: int
     options: tuple[tuple[str, Any], ...]
     collective: str
     size: int
     measured_us: float
-    version: str
 
 
 @dataclass(frozen=True)
@@ -99,31 +99,34 @@ def _row(cell: Mapping[str, str]) -> Row | str:
     """Return a row, or the reason why there is none."""
     if re.search(OTHERS, " ".join(cell.values())):
         return "not NCCL, or not as intended"
-    if cell["collective"] not in NCCL_COLLECTIVES:
-        return "a collective that NCCL does not tune"
-    if not (cell["size_bytes"] and (cell["time_us"] or cell["algbw_GBps"])):
+    if cell["collective"] not in {kind.name for kind in COLLECTIVES}:
+        return "a collective that NCCL does not predict"
+    if not (cell["size_bytes"] and (cell["time_us"] or cell["algbw_GBps"] or cell["busbw_GBps"])):
         return "no size or no time"
     found = next((product for product in PRODUCTS if re.search(product[0], cell["machine"])), None)
     if found is None or not cell["gpus"]:
         return "no known product, or no number of GPUs"
     gpus = int(cell["gpus"])
     boxes = -(-gpus // found[2])
-    spec, options = _machine(found[1], found[3], boxes, gpus // boxes, found[2], cell["machine"])
+    options: dict[str, Any] = {}
+    if re.search("NVLS_ENABLE=0|NVLS off", cell["notes"]):
+        options |= {"nvls": False}
     if boxes > 1:
         latency = next((us for pattern, us in PLUGIN_US if re.search(pattern, cell["machine"])), 0.0)
         options |= {"net_latency_us": latency}
     size = int(cell["size_bytes"])
-    measured = float(cell["time_us"]) if cell["time_us"] else size / float(cell["algbw_GBps"]) * 1e-3
-    version = cell["nccl_version"] if re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", cell["nccl_version"]) else ""
-    named = cell["machine"].split(" (")[0]
-    return Row(named, spec, tuple(options.items()), cell["collective"], size, measured, version)
+    measured = float(cell["time_us"]) if cell["time_us"] else _from_bandwidth(cell, size, gpus)
+    named = cell["machine"] + (", no NVLS" if options.get("nvls") is False else "")
+    spec = found[1].format(boxes=boxes, gpus=gpus // boxes)
+    part = 0 if spec.startswith("nvl72") else gpus // boxes % found[2]
+    return Row(named, spec, part, tuple(options.items()), cell["collective"], size, measured)
 
 
-def _machine(spec: str, link: str, boxes: int, gpus: int, full: int, name: str) -> tuple[str, dict[str, Any]]:
-    """Return the expression of a machine and the options that it needs."""
-    if gpus == full or not link:
-        return spec.format(boxes=boxes, gpus=gpus) or name, {}
-    return f'rail(boxes={boxes}, per_box={gpus}, nvlink="{link}")', {"nvls": not re.search("A100", name)}
+def _from_bandwidth(cell: Mapping[str, str], size: int, gpus: int) -> float:
+    """Return the time in us by the algorithm's or the bus bandwidth."""
+    if cell["algbw_GBps"]:
+        return size / float(cell["algbw_GBps"]) * 1e-3
+    return size * float(collective_named(cell["collective"]).busbw_factor(gpus)) / float(cell["busbw_GBps"]) * 1e-3
 
 
 def gh200(boxes: int) -> cwb.Instance:
@@ -140,24 +143,24 @@ def gh200(boxes: int) -> cwb.Instance:
 
 
 @cache
-def predictor(spec: str, options: tuple[tuple[str, Any], ...], collective: str, version: str) -> Prediction:
-    """Return NCCL's predictions on a machine; a version that cwb does not have is the default one."""
-    chosen = dict(options) | ({"version": version} if version else {})
-    instance = gh200(2) if "GH200" in spec else cwb.load(spec)
-    posed = instance.with_changes(demand=Demand(collective_named(collective), Fraction(2**30)), also=())
-    return prediction(posed, NcclOptions.model_validate(chosen))
+def predictor(spec: str, part: int, options: tuple[tuple[str, Any], ...], collective: str) -> Prediction:
+    """Return NCCL's predictions on a machine."""
+    instance = cwb.load(spec) if spec else gh200(2)
+    ranks = tuple(r for r in range(instance.npus) if r % 8 < part) if part else None
+    posed = instance.with_changes(demand=Demand(collective_named(collective), Fraction(2**30), ranks=ranks), also=())
+    return prediction(posed, NcclOptions.model_validate(dict(options)))
 
 
 def predict(row: Row) -> Error:
     """Predict a row."""
-    pick = predictor(row.spec, row.options, row.collective, row.version).pick(row.size)
+    pick = predictor(row.spec, row.part, row.options, row.collective).pick(row.size)
     assert pick is not None
     return Error(row, pick.seconds * 1e6, f"{pick.algorithm.value} {pick.protocol.value}")
 
 
 def by_machine(found: Sequence[Error]) -> Iterator[str]:
     """Yield the errors of every machine at every eighth power of two that it has."""
-    shown = [2**power for power in (10, 12, 15, 18, 20, 22, 24, 26, 28, 30, 33, 34)]
+    shown = [2**power for power in (10, 15, 18, 20, 22, 24, 26, 28, 30, 32, 33, 34)]
     yield "| machine | collective | " + " | ".join(_short(size) for size in shown) + " |"
     yield "|---|---|" + "---:|" * len(shown)
     for machine, kind in sorted({(one.row.machine, one.row.collective) for one in found}):
@@ -203,11 +206,13 @@ def main() -> None:
     if given.output is not None:
         with given.output.open("w", encoding="utf-8", newline="") as opened:
             out = csv.writer(opened, lineterminator="\n")
-            out.writerow("machine,instance,collective,bytes,measured us,predicted us,error,choice,version".split(","))
+            out.writerow(
+                ["machine", "instance", "collective", "bytes", "measured us", "predicted us", "error", "choice"]
+            )
             for one in found:
                 row = one.row
                 times = f"{row.measured_us:.5g}", f"{one.predicted_us:.5g}", f"{one.error:.3f}"
-                out.writerow([row.machine, row.spec, row.collective, row.size, *times, one.choice, row.version])
+                out.writerow([row.machine, row.spec, row.collective, row.size, *times, one.choice])
 
 
 if __name__ == "__main__":

@@ -220,7 +220,6 @@ _2_30 = replace(
 TUNINGS: Mapping[str, Tuning] = {one.name: one for one in (_2_10, _2_20, _2_23, _2_27, _2_29, _2_30)}
 
 
-
 def nearest_tuning(version: str) -> Tuning:
     """Return the numbers of a version, or of the nearest one known: of the newer of two as near."""
     major, minor, patch = map(int, version.split("."))

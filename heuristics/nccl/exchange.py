@@ -63,10 +63,7 @@ def in_rounds(problem: GroupProblem, hops: Hops, pieces: int) -> StepSchedule:
         for rank in box.ranks
     }
     pairs = [
-        (ranks[a], ranks[b])
-        for turn in peers([len(box.ranks) for box in hops.boxes.boxes])
-        for a, b in turn
-        if a != b
+        (ranks[a], ranks[b]) for turn in peers([len(box.ranks) for box in hops.boxes.boxes]) for a, b in turn if a != b
     ]
     ways = as_paths([hops.links(a, b, local[a], near[b]) for a, b in pairs]).take(np.repeat(np.arange(len(pairs)), cut))
     source, target = (np.repeat(np.array(ends, dtype=np.int64), cut) for ends in zip(*pairs, strict=True))

@@ -315,9 +315,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         "channels": graph.channels,
         "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
     }
-    told = (
-        f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
-    )
+    told = f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
     if made.algorithm is not pick.algorithm:
         told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
     return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=told, metrics=metrics)

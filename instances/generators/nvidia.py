@@ -173,8 +173,8 @@ def nvl72(
     compute tray. DGX GB200 user guide, "Hardware": 18 trays of four GPUs, with a ConnectX-7 of 400 Gb/s = 50 GB/s for
     each. The chips are one switch unless ``planes`` says otherwise: all GPUs have the same share of every chip, so
     that a flow on one switch is spread evenly over 18 with the same load, and the best throughput is the same. Leaf
-    and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them. NVLink
-    switches copy and add (NVLink SHARP); those of a rail only pass on. Neither document gives a latency.
+    and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them.
+    NVSwitches copy and add (NVLink SHARP); those of a rail only pass on. Neither document gives a latency.
 
     Parameters
     ----------
