@@ -149,6 +149,23 @@ def goal(schedule: Path, output: Path, reduce_rate: str | None, pieces: int | No
 
 @export.command(cls=Command)
 @_schedule
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="CM", help="Output file.")
+@_pieces
+def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
+    """Write the schedule in SCHEDULE as a connection matrix of Ultra Ethernet's htsim: messages with triggers.
+
+    \b
+    cwb export htsim s.json -o s.cm
+
+    The schedule is verified first.
+    """
+    from ..studies.exports import export_htsim
+
+    _tell(output, export_htsim(schedule, output=output, pieces=pieces))
+
+
+@export.command(cls=Command)
+@_schedule
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Output folder.")
 @click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
 @_pieces

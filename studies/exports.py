@@ -198,6 +198,35 @@ def export_goal(
 
 
 @verb
+def export_htsim(schedule: str | Path, *, output: str | Path | None = None, pieces: int | None = None) -> ExportedFile:
+    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, which is verified first.
+    output : optional
+        File for the matrix, .cm.
+    pieces : int, optional
+        Pieces per tree; by default as in ``cwb simulate``.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, or its messages wait for one another in a way that htsim has not.
+    """
+    from ..exchange.chakra.trace import trace_of
+    from ..exchange.htsim import connection_text
+
+    flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
+    trace = trace_of(flow)
+    with locate_errors(source=str(schedule)):
+        text = connection_text(trace)
+    _write(output, (text,))
+    return _exported_trace(flow, trace, text)
+
+
+@verb
 def export_chakra(
     schedule: str | Path, *, output: str | Path, name: str | None = None, pieces: int | None = None
 ) -> ExportedFile:
@@ -369,10 +398,10 @@ def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
     return flow, trace
 
 
-def _exported_trace(flow: Flow, trace: Trace) -> ExportedFile:
+def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> ExportedFile:
     sends, moved = messages_and_bytes(trace)
     rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
-    return ExportedFile(trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
+    return ExportedFile(text or trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
 
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:
