@@ -10,7 +10,7 @@ and C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a su
 over the polygon that the lines bound is a lower bound, the best plan an upper one; the next weights are those of
 the polygon's best corner, where the product's gradient is ``(C, T)``.
 
-Without computation (K = 0) the product does not change when all bandwidths are scaled: the frontier follows a
+Without computation (K = 0, none in DP branches) the product does not change when all bandwidths are scaled: the frontier follows a
 hyperbola and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed plans decides,
 for its minimum is ``2 sqrt(w T C)``.
 """
@@ -465,9 +465,9 @@ def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float
 
 
 def _plain_line(problem: DesignProblem, time_weight: float, cost_weight: float) -> Line:
-    """Return ``T >= K``, no iteration is faster than its computation, or ``C >= 0``."""
+    """Return ``T >= K``, no iteration is faster than its computation (of DP branches, too), or ``C >= 0``."""
     first_used = [next(d for d, v in enumerate(term.traffic) if v) for term in problem.time.terms]
     shares = [[float(d == first) for d in range(problem.dimensions)] for first in first_used]
     nothing = [0.0] * len(problem.constraints)
-    alone = Multipliers(time_weight, cost_weight, shares, [1.0] * len(problem.time.overlaps), nothing)
+    alone = Multipliers(time_weight, cost_weight, shares, [0.0] * len(problem.time.overlaps), nothing)
     return supporting_line(problem, alone)

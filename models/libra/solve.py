@@ -105,9 +105,8 @@ def in_units(problem: DesignProblem, objective: float) -> float:
 
 def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: Budget, gap: float) -> Outcome:
     """Solve by outer approximation on linear programs."""
-    scale_free = (
-        problem.objective is Objective.PERF_PER_COST and problem.time.constant_s == 0 and not problem.time.overlaps
-    )
+    computes = problem.time.constant_s or any(o.dp_compute_s for o in problem.time.overlaps)
+    scale_free = problem.objective is Objective.PERF_PER_COST and not computes
     aim = min(gap, _SHARP[problem.objective])
     relaxation = Relaxation(problem, solver, budget)
     largest = relaxation.largest_bandwidths()

@@ -83,10 +83,10 @@ def without_total(
     *constraints: str,
     most_Bps: Fraction | None = None,
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP,
+    seconds: tuple[Fraction, ...] = (Fraction(1, 3), Fraction(0), Fraction(1, 250)),
 ) -> Instance:
     """Perf-per-cost of one layer, a communication in every phase; limits on bandwidths, and no exact total."""
     fabric = parse_fabric(blocks)
-    seconds = Fraction(1, 3), Fraction(0), Fraction(1, 250)
     layer = Layer("layer", *(Phase(compute_s, (communication,)) for compute_s in seconds))
     parts = {
         d.tier: {part: Fraction(price, 10**9) for part, price in zip(("link", "switch", "nic"), tier, strict=True)}

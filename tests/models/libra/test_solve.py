@@ -323,6 +323,23 @@ def test_perf_per_cost_without_a_total_is_proved(instance, best):
     assert 0 <= record.gap <= GAPS["perf-per-cost"]
 
 
+@pytest.mark.parametrize("seconds", [0, 1], ids=["no computation", "computation overlapped with communication"])
+def test_nothing_but_overlapped_computation_is_proved(seconds):
+    """No iteration is faster than the overlapped computation, and without any all multiples of a plan are alike."""
+    instance = without_total(
+        "RI(2)_RI(2)_RI(2)",
+        Communication(Collective.ALL_REDUCE, Fraction(2**30), "tp"),
+        {"tp": (2, 2, 2)},
+        [(77, 10, 100), (82, 39, 83), (27, 79, 5)],
+        *("B1 >= 1 GB/s", "B2 >= 1 GB/s", "B3 >= 1 GB/s", "B1 >= B2"),
+        loop=TrainingLoop.TP_DP_OVERLAP,
+        seconds=(Fraction(0), Fraction(0), Fraction(seconds)),
+    )
+    record = run_one(instance, Request("libra", time_limit_s=60))
+    assert (record.status, record.violations) == ("optimal", ())
+    assert record.gap <= GAPS["perf-per-cost"]
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
