@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import DIALECTS, PLACEMENTS, PROTOCOLS
-from .options import OUTPUT_FILE, PATH, Command, combine
+from ..core.choices import DIALECTS, PROTOCOLS
+from .options import OUTPUT_FILE, PATH, Command, combine, placement_option
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -69,13 +69,7 @@ def schema(of: str, output: Path | None) -> None:
 @click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True)
 @_copies
-@click.option(
-    "--placement",
-    type=click.Choice(PLACEMENTS),
-    default="out",
-    show_default=True,
-    help="Out-of-place, in-place, or both.",
-)
+@placement_option
 @_sizes
 @click.option("--fused/--no-fused", default=None, help="Allow fused steps.  [default: the runtime's]")
 @click.option("--name", help="Name of the algorithm; by default the file's.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from . import completion
 from .edits import load_edited, network_edits
-from .options import OUTPUT_FILE, parse_options, plugin_option, time_limit_option
+from .options import OUTPUT_FILE, options_of, plugin_option, time_limit_option
 from .streams import echo
 
 #: Rows and columns up to which a model is printed.
@@ -21,15 +22,7 @@ MAX_PRINTED = 2000
 @click.command()
 @click.argument("formulation", shell_complete=completion.complete_names(completion.formulations))
 @click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
-@click.option(
-    "--option",
-    "-O",
-    "options",
-    multiple=True,
-    shell_complete=completion.method_options,
-    metavar="NAME=VALUE",
-    help="An option of the formulation.",
-)
+@options_of("the formulation", "--option", shell_complete=completion.method_options)
 @click.option(
     "--collective",
     shell_complete=completion.complete_names(completion.collectives),
@@ -48,7 +41,7 @@ MAX_PRINTED = 2000
 def formulate(
     formulation: str,
     instance: str,
-    options: tuple[str, ...],
+    options: dict[str, Any],
     collective: str | None,
     data: str | None,
     chunks: int | None,
@@ -76,7 +69,7 @@ def formulate(
     declared = registry.formulation(formulation)
     with locate_errors(source=instance):
         posed = with_demand(load_edited(instance, edits), collective, data, chunks)
-        model = declared.build(posed, **parse_options(options))
+        model = declared.build(posed, **options)
     matrix = compile_matrix(model)
     size = matrix.size
     if printed:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from ..core.budget import Progress, ignore
+from ..core.choices import PLACEMENTS
 from ..core.errors import InputError, locate_errors, locate_os_errors, show_value
 from ..core.option_names import WrongUse, option_names
 from ..core.stdout import stdout_to
@@ -76,6 +77,14 @@ class Command(click.Command):
 
 
 PATH, OUTPUT_FILE, DURATION = click.Path(path_type=Path), OutputFile(), Duration()
+
+placement_option = click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default="out",
+    show_default=True,
+    help="Out-of-place, in-place, or both.",
+)
 
 quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 

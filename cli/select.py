@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import DIALECTS, MSCCL_COLLECTIVES, PLACEMENTS, PROTOCOLS
+from ..core.choices import DIALECTS, MSCCL_COLLECTIVES, PROTOCOLS
 from ..core.errors import ExitStatus, locate_errors
 from . import completion
 from .options import (
@@ -17,6 +17,7 @@ from .options import (
     duration_option,
     json_flag,
     loading_progress_on_stderr,
+    placement_option,
     plugin_option,
     quiet_flag,
     working_on_stderr,
@@ -46,13 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True, help="Protocol of the files."
 )
-@click.option(
-    "--placement",
-    type=click.Choice(PLACEMENTS),
-    default="out",
-    show_default=True,
-    help="Out-of-place, in-place, or both.",
-)
+@placement_option
 @click.option(
     "--instances",
     type=click.IntRange(1, 128),
