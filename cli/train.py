@@ -152,7 +152,7 @@ def request_of(
     return TrainingRequest(
         workload,
         _pairs(groups, "--group"),
-        _methods(methods),
+        _pairs([text if "=" in text else f"all={text}" for text in methods], "--method"),
         _options(options),
         chunks,
         None if bandwidth is None else _quantities(bandwidth.split(","), UnitKind.RATE, "--bandwidth", positive=True),
@@ -181,10 +181,6 @@ def _pairs(texts: Sequence[str], source: str) -> dict[str, str]:
             raise InputError(f"{name!r} is given twice; expected once", source=source)
         found[name] = value
     return found
-
-
-def _methods(texts: Sequence[str]) -> dict[str, str]:
-    return _pairs([text if "=" in text else f"all={text}" for text in texts], "--method")
 
 
 def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:

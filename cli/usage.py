@@ -38,7 +38,8 @@ def usage_text(error: click.ClickException) -> str:
         case click.BadParameter(param=click.Parameter() as param):
             return f"{_place(param)}: {_wrong_value_text(error.message, param)}"
         case click.NoSuchOption(option_name=name):
-            return f"{name}: no such option; expected one of {_help(error)}{_nearest(error)}"
+            command = error.ctx.command_path if error.ctx else "cwb"
+            return f"{name}: no such option; expected one of '{command} --help'{_nearest(error)}"
         case click.UsageError():
             return _unknown_word_text(error)
         case _:
@@ -88,10 +89,6 @@ def _wrong_value_text(message: str, param: click.Parameter) -> str:
         choices = [str(choice) for choice in param.type.choices]
         return f"{found['value']} is unknown{one_of(found['value'], choices)}"
     return message
-
-
-def _help(error: click.UsageError) -> str:
-    return f"'{error.ctx.command_path if error.ctx else 'cwb'} --help'"
 
 
 def _nearest(error: click.NoSuchOption) -> str:

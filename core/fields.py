@@ -90,13 +90,9 @@ def run_validation(make: Callable[[], ModelT], known: Iterable[str] = ()) -> Mod
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = json_path(first["loc"])
-        hint = _expected_fields(place or "", list(known)) if first["type"] == "extra_forbidden" else ""
+        fields = list(known) if first["type"] == "extra_forbidden" else []
+        hint = one_of(place or "", fields) if fields else ""
         raise InputError(_problem(first) + hint, place=place) from None
-
-
-def _expected_fields(name: str, known: list[str]) -> str:
-    """Return the known fields, if any, and the nearest one."""
-    return one_of(name, known) if known else ""
 
 
 _ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")

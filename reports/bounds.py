@@ -56,7 +56,8 @@ class Bounds:
         self._of_scope: dict[Hashable, _KnownBound] = {}
         self._of_network: dict[Hashable, _KnownBound] = {}
         for run in runs:
-            if (value := _proved_value(run.record)) is None:
+            wrong = run.record.verified is False or run.record.status == "error"
+            if wrong or (value := number(run.record.bound)) is None:
                 continue
             bound, certificate = _KnownBound(value, run.record.proof), _certificate(run.record)
             general = bound.proof == RECOMPUTED and certificate in _OF_ALL
@@ -102,10 +103,6 @@ class Bounds:
         if objective == 0:
             return 0.0 if difference == 0 else None
         return difference / abs(objective)
-
-
-def _proved_value(record: RunRecord) -> float | None:
-    return None if record.verified is False or record.status == "error" else number(record.bound)
 
 
 def _certificate(record: RunRecord) -> str:

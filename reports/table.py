@@ -123,7 +123,8 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     found = _runs(entries)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
     rows = _ranked_blocks(spec, [_row(spec, labels, found) for labels in order], found)
-    kept = [c for c, column in enumerate(spec.columns) if not column.optional or _has_number(rows, c)]
+    filled = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
+    kept = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
     spec = replace(spec, columns=tuple(spec.columns[c] for c in kept))
     rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in kept) for line in row.cells)) for row in rows)
     shown = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
@@ -141,10 +142,6 @@ def _runs(entries: Sequence[RecordPlace]) -> _Found:
     for entry in sorted(kept.values(), key=lambda e: (e.record.seed, identity(e.record))):
         found.setdefault((entry.labels, entry.group), []).append(entry)
     return found
-
-
-def _has_number(rows: Sequence[Row], column: int) -> bool:
-    return any(line[column].value is not None for row in rows for line in row.cells)
 
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:

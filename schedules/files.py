@@ -25,9 +25,7 @@ from ..core.files import open_atomic
 from ..core.instance import Instance, plain
 from ..core.json_stream import LazyColumn
 from ..core.orbits import Forest, TreeOrbits
-from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
-from ..core.timing import Timing
 from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.translated_trees import TranslatedTrees
@@ -193,6 +191,7 @@ def _pieces(value: Any) -> Iterator[str]:
 
 def _instance_data(instance: Instance) -> dict[str, Any]:
     topology, demand = instance.network, instance.demand
+    timing, costs = instance.timing, instance.rank_costs
     if not isinstance(topology, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     limits = [node.buffer_bytes for node in topology.nodes]
@@ -216,18 +215,10 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
         },
         "collective": _demand_data(demand),
         "also": [_demand_data(further) for further in instance.also],
-        **({} if instance.timing is None else {"timing": _timing_data(instance.timing)}),
-        **({} if instance.rank_costs is None else {"rank_costs": _costs_data(instance.rank_costs)}),
+        **({} if timing is None else {"timing": {**plain(timing), "fluid": int(timing.fluid)}}),
+        **({} if costs is None else {"rank_costs": {**plain(costs), "while_receiving": int(costs.while_receiving)}}),
         **({} if instance.routing is Routing.FIXED else {"routing": instance.routing.value}),
     }
-
-
-def _timing_data(timing: Timing) -> dict[str, Any]:
-    return {**plain(timing), "fluid": int(timing.fluid)}
-
-
-def _costs_data(costs: RankCosts) -> dict[str, Any]:
-    return {**plain(costs), "while_receiving": int(costs.while_receiving)}
 
 
 def _demand_data(demand: Demand) -> dict[str, Any]:

@@ -197,15 +197,12 @@ class CompiledLinearModel:
             If the last solve was not optimal, or the model has integer variables.
         """
         row = int(self._indices(self._row, [constraint], "constraint")[0])
-        return self._in_model_terms(self._known_duals()[row])
+        return self._matrix.sign * self._known_duals()[row] / self._scale + 0.0
 
     def _known_duals(self) -> Sequence[float]:
         if self._duals is None:
             raise CwbError("dual values exist after an optimal solve of a model without integer variables, not now")
         return self._duals
-
-    def _in_model_terms(self, dual: float) -> float:
-        return self._matrix.sign * dual / self._scale + 0.0
 
     def _indices(self, index: dict[int, int], components: Iterable[Any], kind: str) -> NDArray[np.int32]:
         # A tuple cannot have changed since it was last looked up; a loop of re-solves passes the same one.

@@ -137,7 +137,8 @@ def _proved_result(highs: Any, matrix: MatrixModel, scale: float, options: Solve
     status = highs.getModelStatus()
     words = highs.modelStatusToString(status)
     iterations = int(highs.getInfo().qp_iteration_count)
-    if status == Status.kInfeasible and _solved_linear(highs, _feasibility(matrix)).getModelStatus() == status:
+    feasibility = replace(matrix, c=np.zeros_like(matrix.c), offset=0.0, Q=None)
+    if status == Status.kInfeasible and _solved_linear(highs, feasibility).getModelStatus() == status:
         return SessionResult(Termination.INFEASIBLE, iterations=iterations, message=words)
     point = _point(highs, matrix, scale)
     if point is not None:
@@ -185,10 +186,6 @@ def _solved_linear(highs: Any, program: MatrixModel) -> Any:
     pass_model(other, program, 1.0)
     other.run()
     return other
-
-
-def _feasibility(matrix: MatrixModel) -> MatrixModel:
-    return replace(matrix, c=np.zeros_like(matrix.c), offset=0.0, Q=None)
 
 
 def _descends_for_ever(highs: Any, matrix: MatrixModel) -> bool:

@@ -31,7 +31,9 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     found: list[Translation] = []
     stretch = len(network.ranks)
     while stretch > 1:
-        for step in _divisors(stretch):
+        for step in range(1, stretch // 2 + 1):
+            if stretch % step:
+                continue
             image = _extend_permutation(network, _rotate_stretches(len(network.ranks), stretch, step))
             if image is not None:
                 found.append(Translation(image, stretch // step))
@@ -42,10 +44,6 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
                 found += _of_stretches(network, stretch)
             break
     return tuple(found)
-
-
-def _divisors(number: int) -> list[int]:
-    return [step for step in range(1, number // 2 + 1) if number % step == 0]
 
 
 def _rotate_stretches(ranks: int, stretch: int, step: int) -> Ints:

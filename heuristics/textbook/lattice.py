@@ -31,11 +31,6 @@ class Lattice:
     sizes: tuple[int, ...]
     closed: tuple[bool, ...]
 
-    @property
-    def is_torus(self) -> bool:
-        """True if all lines are closed."""
-        return all(self.closed)
-
     def coordinate(self, dimension: int) -> Ints:
         """Coordinate of every node in a dimension."""
         return np.arange(prod(self.sizes)) // self.stride(dimension) % self.sizes[dimension]

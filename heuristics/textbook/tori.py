@@ -36,7 +36,7 @@ from .moves import Moves, concatenate_moves, exchanges, negabinary, run_side_by_
 def fits_torus(problem: GroupProblem) -> Refusal | None:
     """Insist on all ranks of a torus, in order."""
     lattice = find_lattice(problem.topology)
-    if lattice is None or not lattice.is_torus:
+    if lattice is None or not all(lattice.closed):
         return Refusal(
             "network", "the network is not a torus numbered along one dimension after another, such as torus(4,4)"
         )

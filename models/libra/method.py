@@ -163,14 +163,6 @@ def split_equally(instance: Instance, solver: Solver, budget: Budget, options: D
     return Outcome(Status.FEASIBLE, BandwidthPlan(plan), problem.value(plan))
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-STRATEGIES = {
-    "strategies": Metric("every strategy that was tried, with its status, objective, bound and bandwidths"),
-    "tensor_parallel": Metric("degree of tensor parallelism of the best one"),
-    "data_parallel": Metric("degree of data parallelism of the best one"),
-}
-
-
 _method = partial(
     Method,
     paper=PAPER,
@@ -206,7 +198,11 @@ LIBRA_CODESIGN = _method(
     options=CodesignOptions,
     solve=f"{__package__}.solve:run_codesign",
     supports=codesign_supports,
-    metrics=STRATEGIES,
+    metrics={
+        "strategies": Metric("every strategy that was tried, with its status, objective, bound and bandwidths"),
+        "tensor_parallel": Metric("degree of tensor parallelism of the best one"),
+        "data_parallel": Metric("degree of data parallelism of the best one"),
+    },
 )
 
 

@@ -285,11 +285,8 @@ def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, 
                 raise InputError(f"TP-{tensor} does not divide {npus:,} NPUs", source="-O tensor_parallel")
             instance.with_parallelism(tensor, npus // tensor).training()  # rejects what does not fit
         return [(tensor, npus // tensor) for tensor in wanted]
-    return [pair for pair in _powers_of_two(npus) if _fits(instance, *pair)]
-
-
-def _powers_of_two(npus: int) -> list[tuple[int, int]]:
-    return [(1 << i, npus >> i) for i in range(npus.bit_length()) if npus % (1 << i) == 0]
+    powers = (1 << i for i in range(npus.bit_length()) if npus % (1 << i) == 0)
+    return [(tensor, npus // tensor) for tensor in powers if _fits(instance, tensor, npus // tensor)]
 
 
 def _fits(instance: Instance, tensor: int, data: int) -> bool:

@@ -109,11 +109,6 @@ class FlowClasses:
         """One link of every class of links."""
         return _firsts(self.classes.link)
 
-    @cached_property
-    def link_counts(self) -> Ints:
-        """Number of links in each class."""
-        return np.bincount(self.classes.link)
-
     def on_links(self) -> dict[tuple[int, int], int]:
         """Count flows over all sources on a link, by (class of links, class of flows)."""
         used = np.zeros(self.classes.sizes[0], dtype=np.bool_)

@@ -109,7 +109,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
         if result.termination is Termination.OPTIMAL:
             # Links that only enter the one source are of no use to it.
             duals = np.array([compiled.dual(model.capacity[k]) if k in model.capacity else 0.0 for k in model.L])
-            lengths: Floats = (duals / found.link_counts)[found.classes.link]
+            lengths: Floats = (duals / np.bincount(found.classes.link))[found.classes.link]
             for points in reversed(lengths_of):
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))

@@ -141,7 +141,7 @@ def _legend(
             [],
             color=classes[kind][0],
             linewidth=classes[kind][1],
-            label=f"{_kind_text(kind)}: {count[kind]:,} pairs",
+            label=f"{float(kind[0]) / 1e9:.4g} GB/s, {amount(kind[1], TIMES)}: {count[kind]:,} pairs",
         )
         for kind in shown
     ]
@@ -149,10 +149,6 @@ def _legend(
         arrow = "one way, or slower back"
         handles.append(Line2D([], [], color="#222222", linewidth=0.8, marker=">", markersize=3, label=arrow))
     return handles
-
-
-def _kind_text(kind: tuple[Fraction, Fraction]) -> str:
-    return f"{float(kind[0]) / 1e9:.4g} GB/s, {amount(kind[1], TIMES)}"
 
 
 def _counts(topology: Topology) -> str:

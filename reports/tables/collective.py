@@ -143,11 +143,10 @@ def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> l
         return (*entry.labels[:place], *entry.labels[place + 1 :])
 
     known = {others(entry): entry.labels for entry in entries if mark_of(entry.record) is None}
-    return [entry if mark_of(entry.record) is None else _at(entry, known.get(others(entry))) for entry in entries]
-
-
-def _at(entry: RecordPlace, labels: tuple[Label, ...] | None) -> RecordPlace:
-    return entry if labels is None else replace(entry, labels=labels)
+    return [
+        entry if mark_of(entry.record) is None else replace(entry, labels=known.get(others(entry), entry.labels))
+        for entry in entries
+    ]
 
 
 def is_one_of(model: str, models: Sequence[str]) -> bool:

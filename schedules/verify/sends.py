@@ -103,12 +103,9 @@ def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Fin
             text = f"send {send} names {name} {column[index]}, but there are {limit}"
             findings.add(Violation("range", text, chunk=int(sends.chunk[send])))
     for number, group in enumerate(chunks.groups):
-        if not (group and group[0] >= 0 and group[-1] < len(network.rank_node) and _increasing(group)):
+        in_range = group and group[0] >= 0 and group[-1] < len(network.rank_node)
+        if not in_range or any(a >= b for a, b in pairwise(group)):
             ok = False
             text = f"group {number} is not a sorted list of ranks below {len(network.rank_node)}, at least one"
             findings.add(Violation("range", text))
     return ok
-
-
-def _increasing(group: tuple[int, ...]) -> bool:
-    return all(a < b for a, b in pairwise(group))
