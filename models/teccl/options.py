@@ -49,7 +49,23 @@ class EpochOptions(Strict):
         return self
 
 
-class SearchOptions(EpochOptions):
+class AllToAllOptions(EpochOptions):
+    """Options of ``teccl-all-to-all``."""
+
+    max_columns: int = Field(
+        400_000,
+        ge=1,
+        le=50_000_000,
+        description="Larger linear programs for an all_to_all are not tried; the bounds may then stay apart.",
+    )
+    schedule: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="Whether flows of an all_to_all are written out as sends of parts: auto does so up to two million "
+        "of them; otherwise the answer is only the bound.",
+    )
+
+
+class SearchOptions(AllToAllOptions):
     """Options of ``teccl``."""
 
     effort: int = Field(
@@ -64,33 +80,6 @@ class SearchOptions(EpochOptions):
         le=5_000_000,
         description="Sends of the largest model that a solver is asked where bound and search do not meet; "
         "0 asks none.",
-    )
-    max_columns: int = Field(
-        400_000,
-        ge=1,
-        le=50_000_000,
-        description="Larger linear programs for an all_to_all are not tried; the bounds may then stay apart.",
-    )
-    schedule: Literal["auto", "always", "never"] = Field(
-        "auto",
-        description="Whether flows of an all_to_all are written out as sends of parts: auto does so up to two million "
-        "of them; otherwise the answer is only the bound.",
-    )
-
-
-class AllToAllOptions(EpochOptions):
-    """Options of ``teccl-all-to-all``."""
-
-    max_columns: int = Field(
-        400_000,
-        ge=1,
-        le=50_000_000,
-        description="Larger linear programs are not tried; the bounds may then stay apart.",
-    )
-    schedule: Literal["auto", "always", "never"] = Field(
-        "auto",
-        description="Whether flows are written out as sends of parts: auto does so up to two million of them; "
-        "otherwise the answer is only the bound.",
     )
 
 
