@@ -78,9 +78,9 @@ class _SpareCapacity:
     """Surplus that nodes can receive beyond the demand while a tree takes edges of the network."""
 
     def __init__(self, graph: Network, residual: Exact) -> None:
-        self.first, self.head, self.mate, self.arc = arcs_of(graph)
+        self.arcs, self.arc = arcs_of(graph)
         self.residual = residual
-        self.capacity: Exact = np.zeros(len(self.head), dtype=residual.dtype)
+        self.capacity: Exact = np.zeros(len(self.arcs.head), dtype=residual.dtype)
         self.capacity[self.arc] = residual
         self.nodes = graph.nodes
         self.kernel: Any = kernel_for(flow_kernels.flow_into, residual.dtype)
@@ -95,17 +95,8 @@ class _SpareCapacity:
         wanted = int(others.sum()) + most
         grown = np.zeros(self.nodes, dtype=np.bool_)
         grown[x] = True
-        *work, _ = flow_kernels.scratch(self.nodes, len(self.head))
-        wide = self.capacity.dtype == object
-        flow, _, _ = self.kernel(
-            y,
-            wanted if wide else np.int64(wanted),
-            self.first,
-            self.head,
-            self.mate,
-            self.capacity.copy(),
-            others.copy(),
-            grown,
-            *work,
-        )
+        work = flow_kernels.scratch(self.nodes, len(self.arcs.head))
+        number = wanted if self.capacity.dtype == object else np.int64(wanted)
+        state = flow_kernels.FlowState(self.capacity.copy(), others.copy(), grown)
+        flow, _, _ = self.kernel(y, number, self.arcs, state, work)
         return max(int(flow) - (wanted - most), 0)

@@ -2,29 +2,53 @@
 
 With object arrays the same source runs uncompiled, on Python's unbounded integers.
 
-Every pair of neighbours has two arcs that are each other's ``mate``, one with residual capacity ``cap`` in each
-direction; the arcs that leave node x are ``first[x]`` to ``first[x + 1]``. Flow starts at nodes that are ``grown``
-(without limit) and at all others up to ``supply``, and ends at one sink. The search runs backwards from the sink:
-where the sink is close to grown nodes, it visits only a few nodes.
+Flow starts at nodes that are ``grown`` (without limit) and at all others up to ``supply``, and ends at one sink. The
+search runs backwards from the sink: where the sink is close to grown nodes, it visits only a few nodes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.kernel import kernel
 
 
+class Arcs(NamedTuple):
+    """Two arcs for every pair of neighbours, each other's ``mate``; those of node x begin at ``first[x]``."""
+
+    first: Any
+    head: Any
+    mate: Any
+
+
+class FlowState(NamedTuple):
+    """Residual capacities of arcs, and where flow may start: without limit, or up to ``supply``."""
+
+    cap: Any
+    supply: Any
+    grown: Any
+
+
+class Scratch(NamedTuple):
+    """Working arrays of the search; ``touched`` are the arcs whose capacity has changed."""
+
+    level: Any
+    queue: Any
+    cursor: Any
+    path: Any
+    touched: Any
+
+
 @kernel
-def search(
-    sink: int, first: Any, head: Any, mate: Any, cap: Any, supply: Any, grown: Any, level: Any, queue: Any
-) -> tuple[int, int]:
+def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> tuple[int, int]:
     """Label nodes with their distance to the sink, up to the first level where flow can start.
 
     Return that level, or -1 if flow can start nowhere; and the number of labelled nodes in ``queue``.
     """
+    first, head, mate = arcs
+    cap, supply, grown = state
     level[sink] = 0
     queue[0] = sink
     size, at, found = 1, 0, -1
@@ -46,13 +70,14 @@ def search(
 
 @kernel
 def push(
-    end: int, wanted: Any, depth: int, mate: Any, cap: Any, supply: Any, grown: Any, path: Any, touched: Any, count: int
+    end: int, wanted: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
     """Send the largest possible amount along a path from its far end to the sink.
 
     Return the amount; the index in the path of the saturated arc nearest to the sink, of the last arc if there is
     none; the number of ``touched`` arcs.
     """
+    cap, supply, grown = state
     amount = wanted
     if not grown[end]:
         amount = min(amount, supply[end])
@@ -77,31 +102,21 @@ def push(
 
 @kernel
 def augment(
-    sink: int,
-    wanted: Any,
-    depth: int,
-    first: Any,
-    head: Any,
-    mate: Any,
-    cap: Any,
-    supply: Any,
-    grown: Any,
-    level: Any,
-    cursor: Any,
-    path: Any,
-    touched: Any,
-    count: int,
+    sink: int, wanted: Any, depth: int, arcs: Arcs, state: FlowState, work: Scratch, count: int
 ) -> tuple[Any, int]:
     """Send a blocking flow along shortest paths, up to ``wanted``, by depth-first search from the sink.
 
     Return the flow sent; and the new number of ``touched`` arcs, whose capacity has changed; -1 once there are too
     many to remember.
     """
+    first, head, mate = arcs
+    cap, supply, grown = state
+    level, _, cursor, path, touched = work
     sent = wanted - wanted
     at, y = 0, sink
     while sent < wanted:
         if at == depth:
-            amount, at, count = push(y, wanted - sent, depth, mate, cap, supply, grown, path, touched, count)
+            amount, at, count = push(y, wanted - sent, depth, mate, state, path, touched, count)
             sent += amount
         else:
             arc = cursor[y]
@@ -126,21 +141,7 @@ def augment(
 
 
 @kernel
-def flow_into(
-    sink: int,
-    wanted: Any,
-    first: Any,
-    head: Any,
-    mate: Any,
-    cap: Any,
-    supply: Any,
-    grown: Any,
-    level: Any,
-    queue: Any,
-    cursor: Any,
-    path: Any,
-    touched: Any,
-) -> tuple[Any, int, int]:
+def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch) -> tuple[Any, int, int]:
     """Compute a maximum flow into a sink, at most ``wanted``.
 
     ``cap`` and ``supply`` are left in their state after the flow; ``level`` is at least 0 exactly on the nodes of
@@ -148,34 +149,20 @@ def flow_into(
     flow; the number of nodes in ``queue`` that the last search labelled; and the number of ``touched`` arcs, -1 if
     there were too many to remember.
     """
+    level, queue, cursor, _, _ = work
     flow = wanted - wanted
-    if not grown[sink]:
-        amount = min(supply[sink], wanted)
-        supply[sink] -= amount
+    if not state.grown[sink]:
+        amount = min(state.supply[sink], wanted)
+        state.supply[sink] -= amount
         flow += amount
     count, size = 0, 0
     while flow < wanted:
-        depth, size = search(sink, first, head, mate, cap, supply, grown, level, queue)
+        depth, size = search(sink, arcs, state, level, queue)
         if depth < 0:
             break
         for i in range(size):
-            cursor[queue[i]] = first[queue[i]]
-        sent, count = augment(
-            sink,
-            wanted - flow,
-            depth,
-            first,
-            head,
-            mate,
-            cap,
-            supply,
-            grown,
-            level,
-            cursor,
-            path,
-            touched,
-            count,
-        )
+            cursor[queue[i]] = arcs.first[queue[i]]
+        sent, count = augment(sink, wanted - flow, depth, arcs, state, work, count)
         flow += sent
         for i in range(size):
             level[queue[i]] = -1
@@ -188,19 +175,11 @@ def rooted_pass(
     position: int,
     sinks: Any,
     wanted: Any,
-    first: Any,
-    head: Any,
-    mate: Any,
-    cap: Any,
+    arcs: Arcs,
+    state: FlowState,
     capacity: Any,
-    supply: Any,
     demand: Any,
-    grown: Any,
-    level: Any,
-    queue: Any,
-    cursor: Any,
-    path: Any,
-    touched: Any,
+    work: Scratch,
     side: Any,
 ) -> tuple[int, Any]:
     """Test, from ``sinks[position]`` on, that every sink can receive ``wanted``.
@@ -210,12 +189,13 @@ def rooted_pass(
     ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the position of the first sink that
     cannot, or the number of sinks; and its shortfall. ``side`` is then its side of a minimum cut.
     """
+    head, mate = arcs.head, arcs.mate
+    cap, supply, grown = state
+    level, queue, _, _, touched = work
     lacking = wanted - wanted
     while position < len(sinks):
         sink = sinks[position]
-        flow, size, count = flow_into(
-            sink, wanted, first, head, mate, cap, supply, grown, level, queue, cursor, path, touched
-        )
+        flow, size, count = flow_into(sink, wanted, arcs, state, work)
         if flow < wanted:
             side[:] = False
             for i in range(size):
@@ -242,13 +222,12 @@ def rooted_pass(
     return position, lacking
 
 
-def scratch(nodes: int, arcs: int) -> tuple[Any, ...]:
-    """Return working arrays of a network: level, queue, cursor, path, touched, side."""
-    return (
+def scratch(nodes: int, arcs: int) -> Scratch:
+    """Return working arrays of a network."""
+    return Scratch(
         np.full(nodes, -1, dtype=np.int64),
         np.empty(nodes, dtype=np.int64),
         np.zeros(nodes, dtype=np.int64),
         np.empty(nodes + 1, dtype=np.int64),
         np.empty(max(arcs, 64) + nodes, dtype=np.int64),
-        np.zeros(nodes, dtype=np.bool_),
     )

@@ -57,12 +57,13 @@ class RootedFlow:
         self.wanted = int(sum(demand.tolist()))
         exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
         self._kernel = kernel_for(flow_kernels.rooted_pass, np.dtype(exact))
-        self.first, self.head, self.mate, arc_of = arcs_of(graph)
-        self.capacity: Exact = np.zeros(len(self.head), dtype=exact)
+        self.arcs, arc_of = arcs_of(graph)
+        self.capacity: Exact = np.zeros(len(self.arcs.head), dtype=exact)
         self.arc_of_edge = arc_of
         self.capacity[arc_of] = graph.capacity
         self.demand: Exact = demand.astype(exact)
-        self._work = flow_kernels.scratch(graph.nodes, len(self.head))
+        self._work = flow_kernels.scratch(graph.nodes, len(self.arcs.head))
+        self._side = np.zeros(graph.nodes, dtype=np.bool_)
         self.restart()
 
     def restart(self) -> None:
@@ -92,41 +93,25 @@ class RootedFlow:
         The next call tests the same sink first. Sinks that have passed stay passed as long as no change in between
         makes a set worse than it has been; that holds for Newton steps and for taking back a part of a split.
         """
-        *work, side = self._work
-        cap, supply = self.capacity.copy(), self.demand.copy()
+        state = flow_kernels.FlowState(self.capacity.copy(), self.demand.copy(), self._grown)
+        wanted = self.wanted if self.capacity.dtype == object else np.int64(self.wanted)
         self.position, lacking = self._kernel(
-            self.position,
-            self.sinks,
-            self.wanted if cap.dtype == object else np.int64(self.wanted),
-            self.first,
-            self.head,
-            self.mate,
-            cap,
-            self.capacity,
-            supply,
-            self.demand,
-            self._grown,
-            *work,
-            side,
+            self.position, self.sinks, wanted, self.arcs, state, self.capacity, self.demand, self._work, self._side
         )
         if self.position == len(self.sinks):
             return None
-        return ViolatedCut(int(self.sinks[self.position]), side.copy(), int(lacking))
+        return ViolatedCut(int(self.sinks[self.position]), self._side.copy(), int(lacking))
 
 
-def arcs_of(graph: Network) -> tuple[Ints, Ints, Ints, Ints]:
-    """Build the residual network: two arcs for every pair of neighbours.
-
-    Return the first arc of every node, shape (nodes + 1,), the head and the reverse of every arc, and the arc of
-    every edge of the graph.
-    """
+def arcs_of(graph: Network) -> tuple[flow_kernels.Arcs, Ints]:
+    """Build the residual network; return its arcs, and the arc of every edge of the graph."""
     n = graph.nodes
     forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
     keys = distinct(np.concatenate([forth, back]))
     tail, head = keys // n, keys % n
     first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
     mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
-    return first, head, mate, np.searchsorted(keys, forth).astype(np.int64)
+    return flow_kernels.Arcs(first, head, mate), np.searchsorted(keys, forth).astype(np.int64)
 
 
 def near_order(graph: Network, compute: Bools | None = None) -> Ints:
@@ -164,20 +149,24 @@ class MaximumFlow:
 
 def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
     """Find a maximum flow from one node to another."""
-    first, head, mate, arc_of = arcs_of(graph)
+    arcs, arc_of = arcs_of(graph)
     exact = np.dtype(np.int64 if graph.total < INT64_SAFE else object)
-    capacity: Exact = np.zeros(len(head), dtype=exact)
+    capacity: Exact = np.zeros(len(arcs.head), dtype=exact)
     capacity[arc_of] = graph.capacity
     rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
     grown = np.zeros(graph.nodes, dtype=np.bool_)
     grown[source] = True
-    level, *work, _ = flow_kernels.scratch(graph.nodes, len(head))
+    work = flow_kernels.scratch(graph.nodes, len(arcs.head))
     wanted = graph.total + 1
     value, _, _ = kernel_for(flow_kernels.flow_into, exact)(
-        sink, wanted if exact.kind == "O" else np.int64(wanted), first, head, mate, rest, supply, grown, level, *work
+        sink,
+        wanted if exact.kind == "O" else np.int64(wanted),
+        arcs,
+        flow_kernels.FlowState(rest, supply, grown),
+        work,
     )
-    level[sink] = 0
-    return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), level < 0)
+    work.level[sink] = 0
+    return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), work.level < 0)
 
 
 class Unreachable(CwbError):

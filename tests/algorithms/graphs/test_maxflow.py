@@ -35,12 +35,11 @@ def random_demand(rng, nodes, largest):
 
 def state(graph, demand, dtype, touched=None):
     """The kernel's arrays before any flow."""
-    first, head, mate, arc = arcs_of(graph)
-    cap = np.zeros(len(head), dtype=dtype)
+    arcs, arc = arcs_of(graph)
+    cap = np.zeros(len(arcs.head), dtype=dtype)
     cap[arc] = graph.capacity
-    level, queue, cursor, path, wide, side = flow_kernels.scratch(graph.nodes, len(head))
-    work = level, queue, cursor, path, wide if touched is None else wide[:touched]
-    return first, head, mate, cap, demand.astype(dtype), work, side
+    work = flow_kernels.scratch(graph.nodes, len(arcs.head))
+    return arcs, cap, demand.astype(dtype), work._replace(touched=work.touched[:touched])
 
 
 @pytest.mark.parametrize("largest", LARGEST)
@@ -76,9 +75,10 @@ def test_flow_is_scipys():
             (graph.capacity.astype(np.int32), (graph.tail.astype(np.int32), graph.head.astype(np.int32))),
             shape=(40, 40),
         )
-        first, head, mate, cap, supply, work, _ = state(graph, np.zeros(40, dtype=np.int64), NUMBERS)
+        arcs, cap, supply, work = state(graph, np.zeros(40, dtype=np.int64), NUMBERS)
         wanted = np.int64(graph.total + 1)
-        flow, *_ = flow_kernels.flow_into(39, wanted, first, head, mate, cap, supply, flags(40, [0]), *work)
+        start = flow_kernels.FlowState(cap, supply, flags(40, [0]))
+        flow, *_ = flow_kernels.flow_into(39, wanted, arcs, start, work)
         assert flow == maximum_flow(matrix, 0, 39).flow_value
 
 
@@ -95,22 +95,23 @@ def test_compiled_and_interpreted_are_the_same(touched):
         wanted = int(demand.sum())
         left = []
         for dtype in (NUMBERS, OBJECTS):
-            first, head, mate, cap, supply, work, side = state(graph, demand, dtype, touched)
+            arcs, cap, supply, work = state(graph, demand, dtype, touched)
+            side = flags(graph.nodes, [])
             capacity, need, grown = cap.copy(), supply.copy(), flags(graph.nodes, [])
             number = wanted if dtype == OBJECTS else np.int64(wanted)
             # The first sink alone tells how many arcs were touched.
             alone = cap.copy(), supply.copy()
             flow, size, count = kernel_for(flow_kernels.flow_into, dtype)(
-                int(sinks[0]), number, first, head, mate, *alone, grown, *work
+                int(sinks[0]), number, arcs, flow_kernels.FlowState(*alone, grown), work
             )
             overflowed |= count < 0
-            work[0][:] = -1
+            work.level[:] = -1
             position, lacking = kernel_for(flow_kernels.rooted_pass, dtype)(
-                0, sinks, number, first, head, mate, cap, capacity, supply, need, grown, *work, side
+                0, sinks, number, arcs, flow_kernels.FlowState(cap, supply, grown), capacity, need, work, side
             )
             assert (cap == capacity).all()
             assert (supply == need).all()
-            assert (work[0] == -1).all()
+            assert (work.level == -1).all()
             numbers = [[int(x) for x in each] for each in (*alone, cap)]
             left.append((int(flow), size, count, position, int(lacking), side.tolist(), *numbers))
         assert left[0] == left[1]
