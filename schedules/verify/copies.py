@@ -45,44 +45,43 @@ def is_copied_correctly(
         return False
     since = np.full(batches.cells, never, dtype=np.float64 if timed else np.int32)
     groups = chunks.held_by, chunks.needed_by, members.offset, members.nodes
-    return bool(_right(*batches.columns, *groups, sends.chunk, sends.source, sends.target, read, write, since))
+    ends = sends.chunk, sends.source, sends.target
+    return bool(_is_right(*batches.columns, groups, ends, (read, write), since))
 
 
 @kernel
-def _right(
+def _is_right(
     per_chunk: int,
     per_node: int,
     first_chunk: Any,
     first_send: Any,
     order: Any,
-    held_by: Any,
-    needed_by: Any,
-    offset: Any,
-    members: Any,
-    chunk: Any,
-    source: Any,
-    target: Any,
-    read: Any,
-    write: Any,
+    groups: Any,
+    ends: Any,
+    times: Any,
     since: Any,
 ) -> bool:
-    """Check batch by batch; ``since`` is each cell's arrival, -1 from the start, its maximum for never."""
+    """Check batch by batch; ``since`` is each cell's arrival, -1 from the start, its maximum for never.
+
+    ``groups`` are held_by, needed_by, offset and members of all groups, ``ends`` chunk, source and target of sends.
+    ``cells``, as the other loops take them, are the strides of chunk and node and the number of the batch's first cell.
+    """
+    held_by, needed_by, offset, members = groups
+    chunk, _, target = ends
+    needed = needed_by, offset, members
     never, used = since[0], np.zeros(len(since), dtype=np.bool_)
     for batch in range(len(first_chunk) - 1):
         base, chunks = first_chunk[batch] * per_chunk, range(first_chunk[batch], first_chunk[batch + 1])
         places = range(first_send[batch], first_send[batch + 1])
+        cells = per_chunk, per_node, base
         for c in chunks:
             for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
                 since[c * per_chunk + members[place] * per_node - base] = -1
-        if not _apply_sends(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, never):
+        if not _apply_sends(cells, places, order, ends, times, since, never):
             return False
-        groups = needed_by, offset, members
-        brought = _count_deliveries(per_chunk, per_node, base, chunks, *groups, since, never)
+        brought = _count_deliveries(cells, chunks, needed, since, never)
         passed_on = brought < len(places)
-        if brought < 0 or (
-            passed_on
-            and not _all_used(per_chunk, per_node, base, chunks, places, order, *groups, chunk, source, target, used)
-        ):
+        if brought < 0 or (passed_on and not _all_used(cells, chunks, places, order, needed, ends, used)):
             return False
         if batch + 2 == len(first_chunk):
             break
@@ -98,18 +97,10 @@ def _right(
 
 
 @kernel
-def _count_deliveries(
-    per_chunk: int,
-    per_node: int,
-    base: int,
-    chunks: Any,
-    needed_by: Any,
-    offset: Any,
-    members: Any,
-    since: Any,
-    never: Any,
-) -> int:
+def _count_deliveries(cells: Any, chunks: Any, needed: Any, since: Any, never: Any) -> int:
     """Return the number of needed cells that sends fill; -1 if one finally lacks its chunk."""
+    per_chunk, per_node, base = cells
+    needed_by, offset, members = needed
     count, first = 0, chunks.start
     while first < chunks.stop:
         last = first + 1
@@ -126,22 +117,11 @@ def _count_deliveries(
 
 
 @kernel
-def _all_used(
-    per_chunk: int,
-    per_node: int,
-    base: int,
-    chunks: Any,
-    places: Any,
-    order: Any,
-    needed_by: Any,
-    offset: Any,
-    members: Any,
-    chunk: Any,
-    source: Any,
-    target: Any,
-    used: Any,
-) -> bool:
+def _all_used(cells: Any, chunks: Any, places: Any, order: Any, needed: Any, ends: Any, used: Any) -> bool:
     """Return whether the data of every send is forwarded or needed."""
+    per_chunk, per_node, base = cells
+    needed_by, offset, members = needed
+    chunk, source, target = ends
     for place in places:
         send = order[place] if len(order) else place
         used[chunk[send] * per_chunk + source[send] * per_node - base] = True
@@ -156,21 +136,11 @@ def _all_used(
 
 
 @kernel
-def _apply_sends(
-    per_chunk: int,
-    per_node: int,
-    base: int,
-    places: Any,
-    order: Any,
-    chunk: Any,
-    source: Any,
-    target: Any,
-    read: Any,
-    write: Any,
-    since: Any,
-    never: Any,
-) -> bool:
+def _apply_sends(cells: Any, places: Any, order: Any, ends: Any, times: Any, since: Any, never: Any) -> bool:
     """Return whether all sends read chunks that are present and write chunks that are absent."""
+    per_chunk, per_node, base = cells
+    chunk, source, target = ends
+    read, write = times
     for place in places:
         send = order[place] if len(order) else place
         cell = chunk[send] * per_chunk + target[send] * per_node - base
