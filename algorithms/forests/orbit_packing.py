@@ -319,11 +319,11 @@ class _Packing:
         roots = network.roots[[asked.root for asked in trees]]
         rises, limits = np.array([asked.rise for asked in trees]), np.array([asked.limit for asked in trees])
         uses, heights = np.empty(prices.shape, dtype=np.int64), np.empty(count, dtype=np.int64)
-        fixed = network.orbit, *network.arcs, network.ends
+        net = *network.arcs, network.ends
         while True:
             links = np.empty(self.path_links, dtype=np.int64)
             prices = np.ascontiguousarray(prices)
-            if priced_uses(roots, rises, limits, prices, *fixed, links, uses, heights) == count:
+            if priced_uses(roots, rises, limits, prices, network.orbit, net, links, uses, heights) == count:
                 return uses, heights
             self.path_links *= 2
 
@@ -336,5 +336,5 @@ class _Packing:
         links = np.empty(self.path_links, dtype=np.int64)
         each, node = column.price[network.orbit], int(network.roots[column.root])
         tree = parent, child, offset, links, depth
-        priced_tree(node, *network.arcs, each, column.rise, column.limit, network.ends, *tree)
+        priced_tree(node, (*network.arcs, network.ends), each, column.rise, column.limit, tree)
         return OrbitTree(column.root, parent, child, offset, links[: offset[-1]].copy(), int(depth.max()))

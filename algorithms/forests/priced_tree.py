@@ -28,21 +28,7 @@ def path_above(v: int, ends: Any, before: Any, arc_tail: Any, written: int, link
 
 
 @kernel
-def priced_tree(
-    root: int,
-    start: Any,
-    head: Any,
-    link: Any,
-    price: Any,
-    rise: float,
-    limit: int,
-    ends: Any,
-    parent: Any,
-    child: Any,
-    offset: Any,
-    links: Any,
-    depth: Any,
-) -> int:
+def priced_tree(root: int, net: Any, price: Any, rise: float, limit: int, tree: Any) -> int:
     """Grow a tree by repeatedly joining the node that is cheapest to reach from the tree.
 
     Leaving a tree node at depth d costs ``rise d``, so that a large ``rise`` gives low trees and a small one cheap
@@ -51,17 +37,17 @@ def priced_tree(
 
     Parameters
     ----------
-    start, head, link : array of int
-        Arcs by tail: first arc of each node, heads, and the link of each arc.
+    net : tuple of array
+        Arcs by tail (first arc of each node, head and link of each arc), and True for nodes that the tree spans; all
+        others are passed through.
     price : array of float, shape (links,)
         Price of every link, greater than 0.
-    ends : array of bool, shape (nodes,)
-        Nodes that the tree spans; all others are passed through.
-    parent, child, offset, links : array of int
-        Output of the edges and their paths; ``links`` must have room for all paths.
-    depth : array of int, shape (nodes,)
-        Output of the depth of every spanned node.
+    tree : tuple of array of int
+        Output: parent and child of every edge, offsets of the edges' paths, their links (with room for all paths), and
+        the depth of every spanned node.
     """
+    start, head, link, ends = net
+    parent, child, offset, links, depth = tree
     nodes = len(start) - 1
     label = np.full(nodes, np.inf)
     before = np.full(nodes, -1, dtype=np.int64)
@@ -116,10 +102,7 @@ def priced_uses(
     limits: Any,
     prices: Any,
     orbit: Any,
-    start: Any,
-    head: Any,
-    link: Any,
-    ends: Any,
+    net: Any,
     links: Any,
     uses: Any,
     heights: Any,
@@ -134,7 +117,7 @@ def priced_uses(
         Root, price of depth, and largest height of every tree.
     prices : array of float, shape (trees, orbits)
         Price of every orbit's links, greater than 0.
-    start, head, link, ends
+    net : tuple of array
         The network, as in :func:`priced_tree`.
     links : array of int
         Scratch space for the paths of one tree.
@@ -143,6 +126,7 @@ def priced_uses(
     heights : array of int, shape (trees,)
         Output of the heights, -1 for trees that do not reach all nodes.
     """
+    start, ends = net[0], net[3]
     nodes = len(start) - 1
     parent, child = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     offset, depth = np.empty(nodes + 1, dtype=np.int64), np.empty(nodes, dtype=np.int64)
@@ -151,9 +135,7 @@ def priced_uses(
     for tree in range(len(roots)):
         for j in range(len(orbit)):
             price[j] = prices[tree, orbit[j]]
-        count = priced_tree(
-            roots[tree], start, head, link, price, rises[tree], limits[tree], ends, parent, child, offset, links, depth
-        )
+        count = priced_tree(roots[tree], net, price, rises[tree], limits[tree], (parent, child, offset, links, depth))
         if count < 0:
             return tree
         if count < edges:

@@ -63,11 +63,12 @@ def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, 
     up, above = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
     depth, jump = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
     before, queue = np.empty(m, np.int64), np.empty(m, np.int64)
+    ends, rooted = (tail, head), (up, above, depth)
     for i in range(count):
         hang(i, nodes, tail, head, of, up, above, depth)
     for start in range(first, last):
         queue[0] = start
-        end, forest, _ = chain(1, nodes, tail, head, allowed, of, up, above, depth, jump, before, queue)
+        end, forest, _ = chain(1, ends, allowed, of, rooted, jump, before, queue)
         while end >= 0:  # each link enters the place that the next one has left
             left, of[end] = of[end], forest
             hang(forest, nodes, tail, head, of, up, above, depth)
@@ -78,31 +79,21 @@ def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, 
         if of[e] < 0:
             queue[size] = e
             size += 1
-    _, _, size = chain(size, nodes, tail, head, allowed, of, up, above, depth, jump, before, queue)
+    _, _, size = chain(size, ends, allowed, of, rooted, jump, before, queue)
     reached[queue[:size]] = True
     return reached
 
 
 @kernel
-def chain(
-    size: int,
-    nodes: int,
-    tail: Any,
-    head: Any,
-    allowed: Any,
-    of: Any,
-    up: Any,
-    above: Any,
-    depth: Any,
-    jump: Any,
-    before: Any,
-    queue: Any,
-) -> Any:
+def chain(size: int, ends: Any, allowed: Any, of: Any, rooted: Any, jump: Any, before: Any, queue: Any) -> Any:
     """Search chains from the first ``size`` links of the queue to a link that can enter a forest.
 
     Return this link, the forest, and the number of links reached; link and forest are -1 if there is no chain.
+    ``ends`` are tail and head of links, ``rooted`` what :func:`hang` computes.
     """
-    count = len(allowed)
+    tail, head = ends
+    up, above, depth = rooted
+    count, nodes = up.shape
     before[:] = -2
     for i in range(size):
         before[queue[i]] = -1
