@@ -133,18 +133,13 @@ def _uses(packing: TreePacking) -> tuple[Ints, Ints]:
 def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: int | None = None) -> Floats:
     """Split data such that all trees end at once at given rates.
 
-    A tree that is too long to help gets nothing.
+    A tree that is too long to help gets nothing. Return the bytes of every tree, whose sum is the size; trees with data
+    end at the same time, to a part of :data:`~.pipelining.TOLERANCE`.
 
     Parameters
     ----------
     chunks : int, optional
         Number of chunks of every tree; by default the best for each.
-
-    Returns
-    -------
-    array of float, shape (trees,)
-        Bytes of every tree, whose sum is the size; trees with data end at the same time, to a part of
-        :data:`~.pipelining.TOLERANCE`.
     """
     flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
     given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)

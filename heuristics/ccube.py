@@ -143,15 +143,12 @@ class TreeSearch:
 def two_trees(topology: Topology) -> tuple[list[list[TreeEdge]], int] | None:
     """Find two trees with the fewest detours.
 
+    Return the edges of both trees, parents first, and the number of detours. None if no such trees were found.
+
     Parameters
     ----------
     topology : Topology
         Eight ranks and no switches.
-
-    Returns
-    -------
-    tuple or None
-        The edges of both trees, parents first, and the number of detours. None if no such trees were found.
     """
     wires = wires_of(topology)
     for detours in range(MAX_DETOURS + 1):

@@ -50,12 +50,7 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
 
     Links are changed before ranks are removed, whatever the order. The remaining ranks are renumbered, and switches
     without links are removed, too. With ``--ranks`` the collective keeps its whole size; when a rank is lost with its
-    node, the parts of the others keep theirs.
-
-    Returns
-    -------
-    Instance
-        The changed instance, named after the changes.
+    node, the parts of the others keep theirs. Return the changed instance, named after the changes.
 
     Raises
     ------

@@ -48,10 +48,7 @@ _FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
 def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     """Read the records of JSONL files, and of all such files in folders.
 
-    Returns
-    -------
-    list of RunRecord
-        At least one, in the order of the files.
+    There is at least one; they are in the order of the files.
 
     Raises
     ------

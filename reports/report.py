@@ -29,15 +29,12 @@ _ANSWERED = ("optimal", "feasible")
 def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     """Write the report.
 
+    The page is self-contained, and the same for the same records and versions of cwb and matplotlib.
+
     Parameters
     ----------
     records : sequence of RunRecord
         Records of any methods; of repeated runs the latest counts.
-
-    Returns
-    -------
-    str
-        A self-contained page: the same for the same records and versions of cwb and matplotlib.
     """
     runs = runs_of(records)
     facets = facets_of(runs)

@@ -56,10 +56,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> f
 def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float, float] | None:
     """Return the percentile bootstrap of the shifted geometric mean, the same for the same values.
 
-    Returns
-    -------
-    tuple or None
-        Both ends; None for fewer than two values or if one is negative.
+    Return both ends; None for fewer than two values or if one is negative.
     """
     import numpy as np
 
@@ -87,11 +84,8 @@ def sgm_high(values: Sequence[float]) -> float | None:
 def fit_power(points: Sequence[tuple[float, float]]) -> tuple[float, float, float | None] | None:
     """Fit ``y = factor * x ** exponent`` by least squares of the logarithms.
 
-    Returns
-    -------
-    tuple or None
-        Factor, exponent, and half of the 95 % interval of the exponent (None of fewer than three points); None where
-        all points have the same x.
+    Return factor, exponent, and half of the 95 % interval of the exponent (None of fewer than three points); None where
+    all points have the same x.
     """
     from scipy.special import stdtrit
 

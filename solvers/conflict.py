@@ -56,17 +56,14 @@ def find_conflict(
 ) -> Conflict | None:
     """Find a part of a model that is infeasible, as small as time allows.
 
+    None if the model is feasible, or the time was up before that was known.
+
     Parameters
     ----------
     matrix : MatrixModel
         The compiled model. Its objective does not matter.
     budget : Budget
         When its time is up, all remaining parts count as needed.
-
-    Returns
-    -------
-    Conflict or None
-        None if the model is feasible, or the time was up before that was known.
 
     Raises
     ------

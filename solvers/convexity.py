@@ -28,17 +28,14 @@ _BATCH_ENTRIES = 4_000_000
 def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | None:
     """Find the columns of a block of a symmetric matrix that is not positive semidefinite.
 
+    Return columns of one block that is not convex; None if the form is convex.
+
     Parameters
     ----------
     Q : (m, m) sparse array
         Symmetric; the form is 1/2 x' Q x, to be minimized.
     tolerance : float, optional
         Allowed negative eigenvalue, relative to the largest entry of its block.
-
-    Returns
-    -------
-    (k,) array of int or None
-        Columns of one block that is not convex; None if the form is convex.
     """
     entries = sp.coo_array(Q)
     touched, where = np.unique(np.concatenate([entries.row, entries.col]), return_inverse=True)

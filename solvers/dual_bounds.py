@@ -41,17 +41,14 @@ _ROUNDS = 400
 def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float | None:
     """Compute the bound that multipliers prove, of the minimized objective without its cost scale.
 
+    None if they prove nothing.
+
     Parameters
     ----------
     y : (rows,) array
         Multipliers; those of the wrong sign count as 0.
     lower, upper : (columns,) array
         Bounds of the variables that hold for every feasible point.
-
-    Returns
-    -------
-    float or None
-        None if they prove nothing.
     """
     y = _drop_wrong_signs(matrix, y)
     sides = np.where(y > 0, matrix.row_lower, np.where(y < 0, matrix.row_upper, 0.0))

@@ -82,17 +82,14 @@ class Classes:
 def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequence[Any]) -> Classes:
     """Split colours until they are stable.
 
+    Return the coarsest equitable partition that is finer than the first colours.
+
     Parameters
     ----------
     balances : array of int, shape (sources, points)
         First colours of the balances, by which right-hand sides differ.
     arcs, links : sequences of hashable
         First colours of arcs (such as their delay) and of links (such as their capacity).
-
-    Returns
-    -------
-    Classes
-        The coarsest equitable partition that is finer than the first colours.
     """
     sources = len(balances)
     own = _number_values(arcs)

@@ -78,7 +78,7 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
     """Join nodes by edges in order, preferring edges whose links are used least.
 
     As Kruskal's algorithm, in several passes: in pass p an edge is added only if each of its links is used less than p
-    times so far for each part of bandwidth that it has room for.
+    times so far for each part of bandwidth that it has room for. Return the chosen edges.
 
     Parameters
     ----------
@@ -88,11 +88,6 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
         The edges and their links, see :class:`.edges.TreeEdges`.
     room : array of int, shape (links,)
         Bandwidth of every link as a multiple of the smallest.
-
-    Returns
-    -------
-    array of int
-        The chosen edges.
     """
     group = np.arange(nodes)
     used = np.zeros(len(room), np.int64)

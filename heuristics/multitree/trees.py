@@ -39,7 +39,8 @@ class StepEdges:
 def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: Budget) -> StepEdges | None:
     """Grow a spanning tree from every rank of a group.
 
-    In a step, trees that reach the fewest ranks have the first turn.
+    In a step, trees that reach the fewest ranks have the first turn. Return the n (n - 1) edges. None if the budget
+    ended first.
 
     Parameters
     ----------
@@ -49,11 +50,6 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
         Edges that each link may have in a step.
     budget : Budget
         Limits of the run, checked before every step.
-
-    Returns
-    -------
-    StepEdges or None
-        The n (n - 1) edges. None if the budget ended first.
     """
     n = len(nodes)
     ports, open_ = ports_of(topology, nodes)

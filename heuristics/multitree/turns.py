@@ -139,10 +139,7 @@ def begin(ports: Any, trees: Any) -> None:
 def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: Any) -> tuple[int, int]:
     """Add an edge to every tree that can have one more; trees that grew come first in ``turns``.
 
-    Returns
-    -------
-    tuple of int
-        Number of edges, and number of their links.
+    Return the number of edges and that of their links.
     """
     count = links = 0
     able = free.able.any()

@@ -142,12 +142,8 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     """Return the time of a schedule over the fastest links: slower links are never useful.
 
     The fastest links that connect the group bring every chunk to everybody, one transfer after the other, and for an
-    all-reduce as many add it up before. No shortest schedule uses a link on which a chunk takes longer.
-
-    Returns
-    -------
-    Fraction or None
-        None if the links do not connect the group.
+    all-reduce as many add it up before. No shortest schedule uses a link on which a chunk takes longer. None if the
+    links do not connect the group.
     """
     from ...algorithms.matching.network import connects
 

@@ -63,6 +63,8 @@ def gather(
 ) -> SynthesizedGather | None:
     """Find a short all-gather.
 
+    Return the shortest; None if no attempt succeeded.
+
     Parameters
     ----------
     networks : list of (str, RankNetwork)
@@ -75,11 +77,6 @@ def gather(
         Search to run, ``paper`` or ``portfolio``.
     restarts : int
         Number of attempts to make.
-
-    Returns
-    -------
-    SynthesizedGather or None
-        The shortest; None if no attempt succeeded.
     """
     usable = [(name, arcs) for name, arcs in networks if reaches_all(arcs, members, through_members=False)]
     rows: TransferRows | None = None

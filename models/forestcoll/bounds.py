@@ -75,17 +75,14 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
 def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:
     """Return the largest lower bound on an all-reduce's time that link lengths suggest.
 
+    Return its exact seconds and the certificate.
+
     Parameters
     ----------
     instance : Instance
         A network and an all-reduce among all ranks.
     lengths : mapping of int to float
         Dual values of links; missing links have length 0.
-
-    Returns
-    -------
-    tuple
-        Exact seconds, and the certificate.
 
     Raises
     ------

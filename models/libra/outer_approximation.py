@@ -220,10 +220,7 @@ class Relaxation:
     def cheapest_as_fast(self, minimum: Minimum) -> tuple[float, ...] | None:
         """Find the cheapest plan as fast as the fastest one found, if plans of equal time leave a choice.
 
-        Returns
-        -------
-        tuple of float or None
-            None if no cheaper plan was found; else its time is within :data:`_EQUALLY_FAST` of the fastest.
+        None if no cheaper plan was found; else its time is within :data:`_EQUALLY_FAST` of the fastest.
         """
         problem = self.problem
         if minimum.plan_Bps is None or problem.prices_usd_per_Bps is None:

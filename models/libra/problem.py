@@ -329,6 +329,8 @@ class _Collector:
 def traffic(communication: Communication, span: Span, fabric: Fabric, partial_use: PartialUse) -> tuple[Fraction, ...]:
     """Compute the bytes per NPU in every dimension; over the bandwidth they give its time.
 
+    Return one entry for each dimension, 0 where the group does not use it.
+
     Parameters
     ----------
     communication : Communication
@@ -337,11 +339,6 @@ def traffic(communication: Communication, span: Span, fabric: Fabric, partial_us
         NPUs n_i that its group spans in each dimension.
     partial_use : PartialUse
         Usable share of a fully connected dimension that a group spans in part.
-
-    Returns
-    -------
-    tuple of Fraction
-        One entry for each dimension, 0 where the group does not use it.
     """
     m = communication.size_bytes
     used = [_dimension(communication.collective, m, span, i, fabric) for i in range(len(span))]

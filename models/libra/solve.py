@@ -193,15 +193,12 @@ def infeasible(
 def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, budget: Budget) -> list[Any]:
     """Find an irreducible infeasible set of constraints by deletion filtering.
 
+    Return a subset that is infeasible, and feasible without any one of it. Larger where the budget ended first.
+
     Parameters
     ----------
     candidates : sequence of ConstraintData
         The active constraints that may be left out; the others always stay.
-
-    Returns
-    -------
-    list of ConstraintData
-        A subset that is infeasible, and feasible without any one of it. Larger where the budget ended first.
     """
     needed: list[Any] = []
     try:

@@ -145,10 +145,7 @@ def classes_of(exchange: Exchange) -> FlowClasses:
 def line_graph_base(exchange: Exchange) -> Exchange | None:
     """Return the exchange on the network whose line graph this is; link e of it is point e here.
 
-    Returns
-    -------
-    Exchange or None
-        None where no two points have the same successors, or the network is no line graph.
+    None where no two points have the same successors, or the network is no line graph.
     """
     points = exchange.points
     after: list[list[int]] = [[] for _ in range(points)]

@@ -133,6 +133,8 @@ def ways_of(
 ) -> Ways | None:
     """Return the paths of all pieces, by source, target and piece.
 
+    None when the time is over.
+
     Parameters
     ----------
     exchange : Exchange
@@ -141,11 +143,6 @@ def ways_of(
         ``wanted(source)``: its flow over every link, in pieces.
     pieces : int
         Number of pieces of every pair.
-
-    Returns
-    -------
-    Ways or None
-        None when the time is over.
     """
     order = np.argsort(exchange.heads, kind="stable")
     first = offsets(np.bincount(exchange.heads, minlength=exchange.points))

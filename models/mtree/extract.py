@@ -26,15 +26,12 @@ def select(
 ) -> tuple[RatedTrees | None, SolverResult]:
     """Solve MILP (1), and make its rates exact.
 
+    Return the chosen trees, None if the solver found none, and the solver's report.
+
     Parameters
     ----------
     start : RatedTrees or None
         Some trees of the pool with rates, to start from.
-
-    Returns
-    -------
-    tuple
-        The chosen trees, None if the solver found none, and the solver's report.
     """
     with budget.clock.phase("build"):
         model = selection.build(pool)

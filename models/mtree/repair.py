@@ -267,11 +267,8 @@ def measure_survivors(
 ) -> tuple[RatedTrees | None, list[SolverResult], dict[str, float]]:
     """Measure the surviving trees with the old split of the data and at the best rates.
 
-    Returns
-    -------
-    tuple
-        The trees at the best rates, None if there are none; the solver's reports; ``surviving_trees``,
-        ``old_shares_rate_Bps`` and ``old_plan_rate_Bps``.
+    Return the trees at the best rates, None if there are none; the solver's reports; ``surviving_trees``,
+    ``old_shares_rate_Bps`` and ``old_plan_rate_Bps``.
     """
     if not len(left.trees):
         return None, [], {"surviving_trees": 0, "old_shares_rate_Bps": 0.0, "old_plan_rate_Bps": 0.0}
@@ -295,8 +292,8 @@ _KEPT = (0.05, 0.2, 0.4)
 def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints]) -> Ints:
     """Graft every tree of a plan, and the remains of others.
 
-    A tree keeps those of its links that have room beside the other trees of the plan; the other links follow by
-    falling room (Kruskal).
+    A tree keeps those of its links that have room beside the other trees of the plan; the other links follow by falling
+    room (Kruskal). Return different trees, sorted.
 
     Parameters
     ----------
@@ -304,11 +301,6 @@ def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, st
         Smallest capacity of a new tree's links.
     stumps : sequence of array of int
         Surviving links of further trees, some of whose links are gone.
-
-    Returns
-    -------
-    array of int, shape (trees, sites - 1)
-        Different trees, sorted.
     """
     found = [tree for share in _SHARES for tree in _graft_at_share(wan, floor, plan, stumps, share)]
     rows = np.array(found, dtype=np.int64).reshape(-1, wan.nodes - 1)

@@ -14,10 +14,7 @@ Send = tuple[int, int]
 def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
     """Return routes for every chunk; routes of chunks alike in the sketch are images of one another.
 
-    Returns
-    -------
-    frozenset of (int, int) or None
-        None if a chunk misses a target, or the image of a route is no route.
+    None if a chunk misses a target, or the image of a route is no route.
     """
     images: dict[Send, list[Send]] = {}
     for one, other in problem.same:

@@ -68,17 +68,14 @@ def exact_flows(
 ) -> EpochFlows | None:
     """Round a vertex of the program to fractions of small denominators that keep every rule of the grid.
 
+    Return the flows without a :func:`fault`; None if no denominator gives such flows.
+
     Parameters
     ----------
     exchange, grid, reduced
         The program's parts; the grid's side must be ``restrict``.
     values : mapping of (class, block) to float
         Amount that every flow carries in a block.
-
-    Returns
-    -------
-    EpochFlows or None
-        Flows without a :func:`fault`; None if no denominator gives such flows.
     """
     positive = {key: value for key, value in values.items() if value > ROUNDING}
     for limit in DENOMINATORS:

@@ -139,10 +139,7 @@ def _first_full(spans: Iterable[tuple[int, Fraction]], units: int) -> int:
 def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
     """Return the fewest epochs that the links out of a set of nodes allow.
 
-    Returns
-    -------
-    int
-        0 if nothing has to leave the set, :data:`FAR` if nothing can.
+    Return 0 if nothing has to leave the set, :data:`FAR` if nothing can.
     """
     within = [index for index, rank in enumerate(exchange.ranks) if rank in inside]
     outside = [index for index, rank in enumerate(exchange.ranks) if rank not in inside]

@@ -184,17 +184,14 @@ def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
 def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
     """Set a model's variables to a schedule of whole chunks without sums, if the model has its sends.
 
+    Return False, and change nothing, if the model lacks a send.
+
     Parameters
     ----------
     sets : IndexSets
         Index sets whose arcs are links.
     model : pyomo.ConcreteModel
         Its F gets values; the others follow from them.
-
-    Returns
-    -------
-    bool
-        False, and nothing is changed, if the model lacks a send.
     """
     problem = sets.problem
     arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
@@ -214,18 +211,14 @@ def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list
 
     What each destination reads is traced back to the source, along the largest rate first, until it is used up. The
     paths to one destination are laid end to end over the chunks that it needs of a source; a chunk with several
-    destinations is cut wherever the path to one of them changes. A part travels once for each destination, even
-    where two of its paths share a link and an epoch, since nothing is copied on the way.
+    destinations is cut wherever the path to one of them changes. A part travels once for each destination, even where
+    two of its paths share a link and an epoch, since nothing is copied on the way. The amounts of each commodity sum to
+    1 exactly.
 
     Parameters
     ----------
     flow, kept, read : mapping
         Values of F, B and R.
-
-    Returns
-    -------
-    list of PathFlow
-        The amounts of each commodity sum to 1 exactly.
     """
     problem = sets.problem
     ways = _ways(sets, dict(flow), dict(kept), dict(read))

@@ -204,15 +204,12 @@ def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] =
 def initial_schedule(problem: EpochProblem, budget: Budget, enough: int) -> list[EpochSend] | None:
     """Return a schedule of ``teccl``'s constructions or, where these do not apply, of greedy rounds.
 
+    None with sums, and with ranks or switches that can hold a limited number of chunks.
+
     Parameters
     ----------
     enough : int
         Epochs at which constructions end.
-
-    Returns
-    -------
-    list of EpochSend or None
-        None with sums, and with ranks or switches that can hold a limited number of chunks.
     """
     limited = any(problem.holds) or any(
         room is not None for n, room in enumerate(problem.room) if not problem.switch[n]

@@ -360,8 +360,9 @@ def number_of_epochs(
     """Estimate a sufficient number of epochs (algorithm 1).
 
     Total times are tried from the smallest possible one on, doubled every time, on grids of 4, 8 and 12 epochs; the
-    first feasible one is converted to the problem's epochs. A coarse grid may count less latency than the fine one,
-    so the number may still be too small, and callers must be prepared for that.
+    first feasible one is converted to the problem's epochs. A coarse grid may count less latency than the fine one, so
+    the number may still be too small, and callers must be prepared for that. None if a solve had no answer on some
+    grid: longer and longer times would be tried in vain.
 
     Parameters
     ----------
@@ -369,11 +370,6 @@ def number_of_epochs(
         The problem on the fine grid.
     feasible : callable
         ``feasible(problem, epochs)``: True if the general form finds a schedule, None if unknown.
-
-    Returns
-    -------
-    int or None
-        None if a solve had no answer on some grid: longer and longer times would be tried in vain.
     """
     total = problem.seconds(max(1, least))
     for _ in range(DOUBLINGS):

@@ -41,11 +41,8 @@ def summary(name: str) -> str:
 def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
     """Import a plot, one of :data:`PLOTS`.
 
-    Returns
-    -------
-    callable
-        A function of records and a format of :func:`plot_format` that returns the bytes of the file: the same for the
-        same records.
+    Return a function of records and a format of :func:`plot_format` that returns the bytes of the file: the same for
+    the same records.
     """
     if name not in PLOTS:
         raise InputError(f"unknown plot {name!r}{one_of(name, PLOTS)}")

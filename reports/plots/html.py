@@ -27,17 +27,14 @@ LINKS, NODES = 2_000, 256
 def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     """Make the page.
 
+    The file is the same for the same schedule.
+
     Parameters
     ----------
     trace : Trace
         Start and end of every hop.
     most : int
         Bars to show at most; beyond, neighbours on a link are merged, and the page says so.
-
-    Returns
-    -------
-    bytes
-        The file: the same for the same schedule.
     """
     links = max(1, min(LINKS, most // 2))
     bars = busiest(traffic, trace, links)

@@ -72,16 +72,13 @@ class _Line:
 def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
     """Start every task as soon as its predecessors have ended and its stream is free.
 
+    Return start of every task in seconds.
+
     Parameters
     ----------
     tasks : sequence of Task
         Computations of a stream in program order. Of tasks that become ready for a communication stream
         simultaneously, the first in the list starts first.
-
-    Returns
-    -------
-    tuple of Fraction
-        Start of every task in seconds.
     """
     followers, missing = _followers(tasks), [len(task.after) for task in tasks]
     lines: dict[Stream, _Line] = defaultdict(_Line)

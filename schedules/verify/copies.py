@@ -21,6 +21,8 @@ def is_copied_correctly(
 ) -> bool:
     """Return whether all sends read held data, all copies are used, and all needs are met.
 
+    Also False if there are few sends, sums, or switches that forward chunks.
+
     Parameters
     ----------
     chunks, sends : Chunks, Sends
@@ -28,11 +30,6 @@ def is_copied_correctly(
     read, write : array, shape (sends,)
         Times at which each send reads its source and writes to its target, non-negative and of one numeric type: it
         sees every write of a smaller number than its read.
-
-    Returns
-    -------
-    bool
-        Also False if there are few sends, sums, or switches that forward chunks.
     """
     if not worth_compiling(len(sends)) or chunks.reduced.any() or sends.reduce.any():
         return False

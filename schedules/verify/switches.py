@@ -15,13 +15,8 @@ from .network import Network
 def copied_by_switches(block: Block, network: Network) -> Ints:
     """Find writes by which a switch without multicast sends a chunk again.
 
-    A switch can send copied data as often as it has received it before; of a sum, every state once, and after that
-    it must not add to it.
-
-    Returns
-    -------
-    array of int
-        Positions among the block's writes.
+    A switch can send copied data as often as it has received it before; of a sum, every state once, and after that it
+    must not add to it. Return positions among the block's writes.
     """
     if not block.writes:
         return np.zeros(0, dtype=np.int64)
