@@ -40,7 +40,7 @@ class KnownCuts(NamedTuple):
     Parameters
     ----------
     inside : array of bool, shape (cuts, nodes)
-        Nodes of every cut.
+        True for the nodes inside of each cut.
     start, cuts : array of int
         Cuts around node y: ``cuts[start[y] : start[y + 1]]``.
     slack, free, used : array, shape (cuts,)

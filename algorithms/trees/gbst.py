@@ -26,13 +26,9 @@ class LimitedNetwork(NamedTuple):
     Parameters
     ----------
     first, second : array of int, shape (links,)
-        Carriers of every link.
+        The two carriers of every link.
     capacity : array of int, shape (carriers,)
         Capacity of every carrier in units.
-    length : array of int, shape (links,)
-        Length of every link.
-    most : int
-        Largest height H.
     """
 
     nodes: int
