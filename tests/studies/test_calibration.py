@@ -120,7 +120,18 @@ def test_times_below_a_bound_are_told():
     """Eight GPUs on an NVSwitch that adds are faster than any schedule on one that does not."""
     samples = tuple(Sample(2**e, 20e-6 + 2**e * 1.75 / 478e9, False) for e in (20, 24, 28, 32))
     measured = Measurements(samples, Collective.ALL_REDUCE, 8, "")
-    found = below_bound(load("dgx_h100"), measured, Collective.ALL_REDUCE)
+    found = below_bound(load("dgx_h100(nvls=false)"), measured, Collective.ALL_REDUCE)
     assert [size for size, *_ in found] == [2**28, 2**32]
     assert all(seconds < bound for _, seconds, bound in found)
-    assert not below_bound(load("dgx_h100(nvls=true)"), measured, Collective.ALL_REDUCE)
+    assert not below_bound(load("dgx_h100"), measured, Collective.ALL_REDUCE)
+
+
+def test_what_may_be_wrong_is_named():
+    """Where the machine is measured faster than described, NVSwitches that do not add and its rates are named."""
+    samples = tuple(Sample(2**e, 20e-6 + 2**e * 1.75 / 478e9, False) for e in range(20, 34, 2))
+    measured = Measurements(samples, Collective.ALL_REDUCE, 8, "")
+    found = calibrate_machine(load("dgx_h100(nvls=false)"), measured, Collective.ALL_REDUCE, "", {})
+    assert found.rate > 1
+    assert "NVSwitches do not add" in found.suspects[0]
+    assert "450 GB/s" in found.suspects[-1]
+    assert calibrate_machine(load("dgx_h100"), measured, Collective.ALL_REDUCE, "", {}).suspects == ()

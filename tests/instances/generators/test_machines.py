@@ -8,6 +8,9 @@ from cwb.core.topology import NodeKind
 
 GB = 10**9
 
+#: Machines whose NVSwitches copy and add.
+NVLS = ("dgx_h100", "dgx_h200", "dgx_b200", "nvl72")
+
 
 def rates(topology):
     """Bandwidth in GB/s for every pair that has a link; there must be no parallel ones."""
@@ -132,15 +135,22 @@ def test_nvl72_as_it_is_built(make):
     assert sum(rate for (source, _), rate in found.items() if source == "box0.nvswitch17") == 3600
 
 
-@pytest.mark.parametrize(
-    "name", ["dgx_a100", "dgx_h100", "nvl72", "mi250", "mi250_8", "mixed", "rail", "pods", "three_tier"]
-)
+@pytest.mark.parametrize("name", ["dgx_a100", "mi250", "mi250_8", "mixed", "rail", "pods", "three_tier", *NVLS])
 def test_switches_only_pass_on(name, make):
     """Switches of machines and clusters can neither store nor copy, unless copying is asked for."""
     for copies in (False, True):
-        nodes = make(f"{name}(2, multicast={str(copies).lower()})").nodes
+        nodes = make(f"{name}(2, multicast={str(copies).lower()}{', nvls=false' * (name in NVLS)})").nodes
         switches = [node for node in nodes if node.kind is NodeKind.SWITCH]
         assert {(node.multicast, node.buffer_bytes) for node in switches} == {(copies, 0)}
+
+
+@pytest.mark.parametrize("name", NVLS)
+def test_nvswitches_of_hopper_and_later_add(name, make):
+    """NVSwitches of Hopper and later copy and add unless asked not to; switches between boxes do not."""
+    for text, adds in (("", True), (", nvls=true", True), (", nvls=false", False)):
+        nodes = [node for node in make(f"{name}(2{text})").nodes if node.kind is NodeKind.SWITCH]
+        found = {("nvswitch" in node.name, node.multicast, node.reduces) for node in nodes}
+        assert found == {(True, adds, adds), (False, False, False)}
 
 
 @pytest.mark.parametrize(
