@@ -216,7 +216,7 @@ class Boxes:
         return max(sum((links[i].bandwidth_Bps for i in self.own(n)), Fraction(0)) / 10**9 for n in self.nodes)
 
     def own(self, node: int) -> list[int]:
-        """Return a rank's links within its box that do not lead to a NIC; those of PCIe if there are no others."""
+        """Return a rank's links within its box, without those to NICs; PCIe counts if there is nothing else."""
         ends, of = self.topology.link_ends, self.of_node
 
         def is_nic(near: int) -> bool:
@@ -226,7 +226,7 @@ class Boxes:
         return [i for i in inside if not _PCIE.search(self.topology.nodes[ends[i][1]].name)] or inside
 
     @cached_property
-    def counted(self) -> str:
+    def effective_generation(self) -> str:
         """Generation whose NVLinks have the rate that NCCL counts with; empty if rates are nominal ones."""
         rate = self.inside_GBps
         if not rate or rate % 25 == 0:
@@ -237,7 +237,7 @@ class Boxes:
         """Return the GPU generation with links of this rate."""
         if self.pcie:
             return "ampere"
-        return self.counted or next(
+        return self.effective_generation or next(
             (name for name, least in _LEAST_OF if self.inside_GBps >= least), "volta" if self.nvlink else "hopper"
         )
 
@@ -250,7 +250,7 @@ class Boxes:
         """Return whether links within boxes have the rates that NCCL counts with."""
         if rates != "auto":
             return rates == "effective"
-        return self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.counted)
+        return self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.effective_generation)
 
     def rates_GBps(self, gpu: str, rates: Rates) -> list[float]:
         """Rate of every link as NCCL counts it."""

@@ -127,7 +127,7 @@ def test_times_below_a_bound_are_told():
 
 
 def test_what_may_be_wrong_is_named():
-    """Where the machine is measured faster than described, NVSwitches that do not add and its rates are named."""
+    """A machine that is measured faster than described has NVSwitches that do not add and its rates named."""
     samples = tuple(Sample(2**e, 20e-6 + 2**e * 1.75 / 478e9, False) for e in range(20, 34, 2))
     measured = Measurements(samples, Collective.ALL_REDUCE, 8, "")
     found = calibrate_machine(load("dgx_h100(nvls=false)"), measured, Collective.ALL_REDUCE, "", {})
