@@ -65,7 +65,7 @@ class NcclOptions(Strict):
     rates: Rates = Field(
         "auto",
         description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts "
-        "with, as imported machines have; auto tells them apart by the rates of a GPU's links.",
+        "with, as imported machines have; auto distinguishes them by the rates of a GPU's links.",
     )
     pieces: int | None = Field(
         None,
