@@ -364,12 +364,14 @@ def draw_plot(
 
 def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
     """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
+    from ..core.trace import Routing
     from ..schedules.completion import completion_of, mode_of
     from ..schedules.simulate.run import simulate
 
     instance, answer = read.instance, read.answer
     pieces = read.pieces or completion_of(instance, answer).pieces or 1
-    return simulate(instance, answer, mode or mode_of(answer), pieces=pieces), pieces
+    own = Routing.FIXED  # pictures show the paths of the schedule
+    return simulate(instance, answer, mode or mode_of(answer, own), pieces=pieces, routing=own), pieces
 
 
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:

@@ -47,7 +47,7 @@ def simulate(
     latency_model: str = "propagation",
     reserve: bool = False,
     chunk_overhead: str | None = None,
-    routing: str = "fixed",
+    routing: str | None = None,
     trace: str | Path | None = None,
     hold_latency: bool = False,
 ) -> Simulation:
@@ -61,7 +61,8 @@ def simulate(
         Answer to simulate instead of the run's.
     mode : str, optional
         ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, for trees, ``shares``. By default the
-        model of all completion times: ``shares`` for trees, ``congestion-aware`` otherwise.
+        model of all completion times: ``shares`` for trees, else ``cut-through`` where the network sprays and
+        ``congestion-aware`` where it does not.
     barrier : bool
         Start a step only when the previous one has ended.
     pieces : int, optional
@@ -72,9 +73,9 @@ def simulate(
         Reserve the best rate for every tree, as MTree does.
     chunk_overhead : str, optional
         Time per chunk on a link in addition to its bytes, with ``reserve``.
-    routing : str
+    routing : str, optional
         ``fixed``: paths of the schedule; ``ecmp``: a shortest one, by a hash of the flow; ``spray``: equal parts over
-        all shortest ones.
+        all shortest ones. By default the instance's.
     trace : str or Path, optional
         File for a Chrome trace, which Perfetto opens.
     hold_latency : bool
@@ -104,11 +105,11 @@ def simulate(
         held,
         reserve,
         chunk_overhead,
-        routing_named(routing),
+        None if routing is None else routing_named(routing),
     )
     played, cut = play(read, asked)
     if trace is not None:
-        if asked.routing is not Routing.FIXED:
+        if asked.routing_on(read.instance) is not Routing.FIXED:
             raise InputError("a trace has the paths of the schedule; expected routing='fixed'", source="trace")
         write_trace(Path(trace), read.instance, read.answer, played, cut)
     return Simulation.of(played, lambda: simulation_of(read, asked))

@@ -20,7 +20,7 @@ from .streams import console, echo
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SimulationMode]),
-    help="Time model.  [default: shares for trees, congestion-aware otherwise]",
+    help="Time model.  [default: shares for trees, cut-through with routing spray, else congestion-aware]",
 )
 @click.option("--barrier", is_flag=True, help="Start a step only when the whole previous step has ended.")
 @click.option(
@@ -43,9 +43,8 @@ from .streams import console, echo
 @click.option(
     "--routing",
     type=click.Choice([routing.value for routing in Routing]),
-    default=Routing.FIXED.value,
-    show_default=True,
-    help="Paths of the schedule; a shortest one by a hash of the flow; or equal parts over all shortest ones.",
+    help="Paths of the schedule; a shortest one by a hash of the flow; or equal parts over all shortest ones.  "
+    "[default: the instance's]",
 )
 @json_flag("one JSON object on stdout")
 @click.option(
@@ -57,7 +56,7 @@ def simulate(
     file: Path,
     mode: str | None,
     latency_model: str | None,
-    routing: str,
+    routing: str | None,
     as_json: bool,
     trace_file: Path | None,
     **given: Any,
@@ -78,14 +77,14 @@ def simulate(
     cwb simulate schedule.json
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
     cwb simulate trees.json.gz --reserve --latency-model occupancy
-    cwb simulate schedule.json --mode cut-through --routing spray
+    cwb simulate schedule.json --routing spray
     """
     from ..schedules.files import read_schedule
     from ..studies.simulate import SimulationOptions, simulation_of
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
     asked = SimulationOptions(
-        SimulationMode(mode) if mode else None, latency_model=model, routing=Routing(routing), **given
+        SimulationMode(mode) if mode else None, latency_model=model, routing=Routing(routing) if routing else None, **given
     )
     found = simulation_of(read_schedule(file), asked, trace_file)
     if as_json:

@@ -23,6 +23,7 @@ from .limits import ITEMS_PER_CHECK, iterate_in_time
 from .rank_costs import RankCosts
 from .timing import Timing
 from .topology import Topology
+from .trace import Routing
 from .transformer import Transformer
 from .units import SIZES, amount
 from .workload import Workload
@@ -46,6 +47,8 @@ class Instance(DisplayMixin):
         Grid of epochs of the schedules; None for continuous time.
     rank_costs : RankCosts or None
         Time that messages and sums cost the nodes, which simulators count; None if nothing.
+    routing : Routing
+        Paths that the network gives the sends of a schedule.
     """
 
     name: str
@@ -59,8 +62,13 @@ class Instance(DisplayMixin):
     timing: Timing | None = None
     experts: Experts | None = None
     rank_costs: RankCosts | None = None
+    routing: Routing = Routing.FIXED
     description: str = ""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.rank_costs:  # costs of zero are none, so that nothing about the instance differs
+            object.__setattr__(self, "rank_costs", None)
 
     @property
     def is_network_only(self) -> bool:
@@ -147,8 +155,8 @@ class Instance(DisplayMixin):
         """Digest of all that defines the problem; names and descriptions do not count."""
         labels = ("name", "description", "source")
         problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels}
-        for added in ("timing", "experts", "rank_costs"):  # digests of instances without them stay as they were
-            if problem[added] is None:
+        for added in ("timing", "experts", "rank_costs", "routing"):  # digests without them stay as they were
+            if problem[added] in (None, Routing.FIXED):
                 del problem[added]
         digest = hashlib.sha256()
         for text in _canonical(problem):

@@ -37,12 +37,17 @@ class Routing(Enum):
     #: All shortest paths, in equal parts, as networks do that spray packets.
     SPRAY = "spray"
 
+    @property
+    def in_words(self) -> str:
+        """The routing as the end of a description; empty if it is fixed."""
+        return "" if self is Routing.FIXED else f", routing {self.value}; bounds hold for any routing"
+
 
 def routing_named(name: str) -> Routing:
     """Return the routing with a name; raise InputError if there is none."""
     names = [routing.value for routing in Routing]
     if name not in names:
-        raise InputError(f"{name!r} is unknown{one_of(name, names)}", source="routing")
+        raise InputError(f"{name!r} is unknown{one_of(name, names)}", place="routing")
     return Routing(name)
 
 

@@ -17,6 +17,7 @@ from ..core.instance import Instance
 from ..core.limits import iterate_in_time
 from ..core.rank_costs import RankCosts
 from ..core.topology import Link, Node, NodeKind, Topology
+from ..core.trace import Routing
 from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
@@ -115,6 +116,8 @@ def build_instance(
             if not demands:
                 raise InputError("given without a first collective")
             demands += build_demands(further, npus)
+    if file.routing is not Routing.FIXED and not isinstance(built, Topology):
+        raise InputError("routing needs a network of nodes and links", place="network")
     return Instance(
         name=file.name or name,
         network=built,
@@ -126,6 +129,7 @@ def build_instance(
         design=design,
         experts=experts,
         rank_costs=build_rank_costs(file, built),
+        routing=file.routing,
         description=file.description,
         source=file.source,
     )

@@ -28,6 +28,7 @@ from ..core.experts import MAX_SLOTS
 from ..core.fabric import MAX_DIMENSIONS
 from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
 from ..core.topology import NodeKind
+from ..core.trace import Routing
 from ..core.transformer import DEFAULT_SPEED_FLOPS
 from ..core.units import show
 from ..core.workload import TrainingLoop
@@ -376,6 +377,11 @@ class InstanceFile(Strict):
     )
     reduce_while_receiving: StrictBool = Field(
         False, description="Whether nodes add data while it arrives, not when it has arrived."
+    )
+    routing: Routing = Field(
+        Routing.FIXED,
+        description="Paths that the network gives sends: the schedule's own, a shortest one by a hash of the flow, or "
+        "equal parts over all shortest ones.",
     )
     workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (

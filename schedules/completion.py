@@ -3,7 +3,8 @@
 Store and forward, link by link. A piece occupies a link for its bytes over the link's rate; the link's latency
 delays the piece without occupying the link. The links of a schedule serve one piece at a time (:mod:`.simulate`,
 congestion-aware); the trees of a forest have shares of every link, and their pieces are pipelined
-(:mod:`.simulate.pipeline`). Every completion time is computed here.
+(:mod:`.simulate.pipeline`). A network that sprays carries packets, so that nodes on a path forward a piece while it
+arrives. Every completion time is computed here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..core.instance import Instance
 from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats
 from ..core.streamed_steps import StreamedSteps
-from ..core.trace import SimulationMode
+from ..core.trace import Routing, SimulationMode
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from .simulate import totals
@@ -34,6 +35,7 @@ from .verify.translated_trees import MAX_SENDS
 #: What a completion time means, in the words of reports.
 OF_SCHEDULES = "link by link, store and forward; a link serves one piece at a time"
 OF_FORESTS = "link by link, store and forward; every tree has its share of every link"
+OF_SPRAY = "link by link, forwarded while it arrives; a link serves one piece at a time"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +62,14 @@ class Completion:
     pieces: int | None = None
     why: str = ""
     unaware_s: float | None = None
+    routing: Routing = Routing.FIXED
 
     @property
     def model(self) -> str:
         """A description of the model."""
-        if self.pieces is None:
-            return OF_SCHEDULES
-        return f"{OF_FORESTS}, {in_pieces(self.pieces)}"
+        if self.pieces is not None:
+            return f"{OF_FORESTS}, {in_pieces(self.pieces)}"
+        return (OF_SPRAY if self.routing is Routing.SPRAY else OF_SCHEDULES) + self.routing.in_words
 
 
 def in_pieces(pieces: int) -> str:
@@ -105,8 +108,9 @@ def completion_of(
 def _completion(
     answer: Answer, instance: Instance, pieces: int | None, line: Pipeline | None, *, unaware: bool
 ) -> Completion:
-    total = totals(instance, answer, unaware=unaware)
-    return Completion(total.completion_s, total.busy_s, total.sends, unaware_s=total.unaware_s)
+    routing = instance.routing
+    total = totals(instance, answer, mode_of(answer, routing), unaware=unaware)
+    return Completion(total.completion_s, total.busy_s, total.sends, unaware_s=total.unaware_s, routing=routing)
 
 
 @_completion.register
@@ -164,9 +168,11 @@ def completion_if_any(
         return unplayed_completion(instance, str(error))
 
 
-def mode_of(answer: object) -> SimulationMode:
+def mode_of(answer: object, routing: Routing) -> SimulationMode:
     """Return the simulation mode in which sends follow the common time model."""
-    return SimulationMode.SHARES if isinstance(answer, Forest) else SimulationMode.CONGESTION_AWARE
+    if isinstance(answer, Forest):
+        return SimulationMode.SHARES
+    return SimulationMode.CUT_THROUGH if routing is Routing.SPRAY else SimulationMode.CONGESTION_AWARE
 
 
 @singledispatch

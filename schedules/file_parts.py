@@ -33,6 +33,7 @@ from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
+from ..core.trace import Routing, routing_named
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreeKind, TreePacking
 from .strict import Fields, fraction, integers, is_list
@@ -79,10 +80,12 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     )
     timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
     costs = _read_costs(file.fields("rank_costs")) if file.has("rank_costs") else None
+    with locate_errors(file.place):
+        routing = routing_named(file.word("routing")) if file.has("routing") else Routing.FIXED
     name = file.word("name")
     for part in (file, network, nodes, links):
         part.reject_unread()
-    return Instance(name, topology, demand, also, timing=timing, rank_costs=costs), topology
+    return Instance(name, topology, demand, also, timing=timing, rank_costs=costs, routing=routing), topology
 
 
 def _offsets(lengths: Ints, total: int, place: str) -> Ints:

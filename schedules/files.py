@@ -29,6 +29,7 @@ from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
 from ..core.timing import Timing
 from ..core.topology import Topology
+from ..core.trace import Routing
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from .columns import read_columns, write_columns
@@ -217,6 +218,7 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
         "also": [_demand_data(further) for further in instance.also],
         **({} if instance.timing is None else {"timing": _timing_data(instance.timing)}),
         **({} if instance.rank_costs is None else {"rank_costs": _costs_data(instance.rank_costs)}),
+        **({} if instance.routing is Routing.FIXED else {"routing": instance.routing.value}),
     }
 
 

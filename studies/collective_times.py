@@ -155,7 +155,8 @@ class CollectiveTimes:
             kind, members = Collective.BROADCAST, [ranks[:2] for ranks in members]
         npus = network.npus if isinstance(network, Fabric) else len(network.ranks)
         demands = [Demand(kind, size, self.chunks, None if ranks == tuple(range(npus)) else ranks) for ranks in members]
-        return Instance(self.instance.name, network, demands[0], tuple(demands[1:]))
+        costs, routing = self.instance.rank_costs, self.instance.routing
+        return Instance(self.instance.name, network, demands[0], tuple(demands[1:]), rank_costs=costs, routing=routing)
 
     def _own(self, network: Fabric, span: Span) -> WiredFabric:
         """Return the dimensions of one group; groups of the same name are disjoint."""

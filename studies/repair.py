@@ -22,6 +22,7 @@ from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
+from ..core.trace import Routing
 from ..core.trees import TreeKind, TreePacking
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
@@ -220,7 +221,8 @@ def _simulate_times(changed: Instance, ordered: Schedule) -> Schedule:
     if not len(ordered.sends):
         return ordered
     steps = depths(ordered, _links(changed).rank_nodes)
-    trace = simulate(changed, StepSchedule(changed.sha256, ordered.chunks, ordered.sends, steps))
+    stepwise = StepSchedule(changed.sha256, ordered.chunks, ordered.sends, steps)
+    trace = simulate(changed, stepwise, routing=Routing.FIXED)
     free = replace(ordered, start_s=trace.start_s, end_s=trace.end_s)
     in_turn = in_order(_links(changed), ordered)[0]
     faster = free.end_s.max() < in_turn.end_s.max() and verify(changed, free).ok

@@ -218,7 +218,7 @@ def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float
     from ..schedules.simulate.rate_reservation import simulate_reserved
 
     if pieces is None:
-        return simulate(instance, answer, mode_of(answer), hold_latency=True).completion_s
+        return simulate(instance, answer, mode_of(answer, instance.routing), hold_latency=True).completion_s
     if not isinstance(answer, TreePacking):
         raise NotComputedError(f"{instance.name}: no trees that could be cut into pieces")
     held = LatencyModel.OCCUPANCY

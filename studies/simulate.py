@@ -61,8 +61,8 @@ class SimulationOptions:
         Reserve the best rate for every tree.
     chunk_overhead : str or None
         Time per chunk on a link in addition to its bytes, with ``reserve``.
-    routing : Routing
-        Paths of the schedule, or other shortest ones.
+    routing : Routing or None
+        Paths of the schedule, or other shortest ones; by default the instance's.
     """
 
     mode: SimulationMode | None = None
@@ -71,13 +71,21 @@ class SimulationOptions:
     latency_model: LatencyModel = LatencyModel.PROPAGATION
     reserve: bool = False
     chunk_overhead: str | None = None
-    routing: Routing = Routing.FIXED
+    routing: Routing | None = None
 
-    def asks_another_model(self, answer: object) -> bool:
+    def routing_on(self, instance: Instance) -> Routing:
+        """Return the routing, of the instance unless another one is asked for."""
+        return self.routing or instance.routing
+
+    def mode_for(self, read: ScheduleFile) -> SimulationMode:
+        """Return the mode, that of completion times unless another one is asked for."""
+        return self.mode or mode_of(read.answer, self.routing_on(read.instance))
+
+    def asks_another_model(self, read: ScheduleFile) -> bool:
         """Return True if the model of time differs from that of all completion times."""
-        held = self.latency_model is LatencyModel.OCCUPANCY
-        moved = self.routing is not Routing.FIXED
-        return self.barrier or held or moved or (self.mode is not None and self.mode is not mode_of(answer))
+        held, routing = self.latency_model is LatencyModel.OCCUPANCY, read.instance.routing
+        other = self.mode_for(read) is not mode_of(read.answer, routing)
+        return self.barrier or held or other or self.routing not in (None, routing)
 
 
 def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Ints]:
@@ -96,9 +104,8 @@ def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Int
     known = _completion(read, asked) if isinstance(answer, TreePacking | TreeOrbits) or asked.pieces else None
     pieces = 1 if known is None else known.pieces or 1
     held = asked.latency_model is LatencyModel.OCCUPANCY
-    mode = mode_of(answer) if asked.mode is None else asked.mode
     given: Any = {"barrier": asked.barrier, "pieces": pieces, "routing": asked.routing}
-    return simulate(instance, answer, mode, **given, hold_latency=held), pieces
+    return simulate(instance, answer, asked.mode_for(read), **given, hold_latency=held), pieces
 
 
 def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | None:
@@ -106,7 +113,7 @@ def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | No
     trees = isinstance(read.answer, TreePacking | TreeOrbits)
     if asked.pieces is not None and not trees:
         raise InputError("only trees are divided into pieces", source="--pieces")
-    if not trees and asked.asks_another_model(read.answer):
+    if not trees and asked.asks_another_model(read):
         return None
     return completion_of(read.instance, read.answer, asked.pieces or read.pieces)
 
@@ -119,10 +126,10 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
     InputError
         If an option does not apply to the schedule.
     """
-    if trace_file is not None and asked.routing is not Routing.FIXED:
+    chosen, routing = asked.mode_for(read), asked.routing_on(read.instance)
+    if trace_file is not None and routing is not Routing.FIXED:
         raise InputError("a trace has the paths of the schedule; expected --routing fixed", source="--trace")
     instance, answer, model = read.instance, read.answer, asked.latency_model
-    chosen = mode_of(answer) if asked.mode is None else asked.mode
     trace: Trace | None = None
     known: Completion | None = None
     cut: int | Ints
@@ -132,7 +139,7 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
     else:
         known = _completion(read, asked)
         cut = 1 if known is None else known.pieces or 1
-        another = asked.asks_another_model(answer)
+        another = asked.asks_another_model(read)
         if another or trace_file is not None:
             trace, cut = play(read, asked)
         if known is not None and not another:
@@ -144,13 +151,13 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
             words = [
                 MODELS[chosen],
                 "with barriers" * asked.barrier,
-                "" if asked.routing is Routing.FIXED else f"routing {asked.routing.value}",
                 model.value,
                 in_pieces(cut) if trees and isinstance(cut, int) else "",
             ]
             found = _what_if(instance, trace, chosen, words)
-    if asked.routing is not Routing.FIXED:
-        found["routing"] = asked.routing.value
+            found["model"] += "" if chosen is SimulationMode.SHARES else routing.in_words
+    if routing is not Routing.FIXED and chosen is not SimulationMode.SHARES:
+        found["routing"] = routing.value
     if trace_file is not None and trace is not None:
         write_trace(trace_file, instance, answer, trace, cut)
     found |= {"barrier": asked.barrier, "latency_model": model.value, "reserve": asked.reserve}
@@ -181,7 +188,7 @@ def _simulate_reserved(instance: Instance, answer: Answer, asked: SimulationOpti
     """Simulate trees with reserved rates; also return their numbers of chunks."""
     if not isinstance(trees := write_out(answer, instance), TreePacking):
         raise InputError("only trees have reserved rates", source="--reserve")
-    moved = asked.routing is not Routing.FIXED
+    moved = asked.routing not in (None, Routing.FIXED)
     if asked.barrier or moved or asked.mode not in (None, SimulationMode.CONGESTION_AWARE):
         raise InputError("expected the mode congestion-aware on fixed paths, without barriers", source="--reserve")
     overhead_s = Fraction(0) if asked.chunk_overhead is None else parse(asked.chunk_overhead, UnitKind.TIME)

@@ -44,7 +44,7 @@ def simulate(
     in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
-    routing: Routing = Routing.FIXED,
+    routing: Routing | None = None,
 ) -> Trace:
     """Simulate a schedule; see :func:`cwb.schedules.simulate.run.simulate`."""
     from .run import simulate as run
@@ -61,11 +61,17 @@ def simulate(
     )
 
 
-def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Totals:
+def totals(
+    instance: Instance,
+    answer: Answer,
+    mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
+    *,
+    unaware: bool = False,
+) -> Totals:
     """Simulate without keeping the times of every send; see :func:`cwb.schedules.simulate.run.totals`."""
     from .run import totals as run
 
-    return run(instance, answer, unaware=unaware)
+    return run(instance, answer, mode, unaware=unaware)
 
 
 def utilization(

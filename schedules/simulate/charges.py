@@ -56,7 +56,7 @@ def charge(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTra
     calls = sender[sends.source]
     longer = _extend_paths(sends, calls, adds, links, len(nodes))
     real = longer.path_links < links
-    virtual = [Link("", "", rate or Fraction(1)) for rate in rates]
+    virtual = [Link("", "", rate or Fraction(0)) for rate in rates]  # 0: takes no time, see ticks
     virtual += [Link("", "", Fraction(0), costs.overhead_s)] * len(nodes)
     own = Wires(
         np.concatenate([wires.bandwidth_Bps, [float(link.bandwidth_Bps) or np.inf for link in virtual]]),
@@ -121,7 +121,7 @@ def _extend_paths(sends: Sends, calls: Bools, adds: Bools, links: int, nodes: in
 def _first_of_messages(transfers: Transfers, calls: Bools) -> Floats:
     """Return 1 for sends that pay, the first of every message, and 0 for all others."""
     sends = transfers.sends
-    first_link = sends.path_links[sends.path_offset[:-1]]
+    first_link = sends.path_links[sends.path_offset[:-1]] if transfers.first_link is None else transfers.first_link
     width = int(sends.target.max(initial=0)) + 1, int(first_link.max(initial=0)) + 1
     message = (transfers.leaves * width[0] + sends.target) * width[1] + first_link  # the link tells the source
     pays = np.zeros(len(sends))

@@ -99,6 +99,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
         units=units,
         unit_bytes=transfers.unit_bytes / several,
         data=sends.chunk[part_of],
+        first_link=sends.path_links[sends.path_offset[:-1]][part_of],
     )
     return RoutedTransfers(moved, place, len(sends))
 

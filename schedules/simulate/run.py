@@ -35,7 +35,7 @@ def simulate(
     in_step: bool = False,
     pieces: int = 1,
     hold_latency: bool = False,
-    routing: Routing = Routing.FIXED,
+    routing: Routing | None = None,
 ) -> Trace:
     """Simulate a schedule on the network of its instance.
 
@@ -62,8 +62,9 @@ def simulate(
     hold_latency : bool
         A chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may follow at
         once.
-    routing : Routing
-        Paths of the schedule, or others as short as these (:mod:`.routing`).
+    routing : Routing, optional
+        Paths of the schedule, or others as short as these (:mod:`.routing`); the instance's by default, from which
+        trees with shares of links are exempt.
 
     Returns
     -------
@@ -81,12 +82,12 @@ def simulate(
     if mode is SimulationMode.SHARES:
         if not isinstance(answer, TreePacking) or barrier or in_step:
             raise InputError("only trees have shares of links, and no barriers", place="mode")
-        if routing is not Routing.FIXED:
+        if routing not in (None, Routing.FIXED):
             raise InputError("trees with shares of links keep their paths", place="routing")
         return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"links are never occupied in the mode {mode.value}", place="hold_latency")
-    columns = wires(instance.topology, instance.timing)
+    columns, routing = wires(instance.topology, instance.timing), routing or instance.routing
     simple = (
         not barrier
         and not in_step
@@ -120,7 +121,7 @@ def _timeline(
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Totals of a congestion-aware trace.
+    """Totals of a trace.
 
     Parameters
     ----------
@@ -136,21 +137,28 @@ class Totals:
     unaware_s: float | None = None
 
 
-def totals(instance: Instance, answer: Answer, *, unaware: bool = False) -> Totals:
-    """Simulate a schedule without keeping the times of every send if there are many."""
+def totals(
+    instance: Instance,
+    answer: Answer,
+    mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
+    *,
+    unaware: bool = False,
+) -> Totals:
+    """Simulate a schedule in a mode of queues, without keeping the times of every send if there are many."""
     answer = write_out(answer, instance)
-    columns = wires(instance.topology, instance.timing)
-    if isinstance(answer, Schedule) and instance.rank_costs is None:
-        played = _in_time(instance, answer, columns, rules(SimulationMode.CONGESTION_AWARE), unaware=unaware)
+    columns, routing = wires(instance.topology, instance.timing), instance.routing
+    if isinstance(answer, Schedule) and instance.rank_costs is None and routing is Routing.FIXED:
+        played = _in_time(instance, answer, columns, rules(mode), unaware=unaware)
         if played is not None:
             return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
     transfers = transfers_of(instance, answer)
-    completion_s, busy_s, alone_s = _total(
-        instance, transfers, columns, SimulationMode.CONGESTION_AWARE, unaware=unaware
-    )
+    sends = len(transfers.sends)
+    if routing is not Routing.FIXED:
+        transfers = route(instance.topology, transfers, routing).transfers
+    completion_s, busy_s, alone_s = _total(instance, transfers, columns, mode, unaware=unaware)
     if unaware and alone_s is None:
         alone_s = _total(instance, transfers, columns, SimulationMode.ALPHA_BETA)[0]
-    return Totals(completion_s, busy_s, len(transfers.sends), alone_s)
+    return Totals(completion_s, busy_s, sends, alone_s)
 
 
 def _in_time(

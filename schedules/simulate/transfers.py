@@ -53,6 +53,8 @@ class Transfers:
         A rank sends in a step when all that it receives in earlier steps has arrived.
     data : array of int or None
         What dependencies are about, if it is not the chunk: the chunk of which a send carries a part.
+    first_link : array of int or None
+        First link of the schedule's own path, which tells messages apart; None if paths are the schedule's.
     pays : array of float or None
         1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
     """
@@ -69,6 +71,7 @@ class Transfers:
     unit_bytes: Fraction = Fraction(1)
     in_step: bool = False
     data: Ints | None = None
+    first_link: Ints | None = None
     pays: Floats | None = None
 
     @cached_property

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Floats
+from ...core.trace import Routing
 from ...core.translated_trees import TranslatedTrees, translate_ranks
 from ...core.trees import TreeKind
 from ..verify.network import network_of
@@ -26,12 +27,12 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
     Returns
     -------
     tuple of float and array of float, shape (links,), or None
-        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ, or ranks have
-        costs.
+        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ, ranks have
+        costs, or sends take other paths.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
-    if instance.rank_costs is not None:
+    if instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None  # ranks serve the sends of all generators in turn
     network = network_of(instance)
     columns = wires(network.topology)

@@ -11,6 +11,7 @@ import pytest
 from cwb.core.collective import Demand, collectives
 from cwb.core.instance import Instance, plain
 from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.core.trace import Routing
 from cwb.instances import load
 from cwb.instances.loader import shipped_instances
 from hypothesis import given
@@ -37,6 +38,7 @@ def _by_definition(instance: Instance) -> str:
         "description",
         "source",
         *(name for name in ("timing", "experts", "rank_costs") if getattr(instance, name) is None),
+        *(["routing"] if instance.routing is Routing.FIXED else []),
     )
     problem = {f.name: plain(getattr(instance, f.name)) for f in fields(instance) if f.name not in told}
     for node in problem["network"].get(

@@ -62,7 +62,7 @@ def timed_schedule(instance, sizes, rows) -> Schedule:
 
 @dataclass
 class Slow:
-    """A simulator that looks through all sends for the one that is next, in exact fractions."""
+    """A simulator that looks through all sends, or parts of them, for the one that is next, in exact fractions."""
 
     instance: Instance
     answer: StepSchedule | Schedule
@@ -70,50 +70,62 @@ class Slow:
     barrier: bool = False
     hold_latency: bool = False
     in_step: bool = False
+    spray: bool = False
 
     def __post_init__(self):
         answer, sends = self.answer, self.answer.sends
-        self.count = len(sends)
         self.links = self.instance.network.links
-        self.size = [answer.chunks.size_bytes(int(c)) for c in sends.chunk]
-        self.paths = [sends.path(i) for i in range(self.count)]
+        own = [tuple(sends.path(i).tolist()) for i in range(len(sends))]
+        ways = [self.shortest_paths(path) if self.spray else [path] for path in own]
+        self.paths = [path for each in ways for path in each]
+        self.of = [i for i, each in enumerate(ways) for _ in each]
+        self.count = len(self.paths)
+        self.size = [answer.chunks.size_bytes(int(sends.chunk[i])) / len(ways[i]) for i in self.of]
+        self.source, self.target = sends.source[self.of], sends.target[self.of]
+        self.adds = sends.reduce[self.of]
         self.hops = {}
-
-        def before(j, i):
-            if isinstance(answer, Schedule):
-                return answer.end_s[j] <= answer.start_s[i]
-            return answer.step[j] < answer.step[i]
+        timed = isinstance(answer, Schedule)
+        leaves = (answer.start_s if isinstance(answer, Schedule) else answer.step)[self.of]
+        ends = (answer.end_s if isinstance(answer, Schedule) else answer.step + 1)[self.of]
+        chunk = sends.chunk[self.of]
 
         def is_connected(j, i):
-            same = self.in_step or sends.chunk[j] == sends.chunk[i]
-            return self.barrier or (same and sends.target[j] == sends.source[i])
+            same = self.in_step or chunk[j] == chunk[i]
+            return self.barrier or (same and self.target[j] == self.source[i])
 
-        self.needs = [[j for j in range(self.count) if before(j, i) and is_connected(j, i)] for i in range(self.count)]
-        timed = isinstance(answer, Schedule)
-        when = list(zip(answer.start_s, answer.end_s, strict=True)) if timed else answer.step
-        leaves = answer.start_s if isinstance(answer, Schedule) else answer.step
-        messages = [(leaves[i], sends.source[i], sends.target[i], self.paths[i][0]) for i in range(self.count)]
-        self.rank = {i: position for position, i in enumerate(sorted(range(self.count), key=lambda i: when[i]))}
-        self.pays = [
-            not any(messages[j] == messages[i] and self.rank[j] < self.rank[i] for j in range(self.count))
-            for i in range(self.count)
-        ]
-        self.stages = [self.stages_of(i) for i in range(self.count)]
+        every = range(self.count)
+        self.needs = [[j for j in every if ends[j] <= leaves[i] and is_connected(j, i)] for i in every]
+        when = [(leaves[i], ends[i]) if timed else leaves[i] for i in every]
+        self.rank = {i: position for position, i in enumerate(sorted(every, key=lambda i: when[i]))}
+        messages = [(leaves[i], self.source[i], self.target[i], own[self.of[i]][0]) for i in every]
+        self.pays = [not any(messages[j] == messages[i] and self.rank[j] < self.rank[i] for j in every) for i in every]
+        self.stages = [self.stages_of(i) for i in every]
+
+    def shortest_paths(self, path):
+        """All paths with the fewest links between the ends of one; that path alone if it has more."""
+        ends = self.instance.network.link_ends
+        found = [()]
+        while len(found[0]) <= len(path):
+            right = [p for p in found if p and (ends[p[0]][0], ends[p[-1]][1]) == (ends[path[0]][0], ends[path[-1]][1])]
+            if right:
+                return right if len(found[0]) == len(path) else [path]
+            found = [(*p, k) for p in found for k, (a, _) in enumerate(ends) if not p or ends[p[-1]][1] == a]
+        return [path]
 
     def stages_of(self, i):
         """Stages of a send: (server, seconds of its bytes, latency, held beyond them, begins with the first byte)."""
-        sends, costs, nodes = self.answer.sends, self.instance.rank_costs or RankCosts(), self.instance.network.nodes
+        costs, nodes = self.instance.rank_costs or RankCosts(), self.instance.network.nodes
         streams = self.mode is not SimulationMode.CONGESTION_AWARE
         stages = []
-        if costs.overhead_s and nodes[sends.source[i]].kind is NodeKind.COMPUTE:
+        if costs.overhead_s and nodes[self.source[i]].kind is NodeKind.COMPUTE:
             late = costs.overhead_s * self.pays[i]
-            stages.append((("out", sends.source[i]), Fraction(0), late, late, True))
+            stages.append((("out", self.source[i]), Fraction(0), late, late, True))
         for hop, link in enumerate(self.paths[i]):
             late = self.latency(i, hop)
             stages.append((link, self.seconds(i, hop), late, late * self.hold_latency, streams))
-        rate = costs.reduce_rate(nodes[sends.target[i]].kind)
-        if rate and sends.reduce[i]:
-            stages.append((("in", sends.target[i]), self.size[i] / rate, Fraction(0), 0, costs.while_receiving))
+        rate = costs.reduce_rate(nodes[self.target[i]].kind)
+        if rate and self.adds[i]:
+            stages.append((("in", self.target[i]), self.size[i] / rate, Fraction(0), 0, costs.while_receiving))
         return stages
 
     def seconds(self, i, hop):
@@ -163,51 +175,81 @@ class Slow:
         return end
 
     def has_shared_links(self):
-        """Flows that get faster together until a link is full, again after every change."""
-        end, left, gone, now = {}, {}, set(), Fraction(0)
+        """Flows that get faster together until a link is full, again after every change.
+
+        A message waits for its rank before it flows, and a contribution for its target when it has arrived.
+        """
+        end, left, gone, now, free = {}, {}, {}, Fraction(0), {}
+        leaves, added = {}, {}
+
+        def serve(server, at, seconds):
+            free[server] = max(at, free.get(server, Fraction(0))) + seconds
+            return free[server]
+
         while len(end) < self.count:
-            starts = {i: s for i in range(self.count) if i not in end and (s := self.ready(i, end)) is not None}
-            for i, start in starts.items():
-                if start <= now and i not in left:
+            ready = {i: s for i in range(self.count) if i not in leaves and (s := self.ready(i, end)) is not None}
+            for i in sorted((i for i in ready if ready[i] <= now), key=lambda i: (ready[i], self.rank[i])):
+                first = self.stages[i][0]
+                leaves[i] = serve(first[0], ready[i], first[2]) if first[0] == ("out", self.source[i]) else ready[i]
+                ready.pop(i)
+            for i in leaves:
+                if leaves[i] <= now and i not in left:
                     left[i] = self.size[i]
+            came = {i: gone[i] + sum(self.latency(i, h) for h in range(len(self.paths[i]))) for i in gone}
+            for i in sorted((i for i in came if came[i] <= now and i not in added), key=lambda i: (came[i], self.rank[i])):
+                server, seconds, _, _, streams = self.stages[i][-1]
+                later = server == ("in", self.target[i]) and not streams
+                added[i] = serve(server, came[i], seconds) if later else came[i]
+            done = [i for i in added if added[i] <= now and i not in end]
+            end |= {i: added[i] for i in done}
+            if done:
+                continue
             active = [i for i in left if i not in gone]
             rate = self.fair_rates(active)
             times = [now + left[i] / rate[i] for i in active]
-            until = min([*times, *(s for i, s in starts.items() if i not in left)])
+            times += [leaves[i] for i in leaves if i not in left]
+            times += [came[i] for i in came if i not in added] + [added[i] for i in added if i not in end]
+            times += ready.values()
+            until = min(times)
             for i in active:
                 left[i] -= rate[i] * (until - now)
                 if left[i] == 0:
-                    gone.add(i)
-                    end[i] = until + sum(self.latency(i, h) for h in range(len(self.paths[i])))
+                    gone[i] = until
             now = until
         return end
 
     def fair_rates(self, flows):
+        """Rates of flows over their links, and over the adder that takes them while they arrive."""
+        room = {link: wire.bandwidth_Bps for link, wire in enumerate(self.links)}
+        used = {i: list(self.paths[i]) for i in flows}
+        for i in flows:
+            server, seconds, _, _, streams = self.stages[i][-1]
+            if server == ("in", self.target[i]) and streams and self.instance.rank_costs.while_receiving:
+                used[i].append(server)
+                room[server] = self.size[i] / seconds
         rate = dict.fromkeys(flows, Fraction(0))
         rising = set(flows)
         while rising:
-            room = {}
-            for link, wire in enumerate(self.links):
-                if users := [i for i in rising if link in self.paths[i]]:
-                    used = sum(rate[i] * self.paths[i].count(link) for i in flows)
-                    passes = sum(self.paths[i].count(link) for i in users)
-                    room[link] = (wire.bandwidth_Bps - used) / passes
-            rise = min(room.values())
+            free = {}
+            for server, speed in room.items():
+                if passes := sum(used[i].count(server) for i in rising):
+                    free[server] = (speed - sum(rate[i] * used[i].count(server) for i in flows)) / passes
+            rise = min(free.values())
             for i in rising:
                 rate[i] += rise
-            full = {link for link, space in room.items() if space == rise}
-            rising = {i for i in rising if not full & set(self.paths[i])}
+            full = {server for server, space in free.items() if space == rise}
+            rising = {i for i in rising if not full & set(used[i])}
         return rate
 
     def run(self):
-        """End of every send, exactly."""
+        """End of every send, exactly: that of its last part."""
         if self.mode is SimulationMode.ALPHA_BETA:
             end = self.alpha_beta()
         elif self.mode is SimulationMode.FAIR_SHARE:
             end = self.has_shared_links()
         else:
             end = self.queue_chunks()
-        return [end[i] for i in range(self.count)]
+        return [max(end[i] for i in range(self.count) if self.of[i] == send) for send in range(max(self.of) + 1)]
 
 
 @st.composite

@@ -69,6 +69,27 @@ def test_times_are_those_of_a_simulator_that_looks_through_all_sends(make, mode,
     assert trace.end_s.tolist() == make.Slow(instance, schedule, mode).run()
 
 
+@given(data=st.data())
+def test_shared_links_with_costs_agree_with_a_simulator_of_every_change(make, data):
+    """Flows that share links end, up to rounding, when an exact simulator says: messages wait for their rank before they
+    flow, contributions for their target when they have arrived."""
+    instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
+    schedule = all_reduce_answer(make.steps(instance, *data.draw(make.random_rows(instance))), data)
+    expected = [float(end) for end in make.Slow(instance, schedule, SimulationMode.FAIR_SHARE).run()]
+    assert simulate(instance, schedule, SimulationMode.FAIR_SHARE).end_s == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("mode", IN_TURN)
+@given(data=st.data())
+def test_schedules_in_time_with_costs(make, mode, data):
+    """Schedules in time are served in the order of their starts by ranks too, exactly as in the slow simulator."""
+    instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
+    sizes, rows = data.draw(make.random_rows(instance))
+    given_rows = [(step, step + data.draw(st.integers(1, 3)), *row) for step, *row in rows]
+    schedule = all_reduce_answer(make.timed(instance, sizes, given_rows), data)
+    assert simulate(instance, schedule, mode).end_s.tolist() == make.Slow(instance, schedule, mode).run()
+
+
 @pytest.mark.parametrize("mode", IN_TURN)
 @given(data=st.data())
 def test_ranks_in_their_own_steps(make, mode, data):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import cwb
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from cwb.algorithms.bounds.schedule_bounds import best_bound
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
+from cwb.core.rank_costs import RankCosts
 from cwb.core.trace import Routing, SimulationMode, routing_named
 from cwb.harness import registry
-from cwb.schedules.simulate import simulate
-from cwb.schedules.simulate.routing import MOST_PATHS
+from cwb.schedules.simulate import simulate, totals
+from cwb.schedules.simulate.routing import MOST_PATHS, route
+from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
 
 MODES = (
@@ -22,6 +26,15 @@ MODES = (
     SimulationMode.CONGESTION_AWARE,
     SimulationMode.CUT_THROUGH,
     SimulationMode.FAIR_SHARE,
+)
+
+#: Costs of ranks with short binary fractions.
+COSTS = st.builds(
+    RankCosts,
+    st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(3, 2)]),
+    st.sampled_from([None, Fraction(1, 2), Fraction(8)]),
+    st.none(),
+    st.booleans(),
 )
 
 
@@ -41,6 +54,82 @@ def test_half_over_each_of_two_paths(make, mode):
     assert trace.end_s.tolist() == [once + 3]
     assert trace.start_s.tolist() == [0]
     assert trace.link_busy_s.tolist() == [4, 4, 4, 4]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@given(data=st.data())
+def test_parts_end_when_a_simulator_says_that_finds_paths_by_trying_all(make, mode, data):
+    """Sprayed schedules end when the slow simulator says, with links of different speed, parallel ones, detours and costs
+    of ranks, of which every message pays one."""
+    instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(st.none() | COSTS))
+    sizes, rows = data.draw(make.random_rows(instance))
+    schedule = make.steps(instance, sizes, rows)
+    if mode is not SimulationMode.FAIR_SHARE and data.draw(st.booleans()):
+        schedule = make.timed(instance, sizes, [(step, step + data.draw(st.integers(1, 3)), *row) for step, *row in rows])
+    adds = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    schedule = replace(schedule, sends=replace(schedule.sends, reduce=np.array(adds, dtype=np.bool_)))
+    expected = [float(end) for end in make.Slow(instance, schedule, mode, spray=True).run()]
+    assert simulate(instance, schedule, mode, routing=Routing.SPRAY).end_s == pytest.approx(expected, rel=1e-9)
+
+
+@given(data=st.data())
+def test_a_hashed_path_is_a_shortest_one(make, data):
+    """Every send keeps its ends; it takes one of the shortest paths, the same as others between these ends, or its own."""
+    instance = data.draw(make.random_networks())
+    schedule = make.steps(instance, *data.draw(make.random_rows(instance)))
+    slow = make.Slow(instance, schedule, SimulationMode.CUT_THROUGH)
+    transfers = transfers_of(instance, schedule)
+    sends = route(instance.topology, transfers, Routing.ECMP).transfers.sends
+    chosen = {}
+    for send in range(len(sends)):
+        own, path = (tuple(each.path(send).tolist()) for each in (transfers.sends, sends))
+        assert path in slow.shortest_paths(own)
+        assert chosen.setdefault((sends.source[send], sends.target[send], len(path)), path) == path or path == own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("routing", Routing)
+@given(data=st.data())
+def test_no_routing_ends_before_a_bound(make, routing, data):
+    """On random networks direct collectives end no earlier than their bound, whatever the routing, mode and costs."""
+    kind = data.draw(st.sampled_from([Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.ALL_REDUCE]))
+    bare = data.draw(make.random_networks()).with_changes(demand=Demand(kind, Fraction(48)))
+    method = registry.get("direct")
+    answer = method.run(bare, None, Budget(), method.options()).answer
+    instance = bare.with_changes(rank_costs=data.draw(st.none() | COSTS), routing=routing)
+    answer = replace(answer, instance_sha256=instance.sha256)
+    for mode in MODES[1:]:
+        assert simulate(instance, answer, mode).completion_s >= float(best_bound(instance)[0]) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("routing", Routing)
+def test_the_routing_of_the_instance(routing):
+    """Completion times, totals and simulations follow the routing of the instance; parts of a network that sprays are
+    forwarded while they arrive."""
+    bare = cwb.load("fat_tree(4)").with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(10**6)))
+    instance = bare.with_changes(routing=routing)
+    run = cwb.solve(instance, "direct")
+    mode = SimulationMode.CUT_THROUGH if routing is Routing.SPRAY else SimulationMode.CONGESTION_AWARE
+    trace = simulate(instance, run.schedule, mode)
+    assert run.metrics["completion_time_s"] == trace.completion_s == cwb.simulate(run).completion_s
+    assert totals(instance, run.schedule, mode).busy_s.tolist() == trace.link_busy_s.tolist()
+    other = replace(run.schedule, instance_sha256=bare.sha256)
+    assert trace.completion_s == simulate(bare, other, mode, routing=routing).completion_s
+    fixed = simulate(instance, run.schedule, mode, routing=Routing.FIXED)
+    assert fixed.completion_s == simulate(bare, other, mode).completion_s
+    told = cwb.simulate(run).to_json()
+    assert told["lower_bound_s"] <= told["completion_time_s"]
+    assert told.get("routing") == (None if routing is Routing.FIXED else routing.value)
+    assert ("bounds hold for any routing" in told["model"]) == (routing is not Routing.FIXED)
+
+
+def test_trees_keep_their_paths():
+    """Trees with shares of links have the same times on a network that sprays, and say nothing of a routing."""
+    bare = cwb.load("fat_tree(2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**6)))
+    runs = [cwb.solve(bare.with_changes(routing=routing), "forestcoll") for routing in (Routing.FIXED, Routing.SPRAY)]
+    assert runs[0].metrics["completion_time_s"] == runs[1].metrics["completion_time_s"]
+    assert "routing" not in cwb.simulate(runs[1]).to_json()
 
 
 @pytest.mark.parametrize("mode", MODES)
