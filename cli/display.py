@@ -96,6 +96,7 @@ ROWS = (
     ("completion_time_s", "completion time", "s", "{:.9g}"),
     ("no_completion_time", "no completion time", "", "{}"),
     ("rank_costs", "costs of ranks", "", "{}"),
+    ("routing", "paths", "", "{}"),
     ("pieces", "pieces of a tree", "", "{:,}"),
     ("links_time_s", "as sends on links", "s", "{:.9g}"),
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),

@@ -129,7 +129,7 @@ def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
 @click.option(
     "--reduce-rate",
     metavar="RATE",
-    help="Rate at which a rank adds, such as '1 TB/s'; by default additions take no time.",
+    help="Rate at which a rank adds, such as '1 TB/s'; by default that of the instance, else additions take no time.",
 )
 def goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
     """Write the schedule in SCHEDULE as GOAL text: sends, receives and their dependences.

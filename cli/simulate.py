@@ -84,7 +84,10 @@ def simulate(
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
     asked = SimulationOptions(
-        SimulationMode(mode) if mode else None, latency_model=model, routing=Routing(routing) if routing else None, **given
+        SimulationMode(mode) if mode else None,
+        latency_model=model,
+        routing=Routing(routing) if routing else None,
+        **given,
     )
     found = simulation_of(read_schedule(file), asked, trace_file)
     if as_json:

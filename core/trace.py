@@ -39,8 +39,8 @@ class Routing(Enum):
 
     @property
     def in_words(self) -> str:
-        """The routing as the end of a description; empty if it is fixed."""
-        return "" if self is Routing.FIXED else f", routing {self.value}; bounds hold for any routing"
+        """The routing with the remark on bounds; empty if it is fixed."""
+        return "" if self is Routing.FIXED else f"routing {self.value}; bounds hold for any routing"
 
 
 def routing_named(name: str) -> Routing:

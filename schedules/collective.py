@@ -29,7 +29,7 @@ from ..core.orbits import Forest
 from ..core.schedule import StepSchedule
 from ..core.timing import Semantics
 from ..core.topology import Topology
-from ..core.trace import SimulationMode
+from ..core.trace import Routing, SimulationMode
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .chunk_bounds import fault_of_chunks, recomputed_chunk_bound
@@ -271,6 +271,8 @@ def _verdict_with_metrics(
         measured["no_completion_time"] = completion.why
     if instance.rank_costs is not None:
         measured["rank_costs"] = instance.rank_costs.in_words
+    if instance.routing is not Routing.FIXED and not isinstance(answer, Forest):
+        measured["routing"] = instance.routing.in_words
     return Verdict(tuple(violations), float(objective), bound, measured | metrics)
 
 

@@ -69,7 +69,8 @@ class Completion:
         """A description of the model."""
         if self.pieces is not None:
             return f"{OF_FORESTS}, {in_pieces(self.pieces)}"
-        return (OF_SPRAY if self.routing is Routing.SPRAY else OF_SCHEDULES) + self.routing.in_words
+        how = OF_SPRAY if self.routing is Routing.SPRAY else OF_SCHEDULES
+        return ", ".join(filter(None, [how, self.routing.in_words]))
 
 
 def in_pieces(pieces: int) -> str:

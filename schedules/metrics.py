@@ -19,6 +19,7 @@ MOVED: Mapping[str, Metric] = {
     "completion_time_s": Metric("arrival of the last byte, by one time model for all methods", "s"),
     "no_completion_time": Metric("reason if there is no completion time"),
     "rank_costs": Metric("costs of messages and of adding that the completion time has, if the instance has any"),
+    "routing": Metric("routing that the completion time has, if it is not fixed"),
     "algbw_GBps": Metric("size of the collective over the completion time", "GB/s"),
     "busbw_GBps": Metric("the same times the factor of the collective", "GB/s"),
     "lower_bound_s": Metric("bound on the objective, recomputed from the certificate", "s"),

@@ -14,6 +14,7 @@ from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from ..core.folders import check_new, new_folder
 from ..core.option_names import check_name, verb
+from ..core.rank_costs import RankCosts
 from ..core.topology import Topology
 from ..core.units import UnitKind, parse
 from .inputs import whole
@@ -168,7 +169,8 @@ def export_goal(
     schedule : str or Path
         File of the schedule, which is verified first.
     output, reduce_rate : optional
-        File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default adding takes no time.
+        File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
+        adding takes no time if it has none.
 
     Raises
     ------
@@ -180,10 +182,12 @@ def export_goal(
     with locate_errors(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
     flow = read_flow(Path(schedule))
-    text = goal_text(flow, rate)
+    costs = flow.costs or RankCosts()
+    text = goal_text(flow, rate or costs.reduce_rate_Bps)
     _write(output, (text,))
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
-    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages")
+    left = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
+    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{left}")
 
 
 @verb

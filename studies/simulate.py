@@ -153,9 +153,9 @@ def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path
                 "with barriers" * asked.barrier,
                 model.value,
                 in_pieces(cut) if trees and isinstance(cut, int) else "",
+                "" if chosen is SimulationMode.SHARES else routing.in_words,
             ]
             found = _what_if(instance, trace, chosen, words)
-            found["model"] += "" if chosen is SimulationMode.SHARES else routing.in_words
     if routing is not Routing.FIXED and chosen is not SimulationMode.SHARES:
         found["routing"] = routing.value
     if trace_file is not None and trace is not None:

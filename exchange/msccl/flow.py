@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
 from typing import NamedTuple
@@ -19,6 +19,7 @@ import numpy as np
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.rank_costs import RankCosts
 from ...core.schedule import Ints, Sends
 from ...core.topology import NodeKind, Topology
 from ...schedules.files import Written
@@ -79,6 +80,8 @@ class Flow:
         Chunks of the data with their places.
     transfers : tuple of Transfer
         All transfers, in any order.
+    costs : RankCosts or None
+        Costs of the ranks of its instance, for formats that have some of them.
     """
 
     kind: Collective | None
@@ -88,6 +91,7 @@ class Flow:
     sizes: tuple[tuple[int, int], ...]
     chunks: tuple[Piece, ...]
     transfers: tuple[Transfer, ...]
+    costs: RankCosts | None = None
 
 
 def flow_of(instance: Instance, answer: Written) -> Flow:
@@ -109,7 +113,8 @@ def flow_of(instance: Instance, answer: Written) -> Flow:
     local = {
         some: (tuple(numbers[r] for r in some[0]), tuple(numbers[r] for r in some[1]), some[2]) for some in set(kinds)
     }
-    return _lay_out_chunks(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
+    flow = _lay_out_chunks(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
+    return replace(flow, costs=instance.rank_costs)
 
 
 def members_ranks(instance: Instance) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -13,6 +14,7 @@ import pytest
 from cwb.cli.main import run
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
+from cwb.core.rank_costs import RankCosts
 from cwb.exchange.goal import goal_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import registry
@@ -111,6 +113,17 @@ def test_adding_takes_time_where_it_has_a_rate():
     _, _, flow = flow_for("ring", "ring(4)", "reduce_scatter")
     _, _, took = replay(goal_text(flow, Fraction(10**9)))
     assert took == 4 * 3 * 2**18
+
+
+def test_costs_of_ranks(tmp_path):
+    """The rate of adding of the instance is in the text; the command says that the cost of messages is not."""
+    asked, answer, flow = flow_for("ring", "ring(4)", "reduce_scatter")
+    costs = RankCosts(Fraction(1, 10**6), Fraction(10**9), while_receiving=True)
+    here = asked.with_changes(rank_costs=costs)
+    write_schedule(tmp_path / "s.json", here, replace(answer, instance_sha256=here.sha256))
+    found = cwb.export_goal(tmp_path / "s.json")
+    assert found.content == goal_text(flow, Fraction(10**9))
+    assert "rank_overhead is left out" in found.about
 
 
 def test_the_text_grows_with_the_schedule():

@@ -14,6 +14,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric
 from cwb.core.rank_costs import RankCosts
+from cwb.core.trace import Routing
 from cwb.core.topology import Topology
 from cwb.instances.loader import MAX_KEYS, read_json, shipped_instances, shipped_workloads
 from hypothesis import given, settings
@@ -282,7 +283,34 @@ def test_costs_of_ranks(fields: dict[str, Any], costs: RankCosts | None, tmp_pat
     assert (found.sha256 == bare.sha256) == (costs is None)
 
 
-def test_costs_of_ranks_need_links(tmp_path: Path) -> None:
-    """A fabric with costs of ranks is an input error."""
+@pytest.mark.parametrize("field", [{"rank_overhead": "1 us"}, {"routing": "spray"}])
+def test_costs_of_ranks_and_routing_need_links(field: dict[str, str], tmp_path: Path) -> None:
+    """A fabric with costs of ranks or a routing is an input error."""
     with pytest.raises(InputError, match="nodes and links"):
-        load(write_json(tmp_path / "fabric.json", {"network": "RI(4)", "rank_overhead": "1 us"}))
+        load(write_json(tmp_path / "fabric.json", {"network": "RI(4)", **field}))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *({"rank_overhead": wrong} for wrong in ("-1 us", "nan s", "inf s", "1", 1, None, "1 GB")),
+        *({"reduce_rate": wrong} for wrong in ("0 GB/s", "-1 GB/s", "1", 5, {"compute": "0 GB/s"}, {"gpu": "1 GB/s"})),
+        *({"reduce_while_receiving": wrong} for wrong in (1, "true", None)),
+        *({"routing": wrong} for wrong in ("random", "", None, 1, ["spray"])),
+    ],
+)
+def test_bad_costs_and_routings_name_their_field(field: dict[str, Any], tmp_path: Path) -> None:
+    """Costs and routings that cannot be are errors of one line that name the field."""
+    with pytest.raises(InputError) as refused:
+        load(write_json(tmp_path / "bad.json", {"network": "ring(4)", **field}))
+    assert next(iter(field)) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("routing", Routing)
+def test_routing(routing: Routing, tmp_path: Path) -> None:
+    """The routing is read, and the digest of an instance with fixed paths is what it was."""
+    bare = load(write_json(tmp_path / "bare.json", {"network": "ring(4)"}))
+    found = load(write_json(tmp_path / "routing.json", {"network": "ring(4)", "routing": routing.value}))
+    assert found.routing is routing
+    assert (found.sha256 == bare.sha256) == (routing is Routing.FIXED)

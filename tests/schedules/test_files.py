@@ -16,6 +16,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.rank_costs import RankCosts
+from cwb.core.trace import Routing
 from cwb.harness import registry
 from cwb.schedules import strict
 from cwb.schedules.files import read_schedule, write_schedule
@@ -256,12 +257,14 @@ def test_a_path_may_be_a_text(tmp_path, monkeypatch):
     assert same(read_schedule(tmp_path / "text").answer, answer)
 
 
-def test_costs_of_ranks_come_back(tmp_path):
-    """A schedule file keeps the costs of its instance, and a file of an instance without costs does not name them."""
+def test_costs_of_ranks_and_routing_come_back(tmp_path):
+    """A schedule file keeps costs and routing of its instance, and does not name those that an instance lacks."""
     instance = cwb.load("ring(4)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
     method = registry.get("ring")
-    for costs in (None, RankCosts(Fraction(1, 3), Fraction(7), None, while_receiving=True)):
-        here = instance.with_changes(rank_costs=costs)
+    costs = RankCosts(Fraction(1, 3), Fraction(7), None, while_receiving=True)
+    for costs, routing in ((None, Routing.FIXED), (costs, Routing.SPRAY)):
+        here = instance.with_changes(rank_costs=costs, routing=routing)
         write_schedule(tmp_path / "s.json", here, method.run(here, None, Budget(), method.options()).answer)
-        assert read_schedule(tmp_path / "s.json").instance.rank_costs == costs
+        assert read_schedule(tmp_path / "s.json").instance == here
+        assert ("routing" in (tmp_path / "s.json").read_text()) == (routing is not Routing.FIXED)
         assert ("rank_costs" in (tmp_path / "s.json").read_text()) == (costs is not None)

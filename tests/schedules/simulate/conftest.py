@@ -75,7 +75,7 @@ class Slow:
     def __post_init__(self):
         answer, sends = self.answer, self.answer.sends
         self.links = self.instance.network.links
-        own = [tuple(sends.path(i).tolist()) for i in range(len(sends))]
+        own = [sends.path(i) for i in range(len(sends))]
         ways = [self.shortest_paths(path) if self.spray else [path] for path in own]
         self.paths = [path for each in ways for path in each]
         self.of = [i for i, each in enumerate(ways) for _ in each]
@@ -196,7 +196,9 @@ class Slow:
                 if leaves[i] <= now and i not in left:
                     left[i] = self.size[i]
             came = {i: gone[i] + sum(self.latency(i, h) for h in range(len(self.paths[i]))) for i in gone}
-            for i in sorted((i for i in came if came[i] <= now and i not in added), key=lambda i: (came[i], self.rank[i])):
+            for i in sorted(
+                (i for i in came if came[i] <= now and i not in added), key=lambda i: (came[i], self.rank[i])
+            ):
                 server, seconds, _, _, streams = self.stages[i][-1]
                 later = server == ("in", self.target[i]) and not streams
                 added[i] = serve(server, came[i], seconds) if later else came[i]

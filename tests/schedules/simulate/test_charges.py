@@ -21,6 +21,7 @@ from cwb.schedules.simulate.compiled_levels import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
 from cwb.schedules.simulate.network import wires
 from cwb.schedules.simulate.pipeline import pipeline
+from cwb.schedules.simulate.ticks import to_ticks
 from cwb.schedules.simulate.timing import rules
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
@@ -140,13 +141,23 @@ def test_more_cost_is_never_faster_in_a_fixed_order(make, data):
 @pytest.mark.parametrize("mode", [*QUEUED, SimulationMode.ALPHA_BETA, SimulationMode.FAIR_SHARE])
 @given(data=st.data())
 def test_costs_of_zero_are_none(make, mode, data):
-    """Costs without overhead and rates give the trace of an instance without costs."""
+    """Costs without overhead and rates are no costs: problem and trace are those of an instance without."""
     bare = data.draw(make.random_networks())
     schedule = make.steps(bare, *data.draw(make.random_rows(bare)))
-    free = simulate(bare, schedule, mode)
-    paid = simulate(*at(bare, schedule, RankCosts()), mode)
+    paid, same = at(bare, schedule, RankCosts(while_receiving=True))
+    assert (paid, paid.sha256) == (bare, bare.sha256)
     for column in ("start_s", "end_s", "hop_start_s", "hop_end_s", "link_busy_s"):
-        assert getattr(free, column).tolist() == pytest.approx(getattr(paid, column).tolist(), rel=1e-12)
+        assert np.array_equal(*(getattr(simulate(*case, mode), column) for case in ((bare, schedule), (paid, same))))
+
+
+def test_costs_keep_whole_ticks():
+    """Nodes that do not add at a limited rate have no durations, so that times still fit into floats."""
+    network = "switch(4, bandwidth='7 GB/s', latency='333 ns')"
+    instance, answer = solve_case("direct", network, Collective.ALL_GATHER, None, 2**30)
+    costs = RankCosts(Fraction(1, 10**6))
+    charged = charge(instance.with_changes(rank_costs=costs), transfers_of(instance, answer), wires(instance.topology))
+    found = to_ticks(charged.transfers, 1, charged.wires, exact=False)
+    assert not found.exact
 
 
 @pytest.mark.parametrize("mode", [*QUEUED, SimulationMode.FAIR_SHARE])

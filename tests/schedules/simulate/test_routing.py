@@ -66,7 +66,9 @@ def test_parts_end_when_a_simulator_says_that_finds_paths_by_trying_all(make, mo
     sizes, rows = data.draw(make.random_rows(instance))
     schedule = make.steps(instance, sizes, rows)
     if mode is not SimulationMode.FAIR_SHARE and data.draw(st.booleans()):
-        schedule = make.timed(instance, sizes, [(step, step + data.draw(st.integers(1, 3)), *row) for step, *row in rows])
+        schedule = make.timed(
+            instance, sizes, [(step, step + data.draw(st.integers(1, 3)), *row) for step, *row in rows]
+        )
     adds = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
     schedule = replace(schedule, sends=replace(schedule.sends, reduce=np.array(adds, dtype=np.bool_)))
     expected = [float(end) for end in make.Slow(instance, schedule, mode, spray=True).run()]
@@ -83,7 +85,7 @@ def test_a_hashed_path_is_a_shortest_one(make, data):
     sends = route(instance.topology, transfers, Routing.ECMP).transfers.sends
     chosen = {}
     for send in range(len(sends)):
-        own, path = (tuple(each.path(send).tolist()) for each in (transfers.sends, sends))
+        own, path = transfers.sends.path(send), sends.path(send)
         assert path in slow.shortest_paths(own)
         assert chosen.setdefault((sends.source[send], sends.target[send], len(path)), path) == path or path == own
 
