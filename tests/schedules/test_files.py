@@ -261,8 +261,8 @@ def test_costs_of_ranks_and_routing_come_back(tmp_path):
     """A schedule file keeps costs and routing of its instance, and does not name those that an instance lacks."""
     instance = cwb.load("ring(4)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
     method = registry.get("ring")
-    costs = RankCosts(Fraction(1, 3), Fraction(7), None, while_receiving=True)
-    for costs, routing in ((None, Routing.FIXED), (costs, Routing.SPRAY)):
+    all_costs = RankCosts(Fraction(1, 3), Fraction(7), None, while_receiving=True)
+    for costs, routing in ((None, Routing.FIXED), (all_costs, Routing.SPRAY)):
         here = instance.with_changes(rank_costs=costs, routing=routing)
         write_schedule(tmp_path / "s.json", here, method.run(here, None, Budget(), method.options()).answer)
         assert read_schedule(tmp_path / "s.json").instance == here

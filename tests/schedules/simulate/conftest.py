@@ -192,9 +192,7 @@ class Slow:
                 first = self.stages[i][0]
                 leaves[i] = serve(first[0], ready[i], first[2]) if first[0] == ("out", self.source[i]) else ready[i]
                 ready.pop(i)
-            for i in leaves:
-                if leaves[i] <= now and i not in left:
-                    left[i] = self.size[i]
+            left |= {i: self.size[i] for i, time in leaves.items() if time <= now and i not in left}
             came = {i: gone[i] + sum(self.latency(i, h) for h in range(len(self.paths[i]))) for i in gone}
             for i in sorted(
                 (i for i in came if came[i] <= now and i not in added), key=lambda i: (came[i], self.rank[i])

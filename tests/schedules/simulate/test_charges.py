@@ -72,8 +72,8 @@ def test_times_are_those_of_a_simulator_that_looks_through_all_sends(make, mode,
 
 @given(data=st.data())
 def test_shared_links_with_costs_agree_with_a_simulator_of_every_change(make, data):
-    """Flows that share links end, up to rounding, when an exact simulator says: messages wait for their rank before they
-    flow, contributions for their target when they have arrived."""
+    """Flows end, up to rounding, when an exact simulator says: messages wait for their rank before they flow,
+    contributions for their target when they have arrived."""
     instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
     schedule = all_reduce_answer(make.steps(instance, *data.draw(make.random_rows(instance))), data)
     expected = [float(end) for end in make.Slow(instance, schedule, SimulationMode.FAIR_SHARE).run()]

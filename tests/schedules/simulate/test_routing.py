@@ -60,8 +60,8 @@ def test_half_over_each_of_two_paths(make, mode):
 @pytest.mark.parametrize("mode", MODES)
 @given(data=st.data())
 def test_parts_end_when_a_simulator_says_that_finds_paths_by_trying_all(make, mode, data):
-    """Sprayed schedules end when the slow simulator says, with links of different speed, parallel ones, detours and costs
-    of ranks, of which every message pays one."""
+    """Sprayed schedules end when the slow simulator says, with links of different speed, parallel ones, detours and
+    costs of ranks, of which every message pays one."""
     instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(st.none() | COSTS))
     sizes, rows = data.draw(make.random_rows(instance))
     schedule = make.steps(instance, sizes, rows)
@@ -77,7 +77,7 @@ def test_parts_end_when_a_simulator_says_that_finds_paths_by_trying_all(make, mo
 
 @given(data=st.data())
 def test_a_hashed_path_is_a_shortest_one(make, data):
-    """Every send keeps its ends; it takes one of the shortest paths, the same as others between these ends, or its own."""
+    """Every send takes one of the shortest paths between its ends, the same as others, or its own if that is longer."""
     instance = data.draw(make.random_networks())
     schedule = make.steps(instance, *data.draw(make.random_rows(instance)))
     slow = make.Slow(instance, schedule, SimulationMode.CUT_THROUGH)
