@@ -78,7 +78,10 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
     pair = np.stack([sends.chunk[part_of], parts[part_of]])
     pairs, chunk = np.unique(pair, axis=1, return_inverse=True) if len(sends) else (pair, part_of)
     several = lcm(*np.unique(parts).tolist())
-    units = None if transfers.units is None else transfers.units[pairs[0]] * (several // pairs[1])
+    units = transfers.units
+    if units is not None:  # exact only while they are no larger than numbers may be
+        fits = int(units.max(initial=0)) * several < 2**63
+        units = units[pairs[0]] * (several // pairs[1]) if fits else None
     routed = Sends(
         chunk.ravel().astype(np.int64),
         sends.source[part_of],

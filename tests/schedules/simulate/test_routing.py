@@ -179,6 +179,17 @@ def test_an_all_to_all_on_a_fat_tree(mode, routing, least_us, most_us):
     assert np.array_equal(trace.end_s, again.end_s)
 
 
+def test_numbers_of_paths_without_common_divisors(make):
+    """Parts of bundles of 31 to 59 links end in time although their common unit is too small for numbers of 64 bits."""
+    bundles = (31, 37, 41, 43, 47, 53, 59)
+    links = [(rank, rank + 1, 1, 0) for rank, count in enumerate(bundles) for _ in range(count)]
+    instance = make.network(len(bundles) + 1, links)
+    first = [sum(bundles[:rank]) for rank in range(len(bundles))]
+    schedule = make.steps(instance, [2**40] * len(bundles), [(0, chunk, (link,)) for chunk, link in enumerate(first)])
+    trace = simulate(instance, schedule, routing=Routing.SPRAY)
+    assert trace.end_s == pytest.approx([2**40 / count for count in bundles], rel=1e-12)
+
+
 def test_too_many_paths_are_refused():
     """Spraying over more shortest paths than can be distinguished is an input error that names the two ends."""
     instance = cwb.load("torus(9,9,9)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(1)))
