@@ -7,6 +7,7 @@ left. Rates change only when a send begins or ends; the simulation jumps from on
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+
 import numpy as np
 
 from ...core.errors import InputError
@@ -77,11 +78,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         finished, active, now = active[ended], active[~ended], until
         left_s[finished] = now
         end_s[finished] = now + delay[finished]
-        if ranks.add_later:
-            later = ranks.later[finished]
-            for send in finished[later].tolist():
-                heappush(coming, (float(end_s[send]), _ARRIVED, send))
-            finished = finished[~later]
+        finished = ranks.leave_out_later(finished, end_s, coming)
         released, times = gates.arrive(finished, end_s[finished])
         for opens, send in zip(times.tolist(), released.tolist(), strict=True):
             heappush(coming, (opens, first, send))
@@ -90,27 +87,21 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
 
 
 class _Ranks:
-    """Ranks that send and add one message after the other; nothing costs anything unless the links say so.
-
-    Parameters
-    ----------
-    later : array of bool, shape (sends,)
-        Sends that are added when they have arrived.
-    """
+    """Ranks that send and add one message after the other; nothing costs anything unless the links say so."""
 
     def __init__(self, transfers: Transfers, wires: Wires) -> None:
         sends = transfers.sends
         self._free: dict[int, float] = {}
         self._wires, self._sends, self._bytes = wires, sends, transfers.chunk_bytes
         self._pays = np.zeros(len(sends)) if transfers.pays is None else transfers.pays
-        self.bandwidth_Bps, self.later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
+        self.bandwidth_Bps, self._later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
         ranks = wires.rank_links
         if not ranks.while_receiving and len(sends):
             last = sends.path_links[sends.path_offset[1:] - 1]
-            self.later = (last >= ranks.adders) & (last < ranks.senders)
+            self._later = (last >= ranks.adders) & (last < ranks.senders)
             self.bandwidth_Bps = wires.bandwidth_Bps.copy()
             self.bandwidth_Bps[ranks.adders : ranks.senders] = np.inf
-        self.add_later = bool(self.later.any())
+        self._add_later = bool(self._later.any())
 
     def send(self, send: int, ready_s: float) -> float:
         """Return when a message leaves its rank."""
@@ -118,6 +109,14 @@ class _Ranks:
         if link < self._wires.rank_links.senders:
             return ready_s
         return self._serve(link, ready_s, float(self._wires.latency_s[link] * self._pays[send]))
+
+    def leave_out_later(self, sends: Ints, end_s: Floats, coming: list[tuple[float, int, int]]) -> Ints:
+        """Return sends without those that are added when they have arrived, which come as events."""
+        if not self._add_later:
+            return sends
+        for send in sends[self._later[sends]].tolist():
+            heappush(coming, (float(end_s[send]), _ARRIVED, send))
+        return sends[~self._later[sends]]
 
     def add(self, send: int, arrival_s: float) -> float:
         """Return when a contribution is added."""
