@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         export_astra,
         export_chakra,
         export_goal,
+        export_htsim,
         export_instances,
         export_msccl,
         export_mscclpp,
@@ -74,6 +75,7 @@ __all__ = [
     "export_astra",
     "export_chakra",
     "export_goal",
+    "export_htsim",
     "export_instances",
     "export_msccl",
     "export_mscclpp",
@@ -131,8 +133,8 @@ _PLACES = {
         "studies.advise": "advise",
         "studies.calibrate": "calibrate",
         "studies.check": "check",
-        "studies.exports": "export_astra export_chakra export_goal export_instances export_msccl export_mscclpp "
-        "export_schema",
+        "studies.exports": "export_astra export_chakra export_goal export_htsim export_instances export_msccl "
+        "export_mscclpp export_schema",
         "studies.find_topology": "find_topology",
         "studies.imports": "import_astra import_chakra import_csv import_libra import_msccl import_nccl "
         "import_nvidia_smi import_rocm_smi import_taccl import_teccl import_wan",

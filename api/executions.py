@@ -99,6 +99,8 @@ def run(
         whole(warmup, "warmup", 0, MOST_REPETITIONS),
     )
     mpi = is_started_by_mpi() if processes is None else check_name(processes, PROCESSES, "--processes") == "mpi"
+    if is_started_by_mpi() and not mpi:
+        raise InputError("mpirun has started several, each of which would start its own", source="--processes local")
     wanted: Fraction | None = None
     if size is not None:
         with locate_errors(source="--size"):

@@ -117,7 +117,7 @@ class Run(RunRecord):
 
 def solve(
     instance: Spec,
-    model: str | Method,
+    model: str | Method | Formulation,
     *,
     collective: str | None = None,
     size: str | None = None,
@@ -145,8 +145,8 @@ def solve(
     ----------
     instance : Instance or other
         The instance or what :func:`load` takes.
-    model : str or Method
-        Name of the method, or of a formulation that is solved as it is declared; or a method of your own.
+    model : str, Method or Formulation
+        Name of the method, or of a formulation that is solved as it is declared; or one of your own.
     collective, size, chunks : optional
         Of the collective, such as ``"all_gather"``, ``"1 GiB"`` and 4, in place of the instance's. Of a method that has
         an option ``chunks``, it is the option.

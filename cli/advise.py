@@ -11,10 +11,10 @@ from ..core.choices import NCCL_COLLECTIVES
 from ..core.errors import ExitStatus, locate_errors
 from . import completion
 from .options import (
-    DURATION,
     OUTPUT_FILE,
     PATH,
     Command,
+    duration_option,
     json_flag,
     loading_progress_on_stderr,
     options_of,
@@ -52,24 +52,8 @@ if TYPE_CHECKING:
     metavar="XML",
     help="NCCL's graph file, whose channels are used unchanged.",
 )
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    default="5 min",
-    show_default=True,
-    help="Time limit of all runs together.",
-)
-@click.option(
-    "--run-limit",
-    "run_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    default="10",
-    show_default=True,
-    help="Time limit of one run.",
-)
+@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("run-limit", "Time limit of one run.", "10")
 @click.option(
     "--links-limit",
     metavar="DURATION",

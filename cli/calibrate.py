@@ -53,7 +53,7 @@ def calibrate(
         posed = load(machine)
     found = fit(results, posed, collective=collective, options=options, output=output)
     if found.below_bound:
-        echo(f"cwb: {faster_than_bound(found.below_bound)}", err=True)
+        echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
     if as_json:
         echo(json.dumps(found.to_json(), allow_nan=False))
     else:
@@ -81,5 +81,6 @@ def _show(found: CalibratedMachine, machine: str) -> None:
         f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
         f"{found.schedule}"
     )
-    if found.rate > 1:
-        echo("the machine is measured faster than its links are described", err=True)
+    if found.rate > 1 and not found.below_bound:
+        text = f"the machine is measured {found.rate:.3g} times as fast as its links are described. "
+        echo(text + " ".join(found.suspects), err=True)

@@ -10,7 +10,7 @@ import click
 
 from ..core.choices import DIALECTS
 from ..core.errors import ExitStatus
-from .options import DURATION, Command, json_flag, plugin_option, progress_on_stderr
+from .options import Command, duration_option, json_flag, plugin_option, progress_on_stderr
 from .streams import echo
 
 
@@ -20,13 +20,7 @@ from .streams import echo
 @click.option("--topology", metavar="SPEC", help="Network of MSCCL files, plans and traces; its links must exist.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Runtime of MSCCL files.  [default: any]")
 @json_flag("the verdict as one JSON object on stdout")
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    help="Stop after this time: 60 (seconds), '5 min'.",
-)
+@duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
 @plugin_option
 def check(file: Path, as_json: bool, **given: Any) -> int:
     """Verify the schedule in FILE and its certificate, if any; or MSCCL algorithms, MSCCL++ plans, Chakra traces.

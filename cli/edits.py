@@ -60,13 +60,7 @@ def keywords_of(edits: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 
 def load_edited(what: str, edits: tuple[tuple[str, str], ...]) -> Instance:
-    """Load an instance and change its network.
-
-    Raises
-    ------
-    InputError
-        If the instance does not exist or a change names nothing in its network.
-    """
+    """Load an instance and change its network."""
     from ..instances import load
     from ..instances.edits import Edit, edit_instance
 

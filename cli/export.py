@@ -24,6 +24,8 @@ _copies = click.option(
     help="Parallel copies, each with its own channels and share of the data.",
 )
 
+_pieces = click.option("--pieces", type=click.IntRange(1), help="Pieces per tree.  [default: as in cwb simulate]")
+
 _sizes = combine(
     click.option(
         "--min-bytes",
@@ -131,7 +133,8 @@ def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
     metavar="RATE",
     help="Rate at which a rank adds, such as '1 TB/s'; by default that of the instance, else additions take no time.",
 )
-def goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
+@_pieces
+def goal(schedule: Path, output: Path, reduce_rate: str | None, pieces: int | None) -> None:
     """Write the schedule in SCHEDULE as GOAL text: sends, receives and their dependences.
 
     \b
@@ -141,14 +144,32 @@ def goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
     """
     from ..studies.exports import export_goal
 
-    _tell(output, export_goal(schedule, output=output, reduce_rate=reduce_rate))
+    _tell(output, export_goal(schedule, output=output, reduce_rate=reduce_rate, pieces=pieces))
+
+
+@export.command(cls=Command)
+@_schedule
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="CM", help="Output file.")
+@_pieces
+def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
+    """Write the schedule in SCHEDULE as a connection matrix of Ultra Ethernet's htsim: messages with triggers.
+
+    \b
+    cwb export htsim s.json -o s.cm
+
+    The schedule is verified first.
+    """
+    from ..studies.exports import export_htsim
+
+    _tell(output, export_htsim(schedule, output=output, pieces=pieces))
 
 
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Output folder.")
 @click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
-def chakra(schedule: Path, output: Path, name: str | None) -> None:
+@_pieces
+def chakra(schedule: Path, output: Path, name: str | None, pieces: int | None) -> None:
     """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
 
     \b
@@ -159,14 +180,15 @@ def chakra(schedule: Path, output: Path, name: str | None) -> None:
     """
     from ..studies.exports import export_chakra
 
-    _tell(output, export_chakra(schedule, output=output, name=name))
+    _tell(output, export_chakra(schedule, output=output, name=name, pieces=pieces))
 
 
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
-def astra(schedule: Path, output: Path, name: str | None) -> None:
+@_pieces
+def astra(schedule: Path, output: Path, name: str | None, pieces: int | None) -> None:
     """Write the schedule in SCHEDULE as input files of ASTRA-sim: traces, workload, network, system, memory.
 
     \b
@@ -178,7 +200,7 @@ def astra(schedule: Path, output: Path, name: str | None) -> None:
     """
     from ..studies.exports import export_astra
 
-    _tell(output, export_astra(schedule, output=output, name=name))
+    _tell(output, export_astra(schedule, output=output, name=name, pieces=pieces))
 
 
 def _tell(output: Path, made: ExportedFile) -> None:

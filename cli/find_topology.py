@@ -10,7 +10,7 @@ import click
 
 from ..core.choices import FINDER_COLLECTIVES
 from ..core.errors import ExitStatus
-from .options import DURATION, OUTPUT_FILE, Command, json_flag, libraries_on_stderr
+from .options import OUTPUT_FILE, Command, duration_option, json_flag, libraries_on_stderr
 from .streams import echo, table_console
 
 #: Columns of the table where it is not shown on a terminal.
@@ -58,13 +58,7 @@ WIDTH = 120
     help="Collective of the schedule.",
 )
 @click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    help="Time limit of the whole command: 60 (seconds), '5 min'.",
-)
+@duration_option("time-limit", "Time limit of the whole command: 60 (seconds), '5 min'.")
 @json_flag("one JSON object on stdout")
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the best network as an instance file.")
 @click.option("--schedule", type=OUTPUT_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz).")

@@ -62,13 +62,7 @@ def _check_name(name: str) -> None:
 
 
 def write_template(name: str, folder: Path) -> None:
-    """Copy the template under another name, completely or not at all.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written.
-    """
+    """Copy the template under another name, completely or not at all."""
     renamed = {TEMPLATE: name, TEMPLATE.replace("-", "_"): name.replace("-", "_")}
     template = files("cwb").joinpath("examples", TEMPLATE.replace("-", "_"))
     with new_folder(folder) as written:

@@ -77,15 +77,18 @@ class Command(click.Command):
 
 PATH, OUTPUT_FILE, DURATION = click.Path(path_type=Path), OutputFile(), Duration()
 
-time_limit = click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    help="Time limit such as 60 (seconds) or '5 min'.",
-)
-
 quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+
+
+def duration_option(name: str, text: str, default: str | None = None) -> Callable[[_Command], _Command]:
+    """Add an option for a duration, which the command receives in seconds as ``NAME_s``."""
+    parameter, shown = f"{name.replace('-', '_')}_s", default is not None
+    return click.option(
+        f"--{name}", parameter, type=DURATION, metavar="DURATION", default=default, show_default=shown, help=text
+    )
+
+
+time_limit = duration_option("time-limit", "Time limit such as 60 (seconds) or '5 min'.")
 
 
 def combine(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import FAILURES, TREE_COLLECTIVES
+from ..core.choices import FAILURES, FLOW_COLLECTIVES
 from ..core.errors import ExitStatus, locate_errors
 from . import completion
 from .edits import load_edited, network_edits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
-@click.option("--collective", type=click.Choice(TREE_COLLECTIVES), help="Collective, instead of the instance's.")
+@click.option("--collective", type=click.Choice(FLOW_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--size", metavar="SIZE", help="Size, instead of the collective's.")
 @click.option(
     "--kind",

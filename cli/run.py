@@ -73,7 +73,7 @@ def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     from ..api.executions import run as execute
     from ..harness.execution.mpi import is_first_process
 
-    first = is_first_process() or given["processes"] == "local"
+    first = is_first_process()
     try:
         with progress_on_stderr(quiet=quiet or not first) as progress:
             found = execute(file, progress=progress, **given if first else {**given, "output": None})

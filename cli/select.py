@@ -12,9 +12,9 @@ from ..core.choices import DIALECTS, MSCCL_COLLECTIVES, PLACEMENTS, PROTOCOLS
 from ..core.errors import ExitStatus, locate_errors
 from . import completion
 from .options import (
-    DURATION,
     PATH,
     Command,
+    duration_option,
     json_flag,
     loading_progress_on_stderr,
     plugin_option,
@@ -61,24 +61,8 @@ if TYPE_CHECKING:
     help="Parallel copies, each with its own channels.",
 )
 @click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    default="5 min",
-    show_default=True,
-    help="Time limit of all runs together.",
-)
-@click.option(
-    "--run-limit",
-    "run_limit_s",
-    type=DURATION,
-    metavar="DURATION",
-    default="10",
-    show_default=True,
-    help="Time limit of one run.",
-)
+@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("run-limit", "Time limit of one run.", "10")
 @json_flag("what was chosen as one JSON object on stdout")
 @quiet_flag
 @plugin_option

@@ -63,11 +63,6 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     ----------
     err : bool
         True for stderr, where failures are ignored.
-
-    Raises
-    ------
-    StdoutError
-        If stdout cannot be written.
     """
     with _report_stdout_errors(err=err):
         click.echo(printable(str(text), lines=True), err=err, nl=nl)

@@ -142,13 +142,7 @@ def request_of(
     seed: int,
     time_limit: str | None,
 ) -> TrainingRequest:
-    """Convert the options to a request.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong, or buckets are given with a loop that has none.
-    """
+    """Convert the options to a request."""
     from ..schedules.iteration import Loop, Pipeline, Plan, Streams
     from ..studies.training import TrainingRequest
 

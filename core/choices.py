@@ -13,10 +13,10 @@ MSCCL_COLLECTIVES = (
 )
 
 #: Collectives that both nccl-tests and the method ``nccl`` have.
-NCCL_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+NCCL_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
 
-#: Collectives that trees serve.
-TREE_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+#: Collectives whose optimum in the flow model is known: by trees, and by the maximum concurrent flow.
+FLOW_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
 
 #: Collectives of the schedule that the topology finder builds.
 FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")

@@ -94,6 +94,10 @@ class Collective:
     def __repr__(self) -> str:
         return f"Collective({self.name!r})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the short form in IPython and hypothesis, which follow class variables from one to another for ever."""
+        printer.text(repr(self))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return collective_named, (self.name,)
 

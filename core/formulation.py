@@ -6,7 +6,7 @@ It can be listed, built, written to a file, and solved by any solver with the ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, wraps
 from importlib import import_module
@@ -25,6 +25,7 @@ from .instance import Instance
 from .network_views import NetworkView, supported_view, to_refusals
 from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
+from .text import one_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -177,6 +178,7 @@ class Formulation:
         self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
         self._bounds = bounds
         self._index, self._build, self._extract, self._value = index, build, extract, value
+        self._changes: tuple[_Function, ...] = ()
         self.explains = tuple(explains) or ((agrees_with,) if agrees_with else ())
         self._labels = labels
 
@@ -213,6 +215,101 @@ class Formulation:
         """True if an answer can be extracted from the solved model; otherwise it has only a bound."""
         return self._extract is not None
 
+    def derive(
+        self,
+        name: str,
+        *,
+        add: _Function | Iterable[_Function] = (),
+        drop: str | Iterable[str] = (),
+        replace: Mapping[str, _Function] | None = None,
+        objective: _Function | None = None,
+        **declaration: Any,
+    ) -> Formulation:
+        """Return a variant of the model under another name, with the same options and index.
+
+        If constraints are dropped, the optimum bounds the same answers as before, and is only a bound: a solution may
+        violate what was dropped. If some are added or replaced, it bounds the answers that these allow. With another
+        objective it bounds nothing.
+
+        Parameters
+        ----------
+        name : str
+            Name ``family/model`` of the variant, such as ``mine/relaxed``.
+        add : callable or iterable of callable
+            ``add(model, index)`` declares variables and constraints in the model.
+        drop : str or iterable of str
+            Names of constraints to remove.
+        replace : mapping of str to callable
+            ``function(model, index)`` declares the constraint of this name anew.
+        objective : callable, optional
+            ``objective(model, index)`` declares an objective instead of the model's.
+        **declaration
+            Arguments of :class:`Formulation` to change, such as ``extract=base.extract`` for the answers of a variant
+            with fewer constraints, or ``bounds=True`` if additions exclude no answer.
+
+        Returns
+        -------
+        Formulation
+            Known by its name at the top level of a plug-in file, or after :func:`cwb.register`.
+        """
+        added = (add,) if callable(add) else tuple(add)
+        dropped, replaced = (drop,) if isinstance(drop, str) else tuple(drop), replace or {}
+        new = [*(getattr(function, "__name__", "an addition") for function in added), *replaced]
+        parts = {"without ": dropped, "with ": new, "with the objective ": [objective.__name__] if objective else ()}
+        changes = ", ".join(f"{word}{' and '.join(names)}" for word, names in parts.items() if names)
+
+        def restricted_to(options: Any) -> str:
+            return "; ".join(filter(None, (self.restricted_to(options), f"{' and '.join(new)} of {name}")))
+
+        kept = {
+            "index": self._index,
+            "build": self._build,
+            "extract": None if dropped and self.bounds else self._extract,
+            "needs": self.needs,
+            "summary": f"{self.name} {changes}",
+            "paper": self.paper,
+            "equations": ", ".join(filter(None, (self.equations, changes))),
+            "options": self.options,
+            "supports": self.supports,
+            "networks": self.networks,
+            "pose": self.pose,
+            "objective_unit": self.objective_unit,
+            "value": self._value,
+            "bounds": False if objective else self._bounds,
+            "dual": self.dual,
+            "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
+            "rel_gap": self.rel_gap,
+            "labels": self._labels,
+        }
+        made = Formulation(name, **(kept | declaration))
+        functions = [made._wrap_errors(function) for function in added]
+        again = {constraint: made._wrap_errors(function) for constraint, function in replaced.items()}
+        aim = made._wrap_errors(objective) if objective else None
+
+        def change(model: Any, index: Any) -> None:
+            for constraint in (*dropped, *again):
+                made._drop_constraint(model, constraint)
+            for constraint, function in again.items():
+                function(model, index)
+                if model.component(constraint) is None:
+                    raise InputError(f"its replacement declares no constraint {constraint!r}", source=name)
+            for function in functions:
+                function(model, index)
+            if aim is not None:
+                _replace_objective(model, index, aim, name)
+
+        made._changes = (*self._changes, change)
+        return made
+
+    def _drop_constraint(self, model: Any, constraint: str) -> None:
+        from pyomo.environ import Constraint
+
+        names = [component.local_name for component in model.component_objects(Constraint)]
+        if constraint not in names:
+            text = f"the model of this instance has no constraint {constraint!r}{one_of(constraint, names)}"
+            raise InputError(text, source=self.name)
+        model.del_component(constraint)
+
     def index(self, instance: Instance, options: Any = None) -> Any:
         """Return the sets and parameters of the model of a posed instance.
 
@@ -247,7 +344,7 @@ class Formulation:
             posed, chosen = self.validate_and_pose(problem, options)
             problem = self.index(posed, chosen)
         try:
-            return _build_quietly(self._resolve_function(self._build), problem)
+            return _build_quietly((self._resolve_function(self._build), *self._changes), problem)
         except (ValueError, InputError) as error:
             if (reserved := _RESERVED.search(getattr(error, "problem", str(error)))) is None:
                 raise
@@ -399,13 +496,25 @@ class Formulation:
         )
 
 
-def _build_quietly(build: _Function, index: Any) -> Any:
-    """Build a model; Pyomo's log is dropped if an error is raised, and otherwise passed on."""
+def _replace_objective(model: Any, index: Any, objective: _Function, name: str) -> None:
+    from pyomo.environ import Objective
+
+    for component in list(model.component_objects(Objective, active=True)):
+        model.del_component(component)
+    objective(model, index)
+    if (count := len(list(model.component_data_objects(Objective, active=True)))) != 1:
+        raise InputError(f"{objective.__name__} declares {count} objectives; expected one", source=name)
+
+
+def _build_quietly(functions: Sequence[_Function], index: Any) -> Any:
+    """Build a model and change it; Pyomo's log is dropped if an error is raised, and otherwise passed on."""
     from pyomo.common.log import LoggingIntercept
 
     words = StringIO()
     with LoggingIntercept(words, "pyomo", WARNING):
-        model = build(index)
+        model = functions[0](index)
+        for change in functions[1:]:
+            change(model, index)
     if told := words.getvalue().strip():
         getLogger("pyomo").warning(told)
     return model

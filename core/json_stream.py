@@ -58,13 +58,7 @@ class LazyColumn(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """Return the numbers as an array of integers of 64 bits or of floats, or as a list.
-
-        Raises
-        ------
-        InputError
-            If they are no such numbers.
-        """
+        """Return the numbers as an array of integers of 64 bits or of floats, or as a list."""
 
 
 @dataclass(frozen=True)

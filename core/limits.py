@@ -103,6 +103,12 @@ def report_progress(message: str) -> None:
         found[0].progress(message)
 
 
+def why_exhausted() -> str:
+    """Return the reason for which the limits are exhausted; empty without limits."""
+    found = _LIMITS.get()
+    return found[0].why_exhausted if found else ""
+
+
 def check_time(step: str) -> None:
     """Raise OutOfTime if the time is up.
 
@@ -129,11 +135,6 @@ def iterate_in_time(items: Iterable[_T], total: int, noun: str) -> Iterator[_T]:
     ----------
     noun : str
         Plural noun for the items, for messages.
-
-    Raises
-    ------
-    OutOfTime
-        As for :func:`check_time`.
     """
     rest, done = iter(items), 0
     while some := tuple(islice(rest, ITEMS_PER_CHECK)):
@@ -197,13 +198,7 @@ def why_unschedulable(sends: int, hops: int | None = None) -> str:
 
 
 def require_schedulable(sends: int, hops: int | None = None) -> None:
-    """Reject a schedule by its size, before it is created; parameters as of :func:`why_unschedulable`.
-
-    Raises
-    ------
-    OutOfTime
-        If it needs more memory or time than is left.
-    """
+    """Reject a schedule by its size, before it is created; parameters as of :func:`why_unschedulable`."""
     if why := why_unschedulable(sends, hops):
         raise OutOfTime(why)
 
@@ -215,11 +210,6 @@ def require_streamable(sends: int, size_bytes: int) -> None:
     ----------
     size_bytes : int
         Memory for the state: which rank has which data.
-
-    Raises
-    ------
-    OutOfTime
-        If it needs more memory or time than is left.
     """
     seconds = STREAMED_S * sends
     if why := _shortage(f"{sends:,} sends, step by step, take", "to make and verify", size_bytes, 2 * seconds):

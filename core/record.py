@@ -153,13 +153,7 @@ class RunRecord(DisplayMixin):
 
     @classmethod
     def from_json(cls, data: object, *, source: str, place: str) -> RunRecord:
-        """Read a record.
-
-        Raises
-        ------
-        InputError
-            If the data is no record of this version.
-        """
+        """Read a record."""
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise InputError(f"expected a record of schema {SCHEMA!r}", source=source, place=place)
         known = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}

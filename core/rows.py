@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from math import inf, isclose
 from numbers import Real
 from pathlib import Path
@@ -100,6 +100,7 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
         index = (pyo.SetOf(index[0]),)
 
     def declare(rule: Callable[..., Any]) -> Any:
+        @wraps(rule)  # explanations show its docstring and the names of its arguments
         def row(m: Any, *key: Any) -> Any:
             said = _evaluate_rule(rule, m, key)
             return pyo.Constraint.Skip if said is True else said

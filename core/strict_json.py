@@ -35,11 +35,6 @@ def parse_json(
         Largest number of all values; more are rejected before they are in memory.
     made : callable, optional
         Converts every object as soon as it is read.
-
-    Raises
-    ------
-    InputError
-        If it is not such JSON.
     """
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")

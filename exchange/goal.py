@@ -7,6 +7,11 @@ simulated network alone.
 The operations are those of Chakra traces (:mod:`.chakra.trace`): one message for each pair of ranks that data goes
 over, with a tag of its own and a size of whole bytes, after the preceding operations of its rank on the same data.
 Adding takes no time unless a rate is given; then it is a ``calc`` between a receive and its successors.
+
+LogGOPSim begins no send on a ``cpu`` that receives, and starts what requires a receive when its first byte has come
+and the ``cpu`` is free. All operations on a chunk have one ``cpu``, and other chunks others: a rank sends a chunk while
+it receives another one, and passes it on when it is there. ``l5 irequires l3`` says that l3 has begun: sends have the
+order that they have on their first link in the simulation.
 """
 
 from __future__ import annotations
@@ -18,6 +23,9 @@ from math import ceil
 from .chakra.schema import RECV, SEND
 from .chakra.trace import ADDED, Node, trace_of
 from .msccl.flow import Flow
+
+#: Different numbers of a ``cpu``; LogGOPSim counts them in one byte.
+CPUS = 255
 
 
 def goal_text(flow: Flow, reduce_Bps: Fraction | None = None) -> str:
@@ -44,10 +52,13 @@ def _lines(nodes: tuple[Node, ...], reduce_Bps: Fraction | None) -> Iterator[str
     for node in nodes:
         count += 1
         ends = {SEND: f"send {node.size_bytes}b to {node.peer}", RECV: f"recv {node.size_bytes}b from {node.peer}"}
-        yield f"l{count}: {ends[node.type]} tag {node.tag}" if node.type in ends else f"l{count}: calc 0"
+        cpu = f"cpu {max(node.data, 0) % CPUS}"
+        yield f"l{count}: {ends[node.type]} tag {node.tag} {cpu}" if node.type in ends else f"l{count}: calc 0"
         yield from (f"l{count} requires l{label[before]}" for before in node.after)
+        if node.turn >= 0:
+            yield f"l{count} irequires l{label[node.turn]}"
         if node.type == RECV and node.use == ADDED and reduce_Bps is not None:
             count += 1
-            yield f"l{count}: calc {ceil(node.size_bytes * 10**9 / reduce_Bps)}"
+            yield f"l{count}: calc {ceil(node.size_bytes * 10**9 / reduce_Bps)} {cpu}"
             yield f"l{count} requires l{count - 1}"
         label[node.id] = count

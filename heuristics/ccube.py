@@ -230,14 +230,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOption
         return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "pieces": Metric("pieces of each tree's half of the data, K"),
-    "piece_steps": Metric("steps that a piece takes through the trees, L"),
-    "detours": Metric("edges of the trees that lead through a third rank"),
-}
-
-
 METHOD = Method(
     name="c-cube",
     kind=Kind.HEURISTIC,
@@ -248,5 +240,9 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "pieces": Metric("pieces of each tree's half of the data, K"),
+        "piece_steps": Metric("steps that a piece takes through the trees, L"),
+        "detours": Metric("edges of the trees that lead through a third rank"),
+    },
 )

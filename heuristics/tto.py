@@ -193,13 +193,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions)
         return tree_all_reduce(instance, topology, trees, [1] * len(topology.links), PERIOD, options.pieces)
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "pieces": Metric("pieces of each tree's third of the data, K"),
-    "piece_steps": Metric("steps that a piece takes through the trees, L"),
-}
-
-
 METHOD = Method(
     name="tto",
     kind=Kind.HEURISTIC,
@@ -210,5 +203,8 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "pieces": Metric("pieces of each tree's third of the data, K"),
+        "piece_steps": Metric("steps that a piece takes through the trees, L"),
+    },
 )

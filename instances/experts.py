@@ -41,11 +41,6 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
         loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
     build : callable
         Builds the instance of the equivalent file.
-
-    Raises
-    ------
-    InputError
-        If an argument is unknown, missing or wrong.
     """
     given = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
     gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)

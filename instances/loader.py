@@ -150,24 +150,13 @@ def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
         Name of the instance, unless the data has one.
     folder : Path, optional
         Folder of the workload and load files that it names.
-
-    Raises
-    ------
-    InputError
-        If something is wrong; names the place.
     """
     file = run_validation(lambda: InstanceFile.model_validate(data))
     return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text, folder)
 
 
 def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:
-    """Find a workload: shipped under this name, or a file, relative to the folder of the instance.
-
-    Raises
-    ------
-    InputError
-        If there is none, or its file is wrong.
-    """
+    """Find a workload: shipped under this name, or a file, relative to the folder of the instance."""
     if name in shipped_workloads():
         path: Path | Traversable = _SHIPPED / "workloads" / f"{name}.json"
     elif name.endswith(".json"):

@@ -38,11 +38,6 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
         Total bytes of all ranks, or that each rank sends, if sizes are generated.
     chunks : int
         Number of chunks of every message.
-
-    Raises
-    ------
-    InputError
-        If the expression or the file is wrong.
     """
     with locate_errors(source="--collective"):
         asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())

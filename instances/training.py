@@ -23,11 +23,6 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
         unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
     build : callable
         Makes an instance of the file that would say the same.
-
-    Raises
-    ------
-    InputError
-        If an argument is unknown, missing or wrong.
     """
     given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
     workload: dict[str, Any] = {"use": given["workload"]}

@@ -28,6 +28,10 @@ HEADINGS = (
 )
 
 
+#: Gain of a link's tenth more bandwidth that is worth a sentence.
+_LEAST_GAIN = 5e-4
+
+
 def rows(found: Mapping[str, Any]) -> list[list[object]]:
     """Return one row for each size, in the columns of :data:`HEADINGS`; missing numbers are dashes."""
     return [_row(one) for one in found["rows"]]
@@ -35,7 +39,7 @@ def rows(found: Mapping[str, Any]) -> list[list[object]]:
 
 def _row(one: Mapping[str, Any]) -> list[object]:
     taken = one["nccl"]
-    name = f"{taken['algorithm']} {taken['protocol']}" if taken else None
+    name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else None
     if taken and one["nccl_schedule"] != taken["algorithm"]:
         name = f"{name} (here {one['nccl_schedule']})"
     measured, predicted = one["measured_s"], one["nccl_predicted_s"]
@@ -74,7 +78,7 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     if below := [
         (one["size_bytes"], one["measured_s"], one["bound_s"]) for one in found["rows"] if one["measured_below_bound"]
     ]:
-        told.append(faster_than_bound(below))
+        told.append(faster_than_bound(below, found["suspects"]))
     best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
         told.append(
@@ -86,7 +90,7 @@ def hints(found: Mapping[str, Any]) -> list[str]:
             f"NCCL's own {one['better']} is {one['times']:.3g} times as fast as the {one['taken']} that it takes at "
             f"{size_text(one['size_bytes'])}, in cwb's model of time."
         )
-    for one in found["links"][:1]:
+    for one in [link for link in found["links"] if link["gain"] > _LEAST_GAIN][:1]:
         which = f"the {one['count']:,} links like {one['links']}" if one["count"] > 1 else f"the link {one['links']}"
         told.append(
             f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound "
@@ -103,13 +107,19 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def faster_than_bound(below: Sequence[tuple[int, float, float]]) -> str:
-    """Write a sentence on measured times below the bound, given as (size, measured s, bound s)."""
+def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Sequence[str]) -> str:
+    """Write a sentence on measured times below the bound, given as (size, measured s, bound s).
+
+    Parameters
+    ----------
+    suspects : sequence of str
+        Parts of the instance that may be described wrongly, as sentences.
+    """
     size, measured_s, bound_s = max(below, key=lambda one: one[2] / one[1])
     return (
         f"Measured times are below the lower bound at {len(below)} {'size' if len(below) == 1 else 'sizes'}, most at "
         f"{size_text(size)}: {measured_s * 1e6:.4g} us, bound {bound_s * 1e6:.4g} us. The instance does not match the "
-        "machine: the machine's links are faster, or its switches copy and add (NVLink SHARP)."
+        f"machine. {' '.join(suspects)}"
     )
 
 

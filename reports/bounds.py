@@ -119,8 +119,9 @@ def _scope(run: LedgerRun) -> Hashable:
 
 
 def _own(run: LedgerRun) -> str:
-    """Return the method if it has options of its own, which may narrow the problem."""
-    return run.method if run.method != run.record.model else ""
+    """Return the method if options of its own, or its restriction, may narrow the problem."""
+    narrow = run.method != run.record.model or "restricted_to" in run.record.metrics
+    return run.method if narrow else ""
 
 
 class _KnownBound(NamedTuple):

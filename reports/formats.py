@@ -21,13 +21,7 @@ _SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text", ".html
 
 
 def format_of(path: Path) -> str:
-    """Return the format of a file by its suffix.
-
-    Raises
-    ------
-    InputError
-        If the suffix belongs to no format of tables.
-    """
+    """Return the format of a file by its suffix."""
     if path.suffix.lower() not in _SUFFIXES:
         expected = ", ".join(_SUFFIXES)
         raise InputError(f"unknown suffix; expected {expected}, or give --format", source=str(path))

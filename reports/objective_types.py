@@ -18,8 +18,6 @@ class ClockModel:
 
     Parameters
     ----------
-    name : str
-        Name of the model in tables.
     meaning : str
         Explanation in the notes below tables.
     ranked : bool

@@ -135,11 +135,6 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
 
     The explanation of objectives is dropped with the last column that depends on it: completion times and bandwidths
     have one time model for all methods.
-
-    Raises
-    ------
-    InputError
-        If there is no such column.
     """
     spec = table.spec
     keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]

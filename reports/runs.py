@@ -50,10 +50,6 @@ class LedgerRun:
     clock, measured : str or None
         Time model of the objective, one of :data:`~cwb.reports.objective_types.CLOCKS`, and the verifier's whole
         objective type.
-    size_bytes : float or None
-        Size of the collective in bytes.
-    ranks : int or None
-        Number of ranks that take part.
     instance : str
         Name of the instance, with the digest's first digits where another problem has the same name, collective and
         size.

@@ -47,8 +47,6 @@ class Row:
     statuses : tuple of str
         Status of each group's record, for several runs all that occur; ``missing`` without one, ``invalid`` if
         verification failed.
-    records : tuple of RunRecord
-        Records that the row is made from.
     """
 
     labels: tuple[Label, ...]
@@ -118,11 +116,6 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     -------
     Table
         The same for the same records.
-
-    Raises
-    ------
-    InputError
-        If no record fits the table.
     """
     entries = spec.entries(records)
     if not entries:

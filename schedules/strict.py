@@ -35,11 +35,6 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
     """Read a JSON file, decompressed if its name ends in ``.gz``; long columns of numbers are lazy.
 
     No duplicate keys, no NaN, no more than ``max_bytes``, and no more values than fit in memory.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or is not such JSON.
     """
     try:
         if path.is_dir():

@@ -58,11 +58,6 @@ def get(name: str = DEFAULT) -> Adapter:
     """Return the adapter with a name; imports no solver library.
 
     For ``pyomo:NAME`` only ``installation`` of the adapter checks if Pyomo knows the solver.
-
-    Raises
-    ------
-    InputError
-        If there is no such adapter; the message lists the existing ones.
     """
     if name.startswith("pyomo:"):
         from .pyomo_solvers import PyomoSolver

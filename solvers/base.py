@@ -86,11 +86,6 @@ class Adapter(ABC):
         own : mapping of str to object
             Options set by a user. The solver's name of a field of :class:`SolverOptions`, such as its gap, sets
             that field.
-
-        Raises
-        ------
-        InputError
-            If a field's value is not a number.
         """
         asked: dict[str, Any] = {}
         extra = dict(options.extra)

@@ -95,13 +95,7 @@ def read_options(text: str) -> dict[str, NativeOption]:
 def check_option(
     title: str, name: str, value: object, offered: Mapping[str, NativeOption], *, what: str = "option"
 ) -> object:
-    """Convert the value of a solver's option to its type.
-
-    Raises
-    ------
-    InputError
-        If the solver has no such option, or does not accept the value.
-    """
+    """Convert the value of a solver's option to its type."""
     if name not in offered:
         raise unknown_option_error(title, name, offered, what=what)
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, ignore
+from ..core.collective import Collective
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.sensitivity import Sensitivity
@@ -23,8 +24,8 @@ from ..exchange.nccl_tests import Measurements
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.constants import Algorithm
-from ..heuristics.nccl.method import NcclOptions, Prediction, prediction
-from ..heuristics.nccl.model import COLLECTIVES, seconds
+from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction
+from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
 from .calibration import Fit, fit
 from .schedule_candidates import Candidate, Candidates, Choice, Item, candidates, distinct_candidates
 from .sensitivity import sensitivity
@@ -33,11 +34,14 @@ SCHEMA = "cwb-advice/1"
 
 #: What is run beside NCCL's algorithms if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
-    "ring, direct, rhd, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, forestcoll, switch-trees, tacos"
+    "ring, direct, rhd, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, forestcoll, switch-trees, tacos, fast"
 )
 
-#: The method whose bound is taken, and differentiated.
-BOUND = "forestcoll"
+
+def bounding_method(kind: Collective) -> str:
+    """Return the method whose bound is taken, and differentiated."""
+    return "all-to-all-mcf" if kind is Collective.ALL_TO_ALL else "forestcoll"
+
 
 #: Links that are named among those that would help.
 _MOST_LINKS = 6
@@ -75,13 +79,16 @@ class Advice:
         pick = self.predicted.pick(size)
         drawn = self.predicted.pick(size, self.predicted.drawable)
         played = None if drawn is None else self.least(size, "nccl", drawn.algorithm)
+        taken = None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value}
+        if not self.predicted.has_costs:
+            played, taken = self.least(size, "nccl"), {"algorithm": SENDS, "protocol": ""}
         ring, best = self.least(size, "ring"), self.least(size)
         bound, measured_s = self.bound(size), self.measured_s(size)
         return {
             "size_bytes": size,
-            "nccl": None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value},
+            "nccl": taken,
             "nccl_predicted_s": None if pick is None else pick.seconds,
-            "nccl_schedule": None if drawn is None else drawn.algorithm.value,
+            "nccl_schedule": taken["algorithm"] if taken and drawn is None else drawn and drawn.algorithm.value,
             "nccl_s": None if played is None else played[0],
             "ring_s": None if ring is None else ring[0],
             "best": None if best is None else best[1].label,
@@ -135,7 +142,7 @@ class Advice:
             "ranks": self.choice.ranks,
             "boxes": machine.nodes,
             "gpu": machine.gpu,
-            "nccl": self.options.version,
+            "nccl": self.predicted.version,
             "busbw_factor": factor,
             "rows": [self.row(size) for size in self.sizes],
             "table": self.table(),
@@ -149,6 +156,7 @@ class Advice:
             "algorithms": self.helpful_algorithms(),
             "left_out": dict(self.found.left_out),
             "why_ended": self.found.why_ended,
+            "suspects": list(self.predicted.suspects),
         }
 
     def table(self) -> list[dict[str, Any]]:
@@ -221,8 +229,8 @@ def advice_of(
     InputError
         If NCCL has no algorithm for the collective, an option is wrong, or the number of measured ranks differs.
     """
-    if choice.kind not in COLLECTIVES:
-        expected = ", ".join(kind.name for kind in COLLECTIVES)
+    if choice.kind not in (*COLLECTIVES, *EXCHANGES):
+        expected = ", ".join(kind.name for kind in (*COLLECTIVES, *EXCHANGES))
         raise InputError(f"NCCL has no algorithms for {choice.kind.name}; expected one of {expected}")
     if measured is not None and measured.ranks not in (None, choice.ranks):
         raise InputError(
@@ -232,6 +240,8 @@ def advice_of(
         options = run_validation(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
     predicted = prediction(choice.with_size(choice.last, 1), options)
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
+    if not predicted.has_costs:
+        own = [Item("nccl", dict(nccl))]
     sizes = _sizes(choice, measured)
 
     def make_advice(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
@@ -241,7 +251,7 @@ def advice_of(
         return Advice(choice, tuple(at), options, found, among, predicted, flow, links, measured, why)
 
     found = candidates(replace(choice, items=own, chunks=(1,)), progress)
-    found.found = [replace(one, label=f"nccl {one.item.options['algorithm']}") for one in found.found]
+    found.found = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in found.found]
     if found.interrupted:
         return make_advice(found, None, None, "stopped")
     others = candidates(choice, progress)
@@ -284,7 +294,7 @@ def _own(predicted: Prediction) -> list[Algorithm]:
 
 def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
     """Return the recomputed lower bound in seconds per byte, without latency."""
-    request = Request(BOUND, time_limit_s=choice.each_s)
+    request = Request(bounding_method(choice.kind), time_limit_s=choice.each_s)
     try:
         record = run(choice.with_size(choice.last, 1), request, stop=stop).record
     except CwbError:
@@ -299,6 +309,7 @@ def _links(
     if limit_s == 0:
         return None, "not asked for"
     try:
-        return sensitivity(choice.with_size(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress, stop), ""
+        request = Request(bounding_method(choice.kind), time_limit_s=limit_s)
+        return sensitivity(choice.with_size(choice.last, 1), request, progress, stop), ""
     except CwbError as error:
         return None, str(error)

@@ -27,6 +27,7 @@ from ..exchange.nccl_tests import Measurements, Sample
 from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
+from ..heuristics.nccl.method import NcclOptions, prediction
 from ..schedules.files import Written
 from .schedule_candidates import resize_schedule
 
@@ -235,6 +236,8 @@ class CalibratedMachine:
         NCCL's schedule for the largest size.
     below_bound : tuple of (int, float, float)
         Sizes measured below the proved bound of the uncalibrated machine: size in bytes, measured s, bound in s.
+    suspects : tuple of str
+        Parts of the machine that may be described wrongly, as sentences.
     """
 
     data: dict[str, Any]
@@ -245,6 +248,7 @@ class CalibratedMachine:
     below_bound: tuple[tuple[int, float, float], ...]
     measured: Measurements
     collective: Collective
+    suspects: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb calibrate --json``."""
@@ -258,6 +262,7 @@ class CalibratedMachine:
             "rate_factor": self.rate,
             "latency_factor": self.latency,
             "schedule": self.schedule,
+            "suspects": list(self.suspects),
             "below_bound": [dict(zip(names, row, strict=True)) for row in self.below_bound],
         }
 
@@ -299,9 +304,10 @@ def calibrate_machine(
         f"rates of links times {rate:.4g}, latencies times {latency:.4g}"
     )
     below = below_bound(machine, measured, kind)
-    return CalibratedMachine(
-        _scale_links(machine, network, rate, latency, text), found, rate, latency, name, below, measured, kind
-    )
+    posed = machine.with_changes(demand=Demand(kind, Fraction(max(sizes))), also=())
+    suspects = prediction(posed, NcclOptions.model_validate(nccl)).suspects if below or rate > 1 else ()
+    data = _scale_links(machine, network, rate, latency, text)
+    return CalibratedMachine(data, found, rate, latency, name, below, measured, kind, suspects)
 
 
 def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> tuple[tuple[int, float, float], ...]:

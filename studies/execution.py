@@ -18,7 +18,7 @@ from ..core.trees import TreePacking
 from ..harness.execution.local import execute_locally
 from ..harness.execution.mpi import execute_with_mpi
 from ..harness.execution.player import Job, Report
-from ..harness.execution.program import Program, lower
+from ..harness.execution.program import Program, lower, require_few_messages
 from ..harness.execution.results import interval_of
 from ..schedules.chunk_orders import to_sends
 from ..schedules.completion import Completion, completion_if_any
@@ -134,6 +134,7 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     if asked.size_bytes is not None:
         instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
     is_forest = isinstance(whole, TreePacking)
+    require_few_messages(whole, asked.pieces or 1)
     predicted = completion_if_any(instance, whole, asked.pieces if is_forest else None)
     itemsize = np.dtype(asked.job.dtype).itemsize
     programs = lower(instance, whole, itemsize, (asked.pieces or predicted.pieces or 1) if is_forest else 1)

@@ -16,6 +16,7 @@ from ..core.folders import check_new, new_folder
 from ..core.option_names import check_name, verb
 from ..core.rank_costs import RankCosts
 from ..core.topology import Topology
+from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
 from .inputs import whole
 from .programs import read_flow, size_range
@@ -160,7 +161,11 @@ def export_mscclpp(
 
 @verb
 def export_goal(
-    schedule: str | Path, *, output: str | Path | None = None, reduce_rate: str | None = None
+    schedule: str | Path,
+    *,
+    output: str | Path | None = None,
+    reduce_rate: str | None = None,
+    pieces: int | None = None,
 ) -> ExportedFile:
     """Convert a schedule into GOAL text for LogGOPSim, as ``cwb export goal`` does.
 
@@ -171,6 +176,8 @@ def export_goal(
     output, reduce_rate : optional
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
+    pieces : int, optional
+        Pieces per tree; by default as in ``cwb simulate``.
 
     Raises
     ------
@@ -181,7 +188,7 @@ def export_goal(
 
     with locate_errors(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
-    flow = read_flow(Path(schedule))
+    flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     costs = flow.costs or RankCosts()
     text = goal_text(flow, rate or costs.reduce_rate_Bps)
     _write(output, (text,))
@@ -191,7 +198,38 @@ def export_goal(
 
 
 @verb
-def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> ExportedFile:
+def export_htsim(schedule: str | Path, *, output: str | Path | None = None, pieces: int | None = None) -> ExportedFile:
+    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does.
+
+    Parameters
+    ----------
+    schedule : str or Path
+        File of the schedule, which is verified first.
+    output : optional
+        File for the matrix, .cm.
+    pieces : int, optional
+        Pieces per tree; by default as in ``cwb simulate``.
+
+    Raises
+    ------
+    InputError
+        If the schedule is wrong, or its messages wait for one another in a way that htsim has not.
+    """
+    from ..exchange.chakra.trace import trace_of
+    from ..exchange.htsim import connection_text
+
+    flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
+    trace = trace_of(flow)
+    with locate_errors(source=str(schedule)):
+        text = connection_text(trace)
+    _write(output, (text,))
+    return _exported_trace(flow, trace, text)
+
+
+@verb
+def export_chakra(
+    schedule: str | Path, *, output: str | Path, name: str | None = None, pieces: int | None = None
+) -> ExportedFile:
     """Write a schedule as Chakra execution traces, as ``cwb export chakra`` does.
 
     Parameters
@@ -202,6 +240,8 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
         Folder for the files, one for each rank.
     name : str, optional
         Files are ``NAME.RANK.et``; by default the folder's name.
+    pieces : int, optional
+        Pieces per tree; by default as in ``cwb simulate``.
 
     Returns
     -------
@@ -217,7 +257,7 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
 
     folder = Path(output)
     prefix = _prefix(folder, name)
-    flow, trace = _trace_of(Path(schedule))
+    flow, trace = _trace_of(Path(schedule), pieces)
     names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
     _make_folder(folder, set(names))
     for rank, file in enumerate(names):
@@ -226,15 +266,17 @@ def export_chakra(schedule: str | Path, *, output: str | Path, name: str | None 
 
 
 @verb
-def export_astra(schedule: str | Path, *, output: str | Path, name: str | None = None) -> ExportedFile:
+def export_astra(
+    schedule: str | Path, *, output: str | Path, name: str | None = None, pieces: int | None = None
+) -> ExportedFile:
     """Write a schedule with all other inputs of an ASTRA-sim run, as ``cwb export astra`` does.
 
     Parameters
     ----------
     schedule : str or Path
         File of the schedule, on a network of rings, switches and fully connected dimensions.
-    output, name : optional
-        A new folder, and prefix of the traces as in :func:`export_chakra`.
+    output, name, pieces : optional
+        A new folder, and prefix of the traces and pieces of trees as in :func:`export_chakra`.
 
     Returns
     -------
@@ -253,7 +295,7 @@ def export_astra(schedule: str | Path, *, output: str | Path, name: str | None =
     folder = Path(output)
     check_new(folder)
     prefix = _prefix(folder, name)
-    flow, trace = _trace_of(Path(schedule))
+    flow, trace = _trace_of(Path(schedule), pieces)
     network = read_schedule(Path(schedule)).instance.network
     with locate_errors(source=str(schedule)):
         if flow.kind is None or not isinstance(network, Topology) or len(network.ranks) != flow.ranks:
@@ -341,14 +383,14 @@ def _prefix(folder: Path, name: str | None) -> str:
     return prefix
 
 
-def _trace_of(schedule: Path) -> tuple[Flow, Trace]:
+def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
     """Convert a schedule to a trace and run it."""
     from ..exchange.chakra.replay import problems_of
     from ..exchange.chakra.schema import messages
     from ..exchange.chakra.trace import trace_of
 
     messages()
-    flow = read_flow(schedule)
+    flow = read_flow(schedule, SimulationMode.CONGESTION_AWARE, pieces)
     with locate_errors(source=str(schedule)):
         trace = trace_of(flow)
         for problem in problems_of(trace)[:1]:
@@ -356,10 +398,10 @@ def _trace_of(schedule: Path) -> tuple[Flow, Trace]:
     return flow, trace
 
 
-def _exported_trace(flow: Flow, trace: Trace) -> ExportedFile:
+def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> ExportedFile:
     sends, moved = messages_and_bytes(trace)
     rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
-    return ExportedFile(trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
+    return ExportedFile(text or trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
 
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:

@@ -14,13 +14,24 @@ from .inputs import Spec, load
 
 if TYPE_CHECKING:
     from ..core.topology import Link, Topology
+    from ..core.trace import SimulationMode
     from ..exchange.msccl.flow import Flow
     from ..exchange.msccl.links import Program
 
 
-def read_flow(schedule: Path) -> Flow:
-    """Read a schedule as the data flow between its GPUs; reject a wrong one."""
+def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | None = None) -> Flow:
+    """Read a schedule as the data flow between its GPUs; reject a wrong one.
+
+    Parameters
+    ----------
+    mode : SimulationMode, optional
+        Mode of a simulation that gives the order of messages; then trees are in pieces.
+    pieces : int, optional
+        Pieces per tree; by default as in ``cwb simulate``.
+    """
+    from ..core.orbits import Forest
     from ..exchange.msccl.flow import flow_of
+    from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
     from ..schedules.verify import verify
 
@@ -29,7 +40,13 @@ def read_flow(schedule: Path) -> Flow:
         report = verify(read.instance, read.answer)
         if not report.ok:
             raise InputError(f"the schedule is invalid: {report.violations[0]}; see cwb check")
-        return flow_of(read.instance, read.answer)
+        if mode is None:
+            return flow_of(read.instance, read.answer)
+        if isinstance(read.answer, Forest):
+            pieces = completion_if_any(read.instance, read.answer, pieces or read.pieces).pieces
+        elif pieces is not None:
+            raise InputError("only trees are divided into pieces", source="--pieces")
+        return flow_of(read.instance, read.answer, mode, pieces or 1)
 
 
 def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Cost of single failures: the optimum after the loss of each link, rank and switch.
 
 The optimum is that of trees in the flow model (ForestColl): no schedule of the collective on the changed network is
-faster, and trees attain it for all collectives except all-reduce. Its certificate is recomputed for every failure.
+faster, and trees attain it for all collectives except all-reduce. That of an all-to-all is its maximum concurrent flow.
+Its certificate is recomputed for every failure.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 from ..algorithms.graphs.link_orbits import link_orbits
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, ignore
-from ..core.choices import FAILURES, TREE_COLLECTIVES
+from ..core.choices import FAILURES, FLOW_COLLECTIVES
+from ..core.collective import Collective
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
 from ..core.network_views import other_view
@@ -23,6 +25,8 @@ from ..core.topology import NodeKind, Topology
 from ..core.units import exact_number
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
+from ..harness.request import Request
+from ..harness.run import run
 from ..instances.demand import with_demand
 from ..instances.edits import LARGEST_PART, Edit, edit_instance
 from ..models.forestcoll.problem import check_balance
@@ -139,12 +143,27 @@ def optimum_of(instance: Instance) -> Optimum:
     Unsupported
         If trees do not support the collective.
     """
+    if _is_exchange(instance):
+        return _exchange_optimum(instance)
     ways, mirrored = ways_of(instance)
     seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
     bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
     if exact_bound(instance, certificate) != bound:
         raise AssertionError("the certificate proves another bound")
     return Optimum(seconds, bound, certificate)
+
+
+def _is_exchange(instance: Instance) -> bool:
+    return instance.demand is not None and instance.demand.collective is Collective.ALL_TO_ALL
+
+
+def _exchange_optimum(instance: Instance) -> Optimum:
+    """Return the time of the maximum concurrent flow, proved by lengths of links."""
+    done = run(instance, Request("all-to-all-mcf"))
+    if done.certificate is None or not done.record.verified:
+        raise InputError(done.record.message or "the maximum concurrent flow has no proved bound")
+    bound = exact_bound(instance, done.certificate)
+    return Optimum(bound, bound, done.certificate)
 
 
 def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: Budget) -> Iterator[Failure]:
@@ -220,7 +239,7 @@ def resilience(
     factor = _factor(slow)
     clock = WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
     if collective is not None:
-        check_name(collective, TREE_COLLECTIVES, "--collective")
+        check_name(collective, FLOW_COLLECTIVES, "--collective")
     kinds = [check_name(one, FAILURES, "--kind") for one in ((kind,) if isinstance(kind, str) else kind)]
     posed = with_demand(load(instance), collective, size, None)
     posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
@@ -245,7 +264,7 @@ def _factor(given: str | float | Fraction) -> Fraction:
 def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Sequence[Edit]) -> Failure:
     try:
         left = edit_instance(instance, edits)
-        if isinstance(left.network, Topology) and left.demand is not None:
+        if isinstance(left.network, Topology) and left.demand is not None and not _is_exchange(left):
             check_balance(left.network, left.demand)  # otherwise the optimum of trees is no proved optimum
     except InputError as error:
         return Failure(kind, names, None, error.problem)

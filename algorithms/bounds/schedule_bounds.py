@@ -42,10 +42,6 @@ class DemandGroup:
 
     Parameters
     ----------
-    kind : Collective
-        Kind of the collective operation.
-    size_bytes : Fraction
-        Size of the collective in bytes.
     ranks : tuple of int
         The group; first the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a
         message.
@@ -246,8 +242,6 @@ def bytes_leaving(group: DemandGroup, inside: Sequence[bool] | Bools) -> Fractio
 
     Parameters
     ----------
-    group : DemandGroup
-        Collective of one process group.
     inside : sequence of bool
         For every rank of the group whether it is in the set.
     """

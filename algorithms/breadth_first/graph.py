@@ -23,8 +23,6 @@ class IncomingLinks:
 
     Parameters
     ----------
-    names : sequence
-        Names of the nodes in messages.
     source, link : array of int, shape (nodes, most links into a node)
         Start and number of every link into a node, padded with the node itself and -1. Translations carry the i-th
         link into a node to the i-th link into another.
@@ -117,8 +115,6 @@ def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
 
     Parameters
     ----------
-    names : sequence
-        Names of the nodes in messages.
     links : array_like of int, shape (links, 2)
         Source and target of every link; parallel links are listed one by one.
 

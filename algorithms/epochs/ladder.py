@@ -105,8 +105,6 @@ def solve(
         Problem to schedule; some node lacks a chunk, and every node that does can be reached.
     relaxed : EpochNetwork
         Problem to bound: the same, or one with more nodes that store.
-    budget : Budget
-        Limits, seed, clock and progress.
     effort : int
         Arcs that the search may examine; a limit that gives the same result on every machine.
     on_improvement : callable

@@ -43,10 +43,6 @@ class EpochNetwork:
 
     Parameters
     ----------
-    nodes : int
-        Number of nodes in the network.
-    tail, head : array of int, shape (links,)
-        Tail and head node of every link.
     delay : array of int, shape (links,)
         Epochs from start to arrival, at least 0; at least 1 on some link of every cycle.
     window, room : array of int, shape (links,)

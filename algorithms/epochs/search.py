@@ -72,16 +72,12 @@ class EpochSearch:
         Problem; every node that lacks a chunk can be reached.
     bound : int
         Lower bound on the makespan; the search ends once it is met.
-    budget : Budget
-        Limits, seed and progress of the search.
     effort : int
         Number of arcs that may be examined.
     known_arcs : ArcTable, optional
         Arcs of the network if already known; links may share a row of reservations.
     starts : int
         Number of constructions kept for :meth:`improve_several`.
-    on_improvement : callable
-        Called for every better schedule.
     """
 
     network: EpochNetwork

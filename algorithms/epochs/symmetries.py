@@ -222,11 +222,6 @@ class SymmetricSearch:
 
     A search under a group has the chunks of one source of every orbit, on links that share reservations with their
     orbit. It continues from the schedule of the larger group.
-
-    Parameters
-    ----------
-    whole : EpochSearch
-        Search on the whole network.
     """
 
     def __init__(self, whole: EpochSearch) -> None:

@@ -31,10 +31,6 @@ class ParallelLinks:
 
     Parameters
     ----------
-    nodes : int
-        Number of nodes in the network.
-    tail, head : array of int, shape (links,)
-        Tail and head node of every link.
     units : array of int, shape (links,)
         Capacity in whole copies of trees.
     """

@@ -6,7 +6,7 @@ whose nodes are all to be spanned.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,51 @@ from ...core.kernel import kernel
 _DRAWN, _FROM_ALL = 6, 0.25
 
 
+class Capacities(NamedTuple):
+    """Edges by their tails, and what is left of their capacities.
+
+    Parameters
+    ----------
+    start : array of int, shape (nodes + 1,)
+        First edge of every node.
+    residual, weight : array, shape (edges,)
+        Remaining capacity, and the factor that makes it comparable: 1 over the whole capacity.
+    """
+
+    start: Any
+    tail: Any
+    head: Any
+    residual: Any
+    weight: Any
+
+
+class KnownCuts(NamedTuple):
+    """Cuts that a tree enters once for free, and further times by their slack.
+
+    Parameters
+    ----------
+    inside : array of bool, shape (cuts, nodes)
+        Nodes of every cut.
+    start, cuts : array of int
+        Cuts around node y: ``cuts[start[y] : start[y + 1]]``.
+    slack, free, used : array, shape (cuts,)
+        Capacity beyond the demand, and of the tree being grown its free entry and its load.
+    """
+
+    inside: Any
+    start: Any
+    cuts: Any
+    slack: Any
+    free: Any
+    used: Any
+
+
 @kernel
-def cut_cost(
-    x: int, y: int, amount: Any, free: Any, used: Any, slack: Any, inside: Any, cut_start: Any, cuts: Any
-) -> int:
+def cut_cost(x: int, y: int, amount: Any, known: KnownCuts) -> int:
     """Return an edge's cost: 0 if free, 1 if it uses a cut's slack, 2 if it exceeds it."""
+    inside, start, cuts, slack, free, used = known
     cost = 0
-    for i in range(cut_start[y], cut_start[y + 1]):
+    for i in range(start[y], start[y + 1]):
         j = cuts[i]
         if not inside[j, x]:
             if used[j] + amount > free[j] + slack[j]:
@@ -33,11 +71,11 @@ def cut_cost(
 
 
 @kernel
-def count_entered_cuts(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, cuts: Any) -> None:
+def count_entered_cuts(x: int, y: int, amount: Any, known: KnownCuts) -> None:
     """Count an edge in the cuts that it enters."""
-    for i in range(cut_start[y], cut_start[y + 1]):
-        if not inside[cuts[i], x]:
-            used[cuts[i]] += amount
+    for i in range(known.start[y], known.start[y + 1]):
+        if not known.inside[known.cuts[i], x]:
+            known.used[known.cuts[i]] += amount
 
 
 @kernel
@@ -46,17 +84,9 @@ def best_edges(
     amount: Any,
     allowed: int,
     shallow: bool,
-    start: Any,
-    head: Any,
-    residual: Any,
-    weight: Any,
-    slack: Any,
-    inside: Any,
-    cut_start: Any,
-    cuts: Any,
+    net: Capacities,
+    known: KnownCuts,
     into: Any,
-    free: Any,
-    used: Any,
     depth: Any,
     best: Any,
     value: Any,
@@ -66,13 +96,14 @@ def best_edges(
 
     Lower cost is better, then more remaining capacity; if ``shallow``, a tail nearer to the root comes before both.
     """
+    start, _, head, residual, weight = net
     fresh = 0
     for x in nodes:
         for edge in range(start[x], start[x + 1]):
             y = head[edge]
             if into[y] != -2 or residual[edge] < amount:
                 continue
-            cost = cut_cost(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            cost = cut_cost(x, y, amount, known)
             if cost > allowed:
                 continue
             rank = residual[edge] * weight[edge] - 8.0 * cost
@@ -89,35 +120,19 @@ def best_edges(
 
 
 @kernel
-def grow(
-    root: int,
-    amount: Any,
-    thrifty: bool,
-    start: Any,
-    tail: Any,
-    head: Any,
-    residual: Any,
-    weight: Any,
-    slack: Any,
-    inside: Any,
-    cut_start: Any,
-    cuts: Any,
-    into: Any,
-    free: Any,
-    used: Any,
-) -> int:
+def grow(root: int, amount: Any, thrifty: bool, net: Capacities, known: KnownCuts, into: Any) -> int:
     """Grow a tree that carries ``amount``, level by level, through edges with the most remaining capacity.
 
     Every tree whose root is outside a cut must enter it once; that entry is free. Each further one uses slack of
     the cut. Such edges come last in a level or, if ``thrifty``, one at a time and only if no other is possible.
     Return the number of nodes reached; ``into`` has their edges and ``used`` the load of the cuts.
     """
-    nodes = len(start) - 1
+    nodes = len(net.start) - 1
     into[:] = -2
     into[root] = -1
-    for j in range(len(used)):
-        used[j] = amount - amount
-        free[j] = amount - amount if inside[j, root] else amount
+    for j in range(len(known.used)):
+        known.used[j] = amount - amount
+        known.free[j] = amount - amount if known.inside[j, root] else amount
     order, found = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     depth, best, value = np.zeros(nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64), np.zeros(nodes)
     order[0] = root
@@ -125,35 +140,15 @@ def grow(
     allowed = 0 if thrifty else 1
     while count < nodes:
         single = thrifty and allowed == 1
-        fresh = best_edges(
-            order[begin:end],
-            amount,
-            allowed,
-            single,
-            start,
-            head,
-            residual,
-            weight,
-            slack,
-            inside,
-            cut_start,
-            cuts,
-            into,
-            free,
-            used,
-            depth,
-            best,
-            value,
-            found,
-        )
+        fresh = best_edges(order[begin:end], amount, allowed, single, net, known, into, depth, best, value, found)
         before = count
         for y in found[:fresh][np.argsort(-value[found[:fresh]], kind="mergesort")]:
             edge = best[y]
-            x = tail[edge]
-            cost = cut_cost(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            x = net.tail[edge]
+            cost = cut_cost(x, y, amount, known)
             planned = 1 if value[y] < -4.0 else 0
             if cost <= planned and not (single and count > before):
-                count_entered_cuts(x, y, amount, used, inside, cut_start, cuts)
+                count_entered_cuts(x, y, amount, known)
                 into[y] = edge
                 depth[y] = depth[x] + 1
                 order[count] = y
@@ -179,12 +174,13 @@ def shift(into: Any, amount: Any, residual: Any) -> None:
 
 
 @kernel
-def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual: Any, weight: Any, into: Any) -> int:
+def lower(root: int, amount: Any, scarce: float, net: Capacities, into: Any) -> int:
     """Find a lowest tree in edges with enough capacity; return its height, -1 if it does not span.
 
     Parents with the most remaining capacity are preferred; edges with at most the part ``scarce`` of their capacity
     left are excluded.
     """
+    start, _, head, residual, weight = net
     nodes = len(start) - 1
     into[:] = -2
     into[root] = -1
@@ -219,32 +215,22 @@ def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual
 
 @kernel
 def lower_each(
-    order: Any,
-    scarce: float,
-    limit: Any,
-    root: Any,
-    copies: Any,
-    trees: Any,
-    height: Any,
-    start: Any,
-    head: Any,
-    residual: Any,
-    weight: Any,
+    order: Any, scarce: float, limit: Any, root: Any, copies: Any, trees: Any, height: Any, net: Capacities
 ) -> int:
     """Replace tree after tree by a lowest one if that is not higher than its limit; return their number.
 
-    ``trees``, ``height`` and ``residual`` are changed.
+    ``trees``, ``height`` and the remaining capacities are changed.
     """
     into = np.empty(trees.shape[1], dtype=np.int64)
     changed = 0
     for t in order:
-        shift(trees[t], copies[t], residual)
-        found = lower(root[t], copies[t], scarce, start, head, residual, weight, into)
+        shift(trees[t], copies[t], net.residual)
+        found = lower(root[t], copies[t], scarce, net, into)
         if 0 <= found <= limit[t]:
             trees[t, :] = into
             height[t] = found
             changed += 1
-        shift(trees[t], -copies[t], residual)
+        shift(trees[t], -copies[t], net.residual)
     return changed
 
 
@@ -285,32 +271,21 @@ def pair(random: Any, count: int, height: Any) -> tuple[int, int]:
 
 @kernel
 def exchange(
-    trials: int,
-    random: Any,
-    count: int,
-    root: Any,
-    copies: Any,
-    trees: Any,
-    height: Any,
-    start: Any,
-    head: Any,
-    residual: Any,
-    weight: Any,
+    trials: int, random: Any, count: int, root: Any, copies: Any, trees: Any, height: Any, net: Capacities
 ) -> int:
     """Regrow pairs of trees: remove copies of both, grow the first as low as possible, then the second.
 
     As many copies are removed as both trees have. Parents are chosen by remaining capacity, at random within a
     factor, so that a pair can be tried again. The new pair is kept if the sum of the cubes of its heights falls; or
-    is equal, if no tree has to be divided for it. Return the number of trees afterwards; the columns and
-    ``residual`` are changed.
+    is equal, if no tree has to be divided for it. Return the number of trees afterwards; the columns and the
+    remaining capacities are changed.
 
     Parameters
     ----------
     count : int
         Trees, at least 2; the columns ``root``, ``copies``, ``trees`` and ``height`` have room for more.
-    start, head, residual, weight : array
-        Network and remaining capacities of its edges, as in :func:`lower`.
     """
+    residual = net.residual
     fresh = np.empty((2, trees.shape[1]), dtype=np.int64)
     for _ in range(trials):
         a, b = pair(random, count, height)
@@ -320,13 +295,14 @@ def exchange(
             continue
         shift(trees[a], amount, residual)
         shift(trees[b], amount, residual)
-        liking = weight * (0.25 + random.random(len(weight)))
-        low_a = lower(root[a], amount, 0.0, start, head, residual, liking, fresh[0])
+        liking = net.weight * (0.25 + random.random(len(net.weight)))
+        liked = Capacities(net.start, net.tail, net.head, residual, liking)
+        low_a = lower(root[a], amount, 0.0, liked, fresh[0])
         gain = height[a] ** 3 + height[b] ** 3 - low_a**3
         low_b = -1
         if low_a >= 0 and gain > 0:
             shift(fresh[0], -amount, residual)
-            low_b = lower(root[b], amount, 0.0, start, head, residual, liking, fresh[1])
+            low_b = lower(root[b], amount, 0.0, liked, fresh[1])
             gain -= low_b**3
             shift(fresh[0], amount, residual)
         if low_b < 0 or gain < 0 or (gain == 0 and divided):

@@ -71,8 +71,6 @@ class OrbitNetwork:
 
     Parameters
     ----------
-    tail, head : array of int, shape (links,)
-        Tail and head node of every link.
     ends : array of bool, shape (nodes,)
         Nodes that trees span; all others only forward.
     roots : array of int
@@ -117,8 +115,6 @@ class OrbitTree:
         First link of every edge, as an index into ``links``.
     links : array of int
         Links of all edges, from parent to child.
-    height : int
-        Most edges between the root and a node.
     """
 
     root: int
@@ -144,8 +140,6 @@ class OrbitForest:
 
     Parameters
     ----------
-    trees : tuple of OrbitTree
-        Trees of all roots together.
     weight : tuple of Fraction
         Weight of every tree, greater than 0.
     rounds, tried : int

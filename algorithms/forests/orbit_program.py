@@ -36,12 +36,8 @@ class Column:
 
     Parameters
     ----------
-    root : int
-        Position of the tree's root.
     uses : array of int, shape (orbits,)
         Number of uses of every orbit's links.
-    height : int
-        Most edges between the root and a node.
     price : array of float, shape (orbits,)
         Prices at which it was grown.
     rise : float
@@ -97,8 +93,6 @@ class OrbitProgram:
     ----------
     room : array of float, shape (orbits,)
         Capacity: the most uses of an orbit's links by trees of total weight 1 from each of the roots.
-    roots : int
-        Number of roots in the program.
     dearest : float
         Upper bound on the cube of a tree's height.
     """

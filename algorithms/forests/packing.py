@@ -21,7 +21,7 @@ from ..graphs.components import components
 from ..graphs.maxflow import RootedFlow, near_order
 from ..graphs.network import INT64_SAFE, Exact, Network, kernel_for
 from .exact_tree import exact_tree
-from .kernels import grow, heights
+from .kernels import Capacities, KnownCuts, grow, heights
 from .symmetry import Groups
 
 #: Distinct capacities at which the network is cut into strongly connected parts.
@@ -132,8 +132,6 @@ class SpanningTrees:
 
     Parameters
     ----------
-    graph : Network
-        The network that they span.
     root : array of int, shape (trees,)
         Root node of every tree.
     copies : array of int, shape (trees,)
@@ -187,8 +185,6 @@ class Packer:
         A network of the nodes to span.
     demand : array of int, shape (nodes,)
         Trees from every root; they exist in the network.
-    pool : CutPool
-        Known cuts of the network.
     thrifty : bool
         Initial way to grow trees, see :func:`.kernels.grow`.
     exact_only : bool
@@ -259,25 +255,12 @@ class Packer:
         copies = int(self.left[root])
         into = np.empty(self.graph.nodes, dtype=np.int64)
         free, used = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
+        graph, pool = self.graph, self.pool
+        net = Capacities(graph.out_start, graph.tail, graph.head, self.residual, self.weight)
+        known = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, used)
         for _ in range(_HALVINGS + 1):
             for thrifty in (self.thrifty, not self.thrifty):
-                reached = self._grow(
-                    root,
-                    self._number(copies),
-                    thrifty,
-                    self.graph.out_start,
-                    self.graph.tail,
-                    self.graph.head,
-                    self.residual,
-                    self.weight,
-                    self.slack,
-                    self.pool.inside,
-                    self.pool.cut_start,
-                    self.pool.cuts,
-                    into,
-                    free,
-                    used,
-                )
+                reached = self._grow(root, self._number(copies), thrifty, net, known, into)
                 if reached == self.graph.nodes:
                     self.slack += free - used
                     return _Tree(root, copies, into)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.schedule import Ints
 from ..graphs.network import Exact, kernel_for
-from .kernels import exchange, lower, lower_each
+from .kernels import Capacities, exchange, lower, lower_each
 from .packing import SpanningTrees
 
 #: Passes in which every tree may become lower.
@@ -87,12 +87,9 @@ def exchange_edges(
 def eccentricities(forest: SpanningTrees) -> Ints:
     """Return the fewest edges from every root to its farthest node: no tree is lower."""
     graph, into = forest.graph, np.empty(forest.graph.nodes, dtype=np.int64)
-    weight = np.ones(len(graph))
-    plenty = np.ones(len(graph), dtype=np.int64)
-    found = {
-        root: lower(root, np.int64(1), 0.0, graph.out_start, graph.head, plenty, weight, into)
-        for root in np.unique(forest.root).tolist()
-    }
+    plenty, alike = np.ones(len(graph), dtype=np.int64), np.ones(len(graph))
+    net = Capacities(graph.out_start, graph.tail, graph.head, plenty, alike)
+    found = {root: lower(root, np.int64(1), 0.0, net, into) for root in np.unique(forest.root).tolist()}
     return np.array([found[root] for root in forest.root.tolist()], dtype=np.int64)
 
 
@@ -102,9 +99,8 @@ class _Work:
     def __init__(self, forest: SpanningTrees) -> None:
         self.base = forest
         self.trees, self.height = forest.into.copy(), forest.height()
-        self.residual: Exact = forest.graph.capacity.astype(forest.copies.dtype) - forest.load()
-        self.weight = 1.0 / forest.graph.capacity.astype(np.float64)
-        self.lower_each: Callable[..., int] = kernel_for(lower_each, self.residual.dtype)
+        self.net = _remaining_capacities(forest)
+        self.lower_each: Callable[..., int] = kernel_for(lower_each, self.net.residual.dtype)
 
     def tall_first(self, above: int = 1) -> Ints:
         """Return the trees above a height, the tallest first."""
@@ -113,20 +109,8 @@ class _Work:
 
     def relower(self, order: Ints, scarce: float, limit: Ints) -> None:
         """Regrow trees in this order."""
-        graph = self.base.graph
-        self.lower_each(
-            order,
-            scarce,
-            limit.copy(),
-            self.base.root,
-            self.base.copies,
-            self.trees,
-            self.height,
-            graph.out_start,
-            graph.head,
-            self.residual,
-            self.weight,
-        )
+        base = self.base
+        self.lower_each(order, scarce, limit.copy(), base.root, base.copies, self.trees, self.height, self.net)
 
     def forest(self) -> SpanningTrees:
         """Return the forest in its present state."""
@@ -141,11 +125,15 @@ def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
     kernel = kernel_for(exchange, forest.copies.dtype)
     root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
     trees = _with_room(forest.into)
-    residual: Exact = graph.capacity.astype(forest.copies.dtype) - forest.load()
-    weight = 1.0 / graph.capacity.astype(np.float64)
-    count = kernel(trials, random, count, root, copies, trees, height, graph.out_start, graph.head, residual, weight)
+    count = kernel(trials, random, count, root, copies, trees, height, _remaining_capacities(forest))
     changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
     return _merge_equal_trees(changed) if count > len(forest) else changed
+
+
+def _remaining_capacities(forest: SpanningTrees) -> Capacities:
+    graph = forest.graph
+    residual: Exact = graph.capacity.astype(forest.copies.dtype) - forest.load()
+    return Capacities(graph.out_start, graph.tail, graph.head, residual, 1.0 / graph.capacity.astype(np.float64))
 
 
 def _with_room(column: Any) -> Any:

@@ -46,8 +46,6 @@ class Groups:
     ----------
     group : array of int, shape (nodes,)
         Group of every node; -1 for nodes in none.
-    position : array of int, shape (nodes,)
-        Position of every node in its group.
     family : array of int, shape (groups,)
         Groups of the same family are equal, position by position.
     """

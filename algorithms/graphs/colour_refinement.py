@@ -41,12 +41,8 @@ class FlowArcs:
 
     Parameters
     ----------
-    tails, heads : array of int, shape (arcs,)
-        Points that the arcs leave and enter.
     link_of : array of int, shape (arcs,)
         The link whose capacity an arc uses.
-    points, links : int
-        Number of points and of links.
     """
 
     tails: Ints

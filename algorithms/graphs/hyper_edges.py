@@ -19,8 +19,6 @@ class RankEdge:
     ----------
     source, target : int
         Positions of the ranks' nodes.
-    links : tuple of int
-        Links of the path, in order.
     bandwidth_Bps, latency_s : Fraction
         The smallest bandwidth and the sum of the latencies of the links.
     """

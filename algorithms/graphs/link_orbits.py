@@ -118,8 +118,6 @@ def link_orbits(
     ----------
     nodes, links : sequence of hashable
         Colours of nodes and of links: symmetries keep them.
-    ends : sequence of (int, int)
-        The two nodes of every link.
     exhausted : callable
         True once time is over; the remaining pairs are then classes of their own.
     """

@@ -54,10 +54,6 @@ class Network:
 
     Parameters
     ----------
-    nodes : int
-        Number of nodes in the graph.
-    tail, head : array of int, shape (edges,)
-        Tail and head node of every edge.
     capacity : array of int or object, shape (edges,)
         Capacity of every edge, greater than 0.
     """

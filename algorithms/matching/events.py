@@ -47,8 +47,6 @@ class ChoiceRule(NamedTuple):
         True to apply the deadline rule.
     single : bool
         True to prefer chunks that only one neighbour has.
-    seed : int
-        Seed of the random order.
     """
 
     how: int

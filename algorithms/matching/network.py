@@ -44,8 +44,6 @@ class ArcTables(NamedTuple):
 
     Parameters
     ----------
-    into : IncomingArcs
-        The arcs into every rank.
     head, tail, ticks : array of int, shape (arcs,)
         Ends of each arc, and duration of a transfer.
     port_first, port : array of int
@@ -58,8 +56,6 @@ class ArcTables(NamedTuple):
         The island that a slow arc leads into, or -1.
     of_first, of : array of int
         Islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``.
-    islands : int
-        Number of islands in the network.
     alone : bool
         True if every arc has a port of its own, so that the deadline rule is exact.
     """
@@ -86,10 +82,6 @@ class RankNetwork:
 
     Parameters
     ----------
-    ranks : int
-        Number of ranks in the network.
-    tail, head : array of int, shape (arcs,)
-        Tail and head rank of every arc.
     ticks, least : array of int, shape (arcs,)
         Duration of a transfer in ticks, rounded up; and rounded down, for lower bounds.
     paths : tuple of tuple of int

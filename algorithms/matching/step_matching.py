@@ -38,8 +38,6 @@ class ChunkState(NamedTuple):
     ----------
     have : array of uint64, shape (ranks, words)
         Set of chunks of every rank.
-    lacking : array of int, shape (ranks,)
-        Number of chunks that each rank lacks.
     copies : array of int, shape (chunks,)
         Number of ranks that have each chunk, or are about to get it.
     full : array of uint64, shape (words,)

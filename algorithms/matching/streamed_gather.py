@@ -30,16 +30,12 @@ class StreamState(NamedTuple):
     ----------
     have : array of uint64, shape (words, ranks)
         Chunks of every rank; the words of neighbours, which are read together, are adjacent.
-    lacking : array of int, shape (ranks,)
-        Number of chunks that each rank lacks.
     word : array of int, shape (arcs,)
         Word in which each arc last found a chunk; arcs are ordered by the ranks that they enter.
     dry : array of bool, shape (arcs,)
         True for arcs that found nothing.
     given, last : array of int, shape (arcs,)
         The chunk that each takes in this step, and took in the one before; -1 for none.
-    random : array of uint64
-        State of the random number generator.
     """
 
     have: Any
@@ -57,16 +53,10 @@ class GatherStream:
 
     Parameters
     ----------
-    into : IncomingArcs
-        The arcs into every rank.
-    arcs : int
-        Number of arcs in the network.
     owner : array of int, shape (chunks,)
         The rank that has each chunk at the start.
     exclusive : int
         Nonempty words searched for a chunk that no other neighbour has.
-    seed : int
-        Seed of the random order.
     """
 
     into: IncomingArcs

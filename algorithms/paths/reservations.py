@@ -26,8 +26,6 @@ class PathNetwork(NamedTuple):
 
     Parameters
     ----------
-    tail, head : array of int, shape (edges,)
-        Nodes that an edge leaves and enters.
     first, leaving : array of int, shape (nodes + 1,) and (edges,)
         Edges by the node that they leave.
     part_first, link : array of int, shape (edges + 1,) and (parts,)

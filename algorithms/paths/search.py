@@ -106,8 +106,6 @@ class SearchScratch(NamedTuple):
         Keys and nodes of the heap.
     walk : array of int, shape (nodes,)
         A path while it is traced back.
-    state : array of uint64, shape (1,)
-        State of the random number generator.
     stamp : array of int, shape (4,)
         The current stamps of the search and of the job, and the numbers of nodes in the tree and of targets still
         to be reached.

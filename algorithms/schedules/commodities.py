@@ -36,8 +36,6 @@ class Commodity:
     chunk : int
         Its chunk in the schedule, see :func:`chunks_of`. A sum is one chunk and several commodities: a contribution
         from each rank to the owner, and the sum from the owner to all.
-    bytes : Fraction
-        Size of the chunk in bytes.
     tenant : int
         Index of its collective in the instance.
     after : tuple of int

@@ -45,16 +45,12 @@ class ChunkMoves:
 
     Parameters
     ----------
-    chunk : int
-        Index of the chunk in the schedule.
     reduced : bool
         True if contributions are summed.
     held : mapping of int to int
         Contributions of nodes at the start.
     needed : tuple of int
         Nodes that need all contributions at the end.
-    moves : list of Move
-        All sends of the chunk.
     """
 
     chunk: int
@@ -170,8 +166,6 @@ def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost
 
     Parameters
     ----------
-    node_of : tuple of int
-        The node of every rank.
     lost : set of int
         Nodes that are gone; data that only they have, or need, is not counted.
     gone : set of int

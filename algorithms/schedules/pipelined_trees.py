@@ -52,14 +52,10 @@ class TreeSend:
 
     Parameters
     ----------
-    tree : int
-        Position of the tree in the list.
     source, target : int
         Positions of the nodes in the topology.
     reduce : bool
         True for sends towards the root.
-    path : tuple of int
-        Links of the path, in order.
     step : int
         Step of the first piece. On the j-th link of the path it is in step ``step + j``.
     """
@@ -186,11 +182,6 @@ def all_reduce(
     Piece k of tree t is chunk ``t * K + k``. A step lasts as long as a piece on a link of the smallest bandwidth
     with the largest latency. ``pieces`` is K; None for the collective's number of chunks, or if that is 1, the best
     number by :func:`best_pieces`.
-
-    Raises
-    ------
-    Unsupported
-        If the schedule would be too large.
     """
     demand = instance.demands[0]
     latency = max(link.latency_s for link in topology.links)

@@ -30,8 +30,6 @@ class GroupProblem:
         An instance with only this collective.
     topology : Topology
         Explicit network of the instance.
-    demand : Demand
-        Demand of the collective alone.
     ranks : tuple of int
         The process group, in the order of the demand; the first is the root of a broadcast or reduce.
     """
@@ -85,8 +83,6 @@ def supports_groups(
 
     Parameters
     ----------
-    collectives : sequence of Collective
-        Kinds of collectives that the method defines.
     fits : callable or None
         Further test of a collective: returns a reason to reject it, or None.
     """

@@ -42,8 +42,6 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
 
     Parameters
     ----------
-    new : Topology
-        The network after the change.
     source, target : array of int, shape (paths,)
         Nodes at the ends of each path.
     offset, links : array of int

@@ -64,8 +64,6 @@ def serve_pieces(
 
     Parameters
     ----------
-    tails : array of int, shape (links,)
-        Nodes that the links leave.
     window, delay : array of int, shape (links,)
         Ticks for which a piece holds a link, and after which it is at the other end; below 2^53 in all.
     order : array of int, shape (pieces,)

@@ -24,8 +24,6 @@ def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> I
 
     Parameters
     ----------
-    change : Change
-        The networks before and after.
     answer : StepSchedule or Schedule
         A correct schedule for the old network.
     loads : Loads

@@ -77,8 +77,6 @@ def stand_in_trees(
 
     Parameters
     ----------
-    change : Change
-        The networks before and after.
     packing : TreePacking
         Trees that are correct on the old network.
     loads : Loads

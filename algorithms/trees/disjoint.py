@@ -46,8 +46,6 @@ class DisjointRates:
 
     Parameters
     ----------
-    wan : Wan
-        The network of the trees.
     rates : array of int
         Possible rates of a tree, increasing, after 0 for no tree.
     choices : array of int, shape (choices, K)
@@ -78,8 +76,6 @@ class DisjointRates:
 
         Parameters
         ----------
-        most_trees : int
-            Largest number K of trees.
         least, widest : int
             Smallest and largest rate, in units of capacity.
         """

@@ -6,7 +6,7 @@ In compiled loops a tree is its n - 1 links; link e joins ``tail[e]`` and ``head
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,25 +20,44 @@ from .trees import FAR, distinct, draw
 GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
 
 
+class LimitedNetwork(NamedTuple):
+    """Links and carriers of a :class:`.network.Wan`, and a height limit, as compiled loops take them.
+
+    Parameters
+    ----------
+    first, second : array of int, shape (links,)
+        Carriers of every link.
+    capacity : array of int, shape (carriers,)
+        Capacity of every carrier in units.
+    length : array of int, shape (links,)
+        Length of every link.
+    most : int
+        Largest height H.
+    """
+
+    nodes: int
+    tail: Any
+    head: Any
+    first: Any
+    second: Any
+    capacity: Any
+    length: Any
+    most: int
+
+
+def limited_network(wan: Wan, limit: HeightLimit) -> LimitedNetwork:
+    """Return the network with its height limit for compiled loops."""
+    return LimitedNetwork(wan.nodes, wan.tail, wan.head, wan.first, wan.second, wan.room, limit.length, limit.most)
+
+
 @kernel
-def grth(
-    u: int,
-    v: int,
-    reach: int,
-    D: Any,
-    link_of: Any,
-    near: Any,
-    degree: Any,
-    length: Any,
-    fixed: bool,
-    Dj: Any,
-    queue: Any,
-) -> Any:
+def grth(u: int, v: int, reach: int, D: Any, tree: Any, length: Any, fixed: bool, Dj: Any, queue: Any) -> Any:
     """Run algorithm 2: heights after adding link (u, v) of length ``reach``; the largest and the least.
 
-    ``near[p, :degree[p]]`` are the neighbours of p in the tree, ``link_of`` the links to them. The paper's text
-    never updates the height from u itself; ``fixed`` does.
+    ``tree`` is (near, link_of, degree): ``near[p, :degree[p]]`` are the neighbours of p, ``link_of`` the links to
+    them. The paper's text never updates the height from u itself; ``fixed`` does.
     """
+    near, link_of, degree = tree
     Dj[:] = D
     if fixed:
         Dj[u] = max(Dj[u], reach)
@@ -62,29 +81,18 @@ def grth(
 
 
 @kernel
-def grow_tree(
-    start: int,
-    order: Any,
-    tail: Any,
-    head: Any,
-    length: Any,
-    most: int,
-    nodes: int,
-    by_radius: bool,
-    fixed: bool,
-    score: Any,
-    links: Any,
-    D: Any,
-) -> bool:
+def grow_tree(start: int, order: Any, net: Any, by_radius: bool, fixed: bool, score: Any, links: Any, D: Any) -> bool:
     """Grow a tree by algorithm 1, lines 3 to 21, in order of falling score; return True if it spans."""
+    nodes, tail, head, length = net.nodes, net.tail, net.head, net.length
     inside = np.zeros(nodes, np.bool_)
     near, link_of = np.empty((nodes, nodes), np.int32), np.empty((nodes, nodes), np.int32)
     degree, queue = np.zeros(nodes, np.int64), np.empty((nodes, 3), np.int64)
     Dj, best = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    tree = near, link_of, degree
     D[:] = 0
     inside[start] = True
     for size in range(nodes - 1):
-        chosen, least = -1, FAR if by_radius else 2 * most
+        chosen, least = -1, FAR if by_radius else 2 * net.most
         for e in order:
             a, b = tail[e], head[e]
             if inside[a] == inside[b]:
@@ -92,8 +100,8 @@ def grow_tree(
             if chosen >= 0 and score[e] < score[chosen]:
                 break
             u, v = (a, b) if inside[a] else (b, a)
-            high, low = grth(u, v, length[e], D, link_of, near, degree, length, fixed, Dj, queue)
-            if high <= least and (low <= most or not by_radius):
+            high, low = grth(u, v, length[e], D, tree, length, fixed, Dj, queue)
+            if high <= least and (low <= net.most or not by_radius):
                 chosen, least = e, high
                 best[:] = Dj
         if chosen < 0:
@@ -110,8 +118,9 @@ def grow_tree(
 
 
 @kernel
-def take(rate: int, links: Any, first: Any, second: Any, left: Any, room: Any) -> None:
+def take(rate: int, links: Any, net: Any, left: Any, room: Any) -> None:
     """Subtract a tree's rate from the free capacity of its carriers, and update the room of all links."""
+    first, second = net.first, net.second
     for e in links:
         left[first[e]] -= rate
         if second[e] != first[e]:
@@ -122,14 +131,7 @@ def take(rate: int, links: Any, first: Any, second: Any, left: Any, room: Any) -
 
 @kernel
 def gbst(
-    tail: Any,
-    head: Any,
-    first: Any,
-    second: Any,
-    capacity: Any,
-    length: Any,
-    most: int,
-    nodes: int,
+    net: Any,
     floor: int,
     rate_mode: int,
     by_radius: bool,
@@ -142,9 +144,9 @@ def gbst(
     roots: Any,
 ) -> int:
     """Run algorithm 1 until a tree fails ``retries + 1`` times or arrays are full; return the count."""
-    left, room = capacity.copy(), np.minimum(capacity[first], capacity[second])
-    m = len(tail)
-    D, links = np.empty(nodes, np.int64), np.empty(nodes - 1, np.int64)
+    left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
+    m = len(net.tail)
+    D, links = np.empty(net.nodes, np.int64), np.empty(net.nodes - 1, np.int64)
     ranked = np.arange(m)
     for count in range(len(trees)):
         if shuffle:
@@ -155,9 +157,7 @@ def gbst(
         order = order[room[order] >= floor]
         spans = False
         for _ in range(retries + 1):
-            spans = grow_tree(
-                draw(state, nodes), order, tail, head, length, most, nodes, by_radius, fixed, room, links, D
-            )
+            spans = grow_tree(draw(state, net.nodes), order, net, by_radius, fixed, room, links, D)
             if spans:
                 break
         if not spans:
@@ -170,7 +170,7 @@ def gbst(
             for j in range(m):
                 if room[j] >= (floor if rate_mode == USABLE_MIN else 1):
                     rate = min(rate, room[j])
-        take(rate, links, first, second, left, room)
+        take(rate, links, net, left, room)
         trees[count], rates[count], roots[count] = links, rate, D.argmin()
     return len(trees)
 
@@ -284,8 +284,6 @@ class GbstTrees:
 
     Parameters
     ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every tree found.
     rates : array of int, shape (trees,)
         r* of every tree, in units.
     roots : array of int, shape (trees,)
@@ -311,14 +309,7 @@ def run_gbst(wan: Wan, limit: HeightLimit, floor: int, way: GbstVariant, state: 
         trees = np.empty((size, wan.nodes - 1), dtype=np.int64)
         rates, roots = (np.empty(size, dtype=np.int64) for _ in range(2))
         count = gbst(
-            wan.tail,
-            wan.head,
-            wan.first,
-            wan.second,
-            wan.room,
-            limit.length,
-            limit.most,
-            wan.nodes,
+            limited_network(wan, limit),
             max(floor, 1),
             RATES[way.rate],
             way.by_radius,

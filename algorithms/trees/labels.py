@@ -13,7 +13,7 @@ below it; or a root changes places with a site below it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,51 @@ _WORSE = 100
 _ATTEMPTS = 50
 
 
+class SiteLinks(NamedTuple):
+    """Undirected links of every site.
+
+    Parameters
+    ----------
+    length : array of int, shape (links,)
+        Lengths of links, at least 1.
+    begin, near : array of int
+        Links at site v: ``near[begin[v] : begin[v + 1]]``.
+    """
+
+    tail: Any
+    head: Any
+    length: Any
+    begin: Any
+    near: Any
+
+
+class Labelling(NamedTuple):
+    """Labels of all sites in all trees, and a matching of sites to links.
+
+    Parameters
+    ----------
+    roots : array of int, shape (trees,)
+        Root of every tree, whose label is 0.
+    label, into : array of int, shape (trees, sites)
+        Label of every site, and the link to its parent, -1 for none.
+    owner : array of int, shape (links,)
+        Site that has a link, ``i * sites + v`` in tree i; -1 for none.
+    """
+
+    roots: Any
+    label: Any
+    into: Any
+    owner: Any
+
+
+class PathSearch(NamedTuple):
+    """Scratch space of the search for alternating paths: stamps of visited sites, their order and predecessors."""
+
+    seen: Any
+    queue: Any
+    came: Any
+
+
 class LowForests:
     """Search for low link-disjoint trees of given rates.
 
@@ -44,8 +89,6 @@ class LowForests:
     ----------
     wan, limit
         Network, and height limit of the trees.
-    state : array of uint64
-        State of the random number generator.
     """
 
     def __init__(self, wan: Wan, limit: HeightLimit, state: np.ndarray) -> None:
@@ -54,8 +97,8 @@ class LowForests:
         self.length = np.maximum(limit.length, 1)
         ends = np.concatenate([wan.tail, wan.head])
         order = np.argsort(ends, kind="stable")
-        self.near = order % len(wan)
-        self.begin = np.searchsorted(ends[order], np.arange(wan.nodes + 1))
+        begin = np.searchsorted(ends[order], np.arange(wan.nodes + 1))
+        self.links = SiteLinks(wan.tail, wan.head, self.length, begin, order % len(wan))
         self.reach: dict[int, Ints] = {}
 
     def roots(self, rate: int) -> Ints:
@@ -74,54 +117,28 @@ class LowForests:
         roots = np.array([one[draw(self.state, len(one))] for one in choices])
         label = np.array([self.reach[rate][root] for rate, root in zip(rates, roots, strict=True)])
         allowed = np.array([wan.capacity >= rate for rate in rates])
-        into, owner = np.full(label.shape, -1), np.full(len(wan), -1)
+        forest = Labelling(roots, label, np.full(label.shape, -1), np.full(len(wan), -1))
         for done in range(0, changes, _CHANGES):
             if budget.is_exhausted:
                 break
-            left_out = change_labels(
-                wan.tail,
-                wan.head,
-                self.length,
-                self.limit.most,
-                allowed,
-                self.begin,
-                self.near,
-                min(_CHANGES, changes - done),
-                self.state,
-                roots,
-                label,
-                into,
-                owner,
-            )
+            few = min(_CHANGES, changes - done)
+            left_out = change_labels(self.links, self.limit.most, allowed, few, self.state, forest)
             if left_out == 0:
-                return np.array([np.sort(row[row >= 0]) for row in into])
+                return np.array([np.sort(row[row >= 0]) for row in forest.into])
         return None
 
 
 @kernel
-def change_labels(
-    tail: Any,
-    head: Any,
-    length: Any,
-    most: int,
-    allowed: Any,
-    begin: Any,
-    near: Any,
-    changes: int,
-    state: Any,
-    roots: Any,
-    label: Any,
-    into: Any,
-    owner: Any,
-) -> int:
+def change_labels(links: Any, most: int, allowed: Any, changes: int, state: Any, forest: Any) -> int:
     """Change labels until every site has a parent, by link ``into``, or the changes are used up.
 
-    Return the number of sites left out. ``owner`` is the site that has a link, ``i * sites + v`` in tree i.
+    Return the number of sites left out.
     """
+    roots, label, into, owner = forest
     count, nodes = label.shape
-    seen, came = np.zeros(count * nodes, np.int64), np.empty(count * nodes, np.int64)
-    queue = np.empty(count * nodes, np.int64)
-    least, stamp = hang_all(0, tail, head, length, allowed, begin, near, roots, label, into, owner, seen, queue, came)
+    size = count * nodes
+    paths = PathSearch(np.zeros(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
+    least, stamp = hang_all(0, links, allowed, forest, paths)
     old_roots, old_label, old_into, old_owner = roots.copy(), label.copy(), into.copy(), owner.copy()
     for _ in range(changes):
         if least == 0:
@@ -130,33 +147,13 @@ def change_labels(
         if kind < _REACHED:
             stamp += 1
             q = missing_site(draw(state, least), roots, into)
-            size = hang(q, stamp, tail, head, length, allowed, begin, near, label, into, owner, seen, queue, came)
-            admit(
-                queue[:size],
-                stamp,
-                tail,
-                head,
-                length,
-                most,
-                allowed,
-                begin,
-                near,
-                state,
-                roots,
-                label,
-                into,
-                owner,
-                seen,
-            )
+            size = hang(q, stamp, links, allowed, forest, paths)
+            admit(paths.queue[:size], stamp, links, most, allowed, state, forest, paths.seen)
         elif kind < _REACHED + _ANY:
-            shift(
-                draw(state, count), draw(state, nodes), tail, head, length, most, begin, near, state, roots, label, into
-            )
+            shift(draw(state, count), draw(state, nodes), links, most, state, forest)
         else:
-            exchange_root(draw(state, count), tail, head, length, begin, near, state, roots, label, into, owner)
-        left_out, stamp = hang_all(
-            stamp, tail, head, length, allowed, begin, near, roots, label, into, owner, seen, queue, came
-        )
+            exchange_root(draw(state, count), links, state, forest)
+        left_out, stamp = hang_all(stamp, links, allowed, forest, paths)
         if left_out <= least or (left_out == least + 1 and draw(state, _WORSE) == 0):
             least = left_out
             old_roots[:], old_label[:], old_into[:], old_owner[:] = roots, label, into, owner
@@ -179,52 +176,25 @@ def missing_site(n: int, roots: Any, into: Any) -> int:
 
 
 @kernel
-def hang_all(
-    stamp: int,
-    tail: Any,
-    head: Any,
-    length: Any,
-    allowed: Any,
-    begin: Any,
-    near: Any,
-    roots: Any,
-    label: Any,
-    into: Any,
-    owner: Any,
-    seen: Any,
-    queue: Any,
-    came: Any,
-) -> Any:
+def hang_all(stamp: int, links: Any, allowed: Any, forest: Any, paths: Any) -> Any:
     """Match every site left out; return the number that remain, and the last stamp."""
-    count, nodes = label.shape
+    count, nodes = forest.label.shape
     left_out = 0
     for q in range(count * nodes):
         i, v = q // nodes, q % nodes
-        if into[i, v] < 0 and v != roots[i]:
+        if forest.into[i, v] < 0 and v != forest.roots[i]:
             stamp += 1
-            if hang(q, stamp, tail, head, length, allowed, begin, near, label, into, owner, seen, queue, came):
+            if hang(q, stamp, links, allowed, forest, paths):
                 left_out += 1
     return left_out, stamp
 
 
 @kernel
-def hang(
-    start: int,
-    stamp: int,
-    tail: Any,
-    head: Any,
-    length: Any,
-    allowed: Any,
-    begin: Any,
-    near: Any,
-    label: Any,
-    into: Any,
-    owner: Any,
-    seen: Any,
-    queue: Any,
-    came: Any,
-) -> int:
+def hang(start: int, stamp: int, links: Any, allowed: Any, forest: Any, paths: Any) -> int:
     """Match a site by a shortest alternating path; return 0, or without one the number of sites reached."""
+    tail, head, length, begin, near = links
+    _, label, into, owner = forest
+    seen, queue, came = paths
     nodes = label.shape[1]
     queue[0], size, at = start, 1, 0
     came[start], seen[start] = -1, stamp
@@ -252,24 +222,10 @@ def hang(
 
 
 @kernel
-def admit(
-    reached: Any,
-    stamp: int,
-    tail: Any,
-    head: Any,
-    length: Any,
-    most: int,
-    allowed: Any,
-    begin: Any,
-    near: Any,
-    state: Any,
-    roots: Any,
-    label: Any,
-    into: Any,
-    owner: Any,
-    seen: Any,
-) -> None:
+def admit(reached: Any, stamp: int, links: Any, most: int, allowed: Any, state: Any, forest: Any, seen: Any) -> None:
     """Change a label so that a reached site may use a link that no reached site has."""
+    tail, head, length, begin, near = links
+    roots, label, into, owner = forest
     nodes = label.shape[1]
     for _ in range(_ATTEMPTS):
         q = reached[draw(state, len(reached))]
@@ -281,7 +237,7 @@ def admit(
             continue
         if label[i, u] + length[e] <= most and draw(state, 2) == 0:
             label[i, v] = label[i, u] + length[e]
-            drop_below(i, v, tail, head, length, begin, near, label, into, owner)
+            drop_below(i, v, links, forest)
             return
         if u != roots[i] and label[i, v] > length[e]:
             label[i, u] = label[i, v] - length[e]
@@ -292,10 +248,10 @@ def admit(
 
 
 @kernel
-def drop_below(
-    i: int, v: int, tail: Any, head: Any, length: Any, begin: Any, near: Any, label: Any, into: Any, owner: Any
-) -> None:
+def drop_below(i: int, v: int, links: Any, forest: Any) -> None:
     """Unmatch the children of a site whose label has become too large for them."""
+    tail, head, length, begin, near = links
+    _, label, into, owner = forest
     for e in near[begin[v] : begin[v + 1]]:
         below = tail[e] + head[e] - v
         if into[i, below] == e and label[i, v] + length[e] > label[i, below]:
@@ -303,21 +259,10 @@ def drop_below(
 
 
 @kernel
-def shift(
-    i: int,
-    v: int,
-    tail: Any,
-    head: Any,
-    length: Any,
-    most: int,
-    begin: Any,
-    near: Any,
-    state: Any,
-    roots: Any,
-    label: Any,
-    into: Any,
-) -> None:
+def shift(i: int, v: int, links: Any, most: int, state: Any, forest: Any) -> None:
     """Change the label of a site within the limits of its own link and those below it."""
+    tail, head, length, begin, near = links
+    roots, label, into, _ = forest
     if v == roots[i]:
         return
     low, high = 1, most
@@ -333,20 +278,10 @@ def shift(
 
 
 @kernel
-def exchange_root(
-    i: int,
-    tail: Any,
-    head: Any,
-    length: Any,
-    begin: Any,
-    near: Any,
-    state: Any,
-    roots: Any,
-    label: Any,
-    into: Any,
-    owner: Any,
-) -> None:
+def exchange_root(i: int, links: Any, state: Any, forest: Any) -> None:
     """Make a child of the root the new root, and the old root its child."""
+    tail, head, length, begin, near = links
+    roots, label, into, owner = forest
     root, nodes = roots[i], label.shape[1]
     e = near[begin[root] + draw(state, begin[root + 1] - begin[root])]
     v = tail[e] + head[e] - root
@@ -354,4 +289,4 @@ def exchange_root(
         return
     roots[i], into[i, v], into[i, root], owner[e] = v, -1, e, i * nodes + root
     label[i, v], label[i, root] = 0, length[e]
-    drop_below(i, root, tail, head, length, begin, near, label, into, owner)
+    drop_below(i, root, links, forest)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.kernel import kernel
 from ...core.schedule import Ints
-from .gbst import grow_tree, take
+from .gbst import grow_tree, limited_network, take
 from .network import HeightLimit, Wan
 from .trees import draw
 
@@ -36,42 +36,19 @@ def large_neighbourhood_search(
     trees[: len(start)] = start
     rates = np.zeros(most_trees, dtype=np.int64)
     best, best_rates = trees.copy(), rates.copy()
-    weighted = limit.unit != "hops"
+    net, weighted = limited_network(wan, limit), limit.unit != "hops"
     for done in range(0, moves, _MOVES):
         if budget.is_exhausted:
             break
-        make_moves(
-            wan.tail,
-            wan.head,
-            wan.first,
-            wan.second,
-            wan.room,
-            limit.length,
-            limit.most,
-            wan.nodes,
-            max(floor, 1),
-            weighted,
-            len(start) if done == 0 else 0,  # later, a tree without a rate may be unfinished
-            min(_MOVES, moves - done),
-            state,
-            trees,
-            rates,
-            best,
-            best_rates,
-        )
+        given = len(start) if done == 0 else 0  # later, a tree without a rate may be unfinished
+        few = min(_MOVES, moves - done)
+        make_moves(net, max(floor, 1), weighted, given, few, state, trees, rates, best, best_rates)
     return best[best_rates > 0]
 
 
 @kernel
 def make_moves(
-    tail: Any,
-    head: Any,
-    first: Any,
-    second: Any,
-    capacity: Any,
-    length: Any,
-    most: int,
-    nodes: int,
+    net: Any,
     floor: int,
     by_radius: bool,
     given: int,
@@ -83,65 +60,40 @@ def make_moves(
     best_rates: Any,
 ) -> None:
     """Make moves; slightly worse results are accepted."""
-    K, m = len(trees), len(tail)
-    left, room = capacity.copy(), np.minimum(capacity[first], capacity[second])
+    K = len(trees)
+    left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
     for i in range(K):
         if i < given or rates[i] > 0:
-            take(rates[i], trees[i], first, second, left, room)
-    top_up(trees, rates, first, second, left, room, floor, given)
+            take(rates[i], trees[i], net, left, room)
+    top_up(trees, rates, net, left, room, floor, given)
     keep_best(trees, rates, best, best_rates)
     old_trees, old_rates, old_left = trees.copy(), rates.copy(), left.copy()
-    score, D = np.empty(m, np.int64), np.empty(nodes, np.int64)
+    score, D = np.empty(len(net.tail), np.int64), np.empty(net.nodes, np.int64)
     for _ in range(moves):
         out = 1 + draw(state, min(3, K))
         mean = max(1, rates.sum() // K)
         for _again in range(out):
             i = draw(state, K)
-            take(-rates[i], trees[i], first, second, left, room)
+            take(-rates[i], trees[i], net, left, room)
             rates[i] = 0
         for i in range(K):
             if rates[i] == 0:
                 target = max(floor, mean * (50 + draw(state, 150)) // 100)
-                regrow(
-                    i,
-                    target,
-                    tail,
-                    head,
-                    first,
-                    second,
-                    length,
-                    most,
-                    nodes,
-                    floor,
-                    by_radius,
-                    state,
-                    trees,
-                    rates,
-                    left,
-                    room,
-                    score,
-                    D,
-                )
-        top_up(trees, rates, first, second, left, room, floor, 0)
+                regrow(i, target, net, floor, by_radius, state, trees, rates, left, room, score, D)
+        top_up(trees, rates, net, left, room, floor, 0)
         keep_best(trees, rates, best, best_rates)
         if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
             old_trees[:], old_rates[:], old_left[:] = trees, rates, left
         else:
             trees[:], rates[:], left[:] = old_trees, old_rates, old_left
-            room[:] = np.minimum(left[first], left[second])
+            room[:] = np.minimum(left[net.first], left[net.second])
 
 
 @kernel
 def regrow(
     i: int,
     target: int,
-    tail: Any,
-    head: Any,
-    first: Any,
-    second: Any,
-    length: Any,
-    most: int,
-    nodes: int,
+    net: Any,
     floor: int,
     by_radius: bool,
     state: Any,
@@ -154,27 +106,27 @@ def regrow(
 ) -> None:
     """Grow a tree of at most the target rate, over links of most room, of least, or random."""
     style = draw(state, 3)
-    for e in range(len(tail)):
+    for e in range(len(net.tail)):
         score[e] = room[e] if style == 0 else (-room[e] if style == 1 else draw(state, 1000))
     while target >= floor:
         order = np.argsort(-score, kind="mergesort")
         order = order[room[order] >= target]
-        if grow_tree(draw(state, nodes), order, tail, head, length, most, nodes, by_radius, True, score, trees[i], D):
+        if grow_tree(draw(state, net.nodes), order, net, by_radius, True, score, trees[i], D):
             rates[i] = room[trees[i]].min()
-            take(rates[i], trees[i], first, second, left, room)
+            take(rates[i], trees[i], net, left, room)
             return
         target = target * 3 // 4 if target > floor else 0
 
 
 @kernel
-def top_up(trees: Any, rates: Any, first: Any, second: Any, left: Any, room: Any, floor: int, given: int) -> None:
+def top_up(trees: Any, rates: Any, net: Any, left: Any, room: Any, floor: int, given: int) -> None:
     """Raise the rate of every tree as far as its links allow."""
     for i in range(len(trees)):
         more = 0
         if rates[i] > 0 or i < given:
             more = room[trees[i]].min()
         if rates[i] + more >= floor:
-            take(more, trees[i], first, second, left, room)
+            take(more, trees[i], net, left, room)
             rates[i] += more
 
 

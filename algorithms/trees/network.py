@@ -71,8 +71,6 @@ class Wan:
 
     Parameters
     ----------
-    topology : Topology
-        The network of the instance.
     tail, head : array of int, shape (links,)
         The two sites of every link.
     latency_ns : array of int, shape (links,)

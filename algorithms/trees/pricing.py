@@ -33,8 +33,6 @@ class Prices:
 
     Parameters
     ----------
-    wan : Wan
-        The network that is priced.
     carrier : array of int, shape (carriers,)
         Prices of carriers; w_e of link e is the sum over its carriers.
     tree : int
@@ -66,7 +64,7 @@ class Prices:
         """Return the rate bound ``(b.w + K p) / min_T (w(T) + p / c_T)``, None if unbounded."""
         return (self.total + (most_trees or 0) * self.tree) / cheapest if cheapest > 0 else None
 
-    def proves(self, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
+    def bound_with_floor(self, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
         """Return the rate bound for at most K trees, of at least the smallest rate; None if unbounded."""
         if cheapest <= 0:
             return None

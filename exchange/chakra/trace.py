@@ -34,6 +34,8 @@ class Node(NamedTuple):
         Name of the node in traces.
     data : int
         Chunk of the schedule; -1 if it is not known.
+    turn : int
+        Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
     use : int
         Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
     """
@@ -48,6 +50,7 @@ class Node(NamedTuple):
     name: str = ""
     data: int = -1
     use: int = 0
+    turn: int = -1
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,10 @@ def trace_of(flow: Flow) -> Trace:
     Every chunk that goes from rank to rank is a send, a receive, and a tag unique between the two. A node waits for the
     preceding operations of its rank on the same memory. Sizes are whole bytes, rounded up. Copies within a rank come
     last, take no time and are left out; a rank without operations has one node that does nothing.
+
+    Nodes are in the order of the simulated starts of their messages, since what runs traces takes ready sends in the
+    order of their numbers. Of messages that start together, a rank begins with that to the next rank, so that not all
+    send to rank 0 first.
     """
     tags: Counter[tuple[int, int]] = Counter()
     sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
@@ -105,6 +112,8 @@ def _nodes(
     numbers: dict[Operation, int] = {}
     nodes: list[Node] = []
     tags: Counter[int] = Counter()
+    places: list[tuple[int, bool, int]] = []  # start, receives before sends, distance of the other rank
+    links: list[int] = []
     for operation in some:
         if operation.given is not None:
             peer, kind = operation.given[0], SEND
@@ -118,7 +127,20 @@ def _nodes(
             continue
         after = tuple(sorted({numbers[before] for before in operation.after}))
         size = max(1, ceil(operation.count * flow.grain_bytes))
+        distance = (peer - rank if kind == SEND else rank - peer) % flow.ranks
+        places.append(max([(operation.hop.start, kind == SEND, distance), *(places[before] for before in after)]))
+        links.append(operation.hop.link if kind == SEND else -1)
         numbers[operation] = number = len(nodes)
         use = PASSED if operation.passed else ADDED if operation.kind == "rrc" else KEPT
         nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name, operation.chunk, use))
-    return tuple(nodes) or (Node(0, COMP, name="nothing"),)
+    order = sorted(range(len(nodes)), key=places.__getitem__)  # a node is never before one that it waits for
+    place = {number: at for at, number in enumerate(order)}
+    last: dict[int, int] = {-1: -1}  # the last send of every link
+    found: list[Node] = []
+    for at, number in enumerate(order):
+        node, link = nodes[number], links[number]
+        after = tuple(sorted(place[before] for before in node.after))
+        found.append(node._replace(id=at, after=after, turn=last.get(link, -1)))
+        if link >= 0:
+            last[link] = at
+    return tuple(found) or (Node(0, COMP, name="nothing"),)

@@ -22,12 +22,26 @@ from ...core.instance import Instance
 from ...core.rank_costs import RankCosts
 from ...core.schedule import Ints, Sends
 from ...core.topology import NodeKind, Topology
+from ...core.trace import Routing, SimulationMode
+from ...core.trees import TreePacking
 from ...schedules.files import Written
 from ...schedules.ordered_sends import order_sends
+from ...schedules.simulate import simulate
+from ...schedules.simulate.order import rank_times
 from ...schedules.verify.answers import write_out
+
+#: Messages of trees in pieces.
+MAX_MESSAGES = 2**20
 
 #: What a chunk is: who has it, who needs it, whether it is a sum.
 Kind = tuple[tuple[int, ...], tuple[int, ...], bool]
+
+
+class Hop(NamedTuple):
+    """A message between GPUs in a simulation: its start, as place among all distinct ones, and its first link."""
+
+    start: int
+    link: int
 
 
 class Transfer(NamedTuple):
@@ -44,6 +58,8 @@ class Transfer(NamedTuple):
     read, write : int
         Order of the reading at the first and the writing at the last GPU. If they are equal, as within a step, all
         reading of the chunk comes before all writing of it.
+    hops : tuple of Hop
+        Messages from GPU to GPU; empty if not simulated.
     """
 
     chunk: int
@@ -51,6 +67,11 @@ class Transfer(NamedTuple):
     reduce: bool
     read: int
     write: int
+    hops: tuple[Hop, ...] = ()
+
+    def hop(self, number: int) -> Hop:
+        """Return a simulated message, or else one that starts in the order of reading."""
+        return self.hops[number] if self.hops else Hop(self.read, -1)
 
 
 class Piece(NamedTuple):
@@ -94,21 +115,35 @@ class Flow:
     costs: RankCosts | None = None
 
 
-def flow_of(instance: Instance, answer: Written) -> Flow:
+def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:
     """Convert a correct schedule to transfers.
+
+    Parameters
+    ----------
+    mode : SimulationMode, optional
+        Mode of a simulation that gives the order of messages; then only chunks that are sent at once are joined.
+    pieces : int
+        Number of equal pieces of the data of every tree.
 
     Raises
     ------
     InputError
         If MSCCL cannot express it: several collectives at once, data that switches copy or add, GPUs outside of the
-        group on paths.
+        group on paths, or more than :data:`MAX_MESSAGES`.
     """
     topology = instance.network
     if not isinstance(topology, Topology) or instance.demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     kind, members = _collective(instance)
-    sends, kinds, units, unit, read, write = order_sends(topology, instance, write_out(answer, instance))
-    transfers = _transfers(topology, sends, kinds, read, write, {node: r for r, node in enumerate(members)})
+    whole = write_out(answer, instance)
+    if isinstance(whole, TreePacking) and pieces * sum(len(part.child) for part in whole.passes) > MAX_MESSAGES:
+        raise InputError(f"{pieces} pieces are more than {MAX_MESSAGES:,} messages", source="--pieces")
+    sends, kinds, units, unit, read, write = order_sends(topology, instance, whole, pieces)
+    starts = None
+    if mode is not None:  # messages take the paths of the schedule
+        played = simulate(instance, whole, mode, pieces=pieces, routing=Routing.FIXED)
+        starts = rank_times(played.hop_start_s)
+    transfers = _transfers(topology, sends, read, write, {node: r for r, node in enumerate(members)}, starts)
     numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
     local = {
         some: (tuple(numbers[r] for r in some[0]), tuple(numbers[r] for r in some[1]), some[2]) for some in set(kinds)
@@ -146,13 +181,19 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
 
 
 def _transfers(
-    topology: Topology, sends: Sends, kinds: list[Kind], read: Ints, write: Ints, rank: Mapping[int, int]
+    topology: Topology,
+    sends: Sends,
+    read: Ints,
+    write: Ints,
+    rank: Mapping[int, int],
+    starts: Ints | None,
 ) -> list[Transfer]:
     """Return sends from rank to rank; those through switches that store are joined."""
     compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
     ends = topology.link_ends
     links, offset = sends.path_links.tolist(), sends.path_offset.tolist()
-    stored: dict[tuple[int, int], list[tuple[list[int], int, int]]] = defaultdict(list)
+    messages = [] if starts is None else list(map(Hop, starts.tolist(), links))
+    stored: dict[tuple[int, int], list[_Half]] = defaultdict(list)
     found: list[Transfer] = []
     order = np.lexsort((np.arange(len(sends)), read)).tolist()
     columns = (sends.chunk.tolist(), sends.source.tolist(), sends.target.tolist(), sends.reduce.tolist())
@@ -161,35 +202,45 @@ def _transfers(
         nodes = [source, *(ends[link][1] for link in links[offset[send] : offset[send + 1]])]
         begin, end = int(read[send]), int(write[send])
         way = [node for node in nodes if compute[node]]
+        hops = [
+            hop for hop, node in zip(messages[offset[send] : offset[send + 1]], nodes, strict=False) if compute[node]
+        ]
         if not compute[source]:
-            way, begin = _out_of_switch(topology, stored[chunk, source], source, begin, way)
+            before = _out_of_switch(topology, stored[chunk, source], source, begin)
+            way, hops, begin = before.way + way, before.hops + hops, before.begin
         if not compute[target]:
             if reduce and any(kept for kept in stored[chunk, target]):
                 raise InputError(
                     f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone",
                     place="sends",
                 )
-            stored[chunk, target].append((way, begin, end))
+            stored[chunk, target].append(_Half(way, hops, begin, end))
             continue
         outside = [topology.nodes[node].name for node in way if node not in rank]
         if outside:
             text = f"data goes over {outside[0]}, which is not in the group; a file is of one communicator"
             raise InputError(text, place="sends")
-        found.append(Transfer(chunk, tuple(rank[node] for node in way), bool(reduce), begin, max(begin, end)))
-    del kinds
+        ranks = tuple(rank[node] for node in way)
+        found.append(Transfer(chunk, ranks, bool(reduce), begin, max(begin, end), tuple(hops)))
     return found
 
 
-def _out_of_switch(
-    topology: Topology, kept: list[tuple[list[int], int, int]], switch: int, begin: int, way: list[int]
-) -> tuple[list[int], int]:
-    """Extend a path to a switch by the path onwards; every arrival leaves once."""
-    arrived = [index for index, (_, _, end) in enumerate(kept) if end <= begin]
+class _Half(NamedTuple):
+    """A send that ends in a switch: its GPUs, their messages, and the order of its ends."""
+
+    way: list[int]
+    hops: list[Hop]
+    begin: int
+    end: int
+
+
+def _out_of_switch(topology: Topology, kept: list[_Half], switch: int, begin: int) -> _Half:
+    """Take the send to a switch that a send from there goes on with; every arrival leaves once."""
+    arrived = [index for index, one in enumerate(kept) if one.end <= begin]
     if not arrived:
         text = f"switch {topology.nodes[switch].name} copies; programs of sends and receives send every copy from a GPU"
         raise InputError(text, place="sends")
-    before, since, _ = kept.pop(arrived[0])
-    return before + way, since
+    return kept.pop(arrived[0])
 
 
 def _lay_out_chunks(

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.collective import Collective
 from ...core.errors import InputError
 from .dialects import BLOCKS_PER_CHANNEL
-from .flow import Flow
+from .flow import Flow, Hop
 from .meaning import Meaning
 
 #: Order of the last receiving among what belongs to one transfer.
@@ -23,6 +23,8 @@ _LAST = 2**20
 
 #: A place: buffer and offset.
 Place = tuple[str, int]
+
+_NO_HOP = Hop(0, -1)
 
 
 class Operation:
@@ -50,11 +52,13 @@ class Operation:
         Whether its result is part of the collective's.
     chunk : int
         Of a send or receive, the chunk of the schedule.
+    hop : Hop
+        Of a send or receive, the simulated message.
     passed : bool
         Whether it receives data that is only forwarded.
     """
 
-    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "into", "kept", "kind", "passed", "place",
+    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "hop", "into", "kept", "kind", "passed", "place",
                  "readers", "source", "taken", "target")  # fmt: skip
 
     def __init__(
@@ -69,6 +73,7 @@ class Operation:
         home: tuple[int, int] | None = None,
         *,
         chunk: int = -1,
+        hop: Hop = _NO_HOP,
         passed: bool = False,
     ) -> None:
         self.kind, self.gpu, self.source, self.target, self.count = kind, gpu, source, target, count
@@ -76,7 +81,7 @@ class Operation:
         self.after: list[Operation] = []
         self.readers = 0
         self.kept = False
-        self.chunk, self.passed = chunk, passed
+        self.chunk, self.hop, self.passed = chunk, hop, passed
         self.into: Operation = self  # the operation that does its work, where two are one
         self.place: tuple[int, int] = (0, 0)
 
@@ -168,7 +173,7 @@ class _OperationBuilder:
     def _events(self) -> Iterator[tuple[int, int, bool]]:
         """Yield sends and receives of all hops in order: transfer, hop, whether it sends."""
         rows: list[tuple[int, int, int, int, int, int]] = []
-        for index, (chunk, way, _, read, write) in enumerate(self.flow.transfers):
+        for index, (chunk, way, _, read, write, _) in enumerate(self.flow.transfers):
             for hop in range(len(way) - 1):
                 rows.append((read, chunk, 2 * hop, index, hop, 1))
                 last = hop == len(way) - 2
@@ -214,24 +219,25 @@ class _OperationBuilder:
             raise InputError(f"rank {gpu} sends data that it does not have yet", place="sends")
         place = _shift_place(place, offset)
         given = (target, channel)
-        self._add(Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk), place, None)
+        made = Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk, hop=transfer.hop(hop))
+        self._add(made, place, None)
 
     def _receive(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
         transfer = self.flow.transfers[index]
         source, gpu = transfer.way[hop : hop + 2]
-        taken = (source, channel)
+        taken, known = (source, channel), {"chunk": transfer.chunk, "hop": transfer.hop(hop)}
         if hop < len(transfer.way) - 2:
             place = _shift_place(self._relay(index, hop + 1), offset)
-            operation = Operation("r", gpu, place, place, count, taken, chunk=transfer.chunk, passed=True)
+            operation = Operation("r", gpu, place, place, count, taken, passed=True, **known)
             self._add(operation, None, place)
             return
         target = _shift_place(self._collection_place(transfer.chunk, gpu), offset)
         has = self._place(transfer.chunk, gpu)
         if not transfer.reduce or has is None:
-            self._add(Operation("r", gpu, target, target, count, taken, chunk=transfer.chunk), None, target)
+            self._add(Operation("r", gpu, target, target, count, taken, **known), None, target)
         elif self.shape.fused:
             own = _shift_place(has, offset)
-            self._add(Operation("rrc", gpu, own, target, count, taken, chunk=transfer.chunk), own, target)
+            self._add(Operation("rrc", gpu, own, target, count, taken, **known), own, target)
         else:
             self._receive_and_add(gpu, _shift_place(has, offset), target, count, taken)
 

@@ -1,13 +1,17 @@
-"""The process that forks the local processes of an execution: ``python -m cwb.harness.execution.children FD...``.
+"""The process that forks the local ones of an execution: ``python -m cwb.harness.execution.children FOLDER FD...``.
 
 Libraries are imported once, before it forks. Each descriptor is a connection between the process that started it and
-one of its children; a child whose connection ends, ends too.
+one of its children; a child whose connection ends, ends too. Sockets are in the folder, which is removed after all have
+ended, even if the process that made it was killed. Addresses are relative to it: longer ones than some 100 bytes are
+none for the system.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import shutil
+import signal
 import socket
 import sys
 from typing import NamedTuple
@@ -41,12 +45,11 @@ def serve(control: socket.socket) -> None:
     control.sendall(pickle.dumps(perform(given.program, given.job, transport)))
 
 
-def main(descriptors: list[int]) -> None:
-    """Fork a child for each descriptor, and wait for all of them."""
-    children = []
+def main(folder: str, descriptors: list[int]) -> None:
+    """Fork a child for each descriptor, wait for all of them, and say which were killed."""
+    os.chdir(folder)
     for index, descriptor in enumerate(descriptors):
-        if pid := os.fork():
-            children.append(pid)
+        if os.fork():
             os.close(descriptor)
             continue
         status = 1
@@ -61,9 +64,11 @@ def main(descriptors: list[int]) -> None:
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(status)
-    for pid in children:
-        os.waitpid(pid, 0)
+    for _ in descriptors:
+        if os.WIFSIGNALED(status := os.wait()[1]):
+            print(f"killed by {signal.Signals(os.WTERMSIG(status)).name}", file=sys.stderr, flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]])
+    main(sys.argv[1], [int(word) for word in sys.argv[2:]])

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import IO, NoReturn
 
 from ...core.errors import CwbError, OutOfTime, Unsupported
@@ -37,18 +36,14 @@ _LEAD_S, _TICK_S = 0.002, 0.2
 _END_S = 0.2
 
 
-def require_memory(programs: list[Program], itemsize: int, processes: int) -> None:
-    """Reject an execution that would need more memory than the machine has left.
-
-    Parameters
-    ----------
-    programs : list of Program
-        Those of the processes on this machine.
-    """
-    need = sum(program.elements for program in programs) * itemsize * _TIMES + processes * _PROCESS_BYTES
-    if need > (spare := spare_bytes()):
-        text = f"{processes:,} processes take some {amount(need, SIZES)} of memory, and {amount(spare, SIZES)} are left"
-        raise OutOfTime(f"{text}; a smaller --size would fit")
+def memory_shortage(programs: list[Program], itemsize: int) -> str:
+    """Return why programs of processes on this machine need more memory than it has left; empty if they do not."""
+    count = len(programs)
+    need = sum(program.elements for program in programs) * itemsize * _TIMES + count * _PROCESS_BYTES
+    if need <= (spare := spare_bytes()):
+        return ""
+    text = f"{count:,} processes take some {amount(need, SIZES)} of memory, and {amount(spare, SIZES)} are left"
+    return f"{text}; a smaller --size would fit"
 
 
 def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
@@ -65,21 +60,22 @@ def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Re
     """
     if not hasattr(os, "fork"):
         raise Unsupported("this system cannot fork processes; mpirun starts them, with --processes mpi")
-    require_memory(programs, itemsize, len(programs))
+    if why := memory_shortage(programs, itemsize):
+        raise OutOfTime(why)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cwb-")))
-        own: dict[int, Address] = {number: str(folder / str(number)) for number in range(len(programs))}
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cwb-"))
+        own: dict[int, Address] = {number: str(number) for number in range(len(programs))}
         assignments = [
             Assignment(number, program, job, [own[number]], {peer: own[peer] for peer in program.sends})
             for number, program in enumerate(programs)
         ]
-        return Processes(stack, assignments).reports()
+        return Processes(stack, folder, assignments).reports()
 
 
 class Processes:
     """Local processes, which end with the stack that they are entered in."""
 
-    def __init__(self, stack: ExitStack, assignments: list[Assignment]) -> None:
+    def __init__(self, stack: ExitStack, folder: str, assignments: list[Assignment]) -> None:
         self._assignments = assignments
         self._stderr: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it is read until the stack ends
         self._ends: list[socket.socket] = []
@@ -91,7 +87,7 @@ class Processes:
                 theirs.append(other)
             numbers = [other.fileno() for other in theirs]
             self._forker = subprocess.Popen(
-                [sys.executable, "-P", "-m", f"{__package__}.children", *map(str, numbers)],
+                [sys.executable, "-P", "-m", f"{__package__}.children", folder, *map(str, numbers)],
                 stdin=subprocess.DEVNULL,
                 stdout=self._stderr,
                 stderr=self._stderr,
@@ -129,15 +125,20 @@ class Processes:
         except OSError:
             self._fail()
 
+    def _receive(self, number: int, most: int) -> bytes:
+        """Return bytes of a process; none if it has ended."""
+        with suppress(ConnectionError):
+            return self._ends[number].recv(most)
+        return b""
+
     def _wait_for_all(self) -> None:
         """Wait for a byte of every process."""
         silent = set(range(len(self._ends)))
         while silent:
             for key, _ in self._selector.select(_TICK_S):
-                if key.data in silent:
-                    if not self._ends[key.data].recv(1):
-                        self._fail()
-                    silent.discard(key.data)
+                if key.data not in silent or not self._receive(key.data, 1):  # nobody says anything twice
+                    self._fail()
+                silent.discard(key.data)
 
     def _collect_reports(self) -> list[bytes]:
         """Return the reports of the processes, each sent before its end."""
@@ -145,7 +146,7 @@ class Processes:
         open_ = set(range(len(self._ends)))
         while open_:
             for key, _ in self._selector.select(_TICK_S):
-                part = self._ends[key.data].recv(2**16)
+                part = self._receive(key.data, 2**16)
                 found[key.data] += part
                 if not part:
                     self._selector.unregister(key.fileobj)

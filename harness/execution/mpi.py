@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
-from ...core.errors import InputError, SolverUnavailable
-from .local import require_memory
+from ...core.errors import CwbError, InputError, OutOfTime, SolverUnavailable
+from ...core.limits import why_exhausted
+from ..interrupt import RunInterrupted
+from .local import memory_shortage
 from .player import Job, Report, perform
 from .program import Program
 
@@ -17,6 +20,9 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
 
 #: Seconds of the first and the longest pause between two looks at unfinished messages.
 _PAUSE_S, _LONGEST_S = 1e-6, 1e-4
+
+#: Seconds that the first process has to say why all end.
+_SAY_S = 1.0
 
 
 def is_started_by_mpi() -> bool:
@@ -74,24 +80,42 @@ def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[R
         If mpi4py or an MPI library is missing.
     InputError
         If there are more or fewer processes than programs.
+    OutOfTime
+        If one of the machines has too little memory.
     """
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        reason = "" if isinstance(error, ModuleNotFoundError) else f": {error}"
-        raise SolverUnavailable(f"mpi4py is not installed{reason}; pip install 'cwb[mpi]'") from None
+        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else "finds no MPI library"
+        raise SolverUnavailable(f"mpi4py {reason}; pip install 'cwb[mpi]'") from None
     communicator = MPI.COMM_WORLD.Dup()
     number, count = communicator.Get_rank(), communicator.Get_size()
     if count != len(programs):
         text = f"{count:,} MPI processes for {len(programs):,} ranks and switches; expected mpirun -n {len(programs)}"
         raise InputError(text, source="--processes")
     machine = communicator.Split_type(MPI.COMM_TYPE_SHARED)
-    beside: list[int] = machine.allgather(number)
     try:
-        require_memory([programs[other] for other in beside], itemsize, len(beside))
+        beside: list[int] = machine.allgather(number)
+        shortages = communicator.allgather(memory_shortage([programs[other] for other in beside], itemsize))
+        if why := max(shortages):
+            raise OutOfTime(why)  # in all processes
         report = perform(programs[number], job, MpiTransport(communicator, MPI))
-    except BaseException:
-        if count > 1:
-            communicator.Abort(1)
+        return list(communicator.allgather(report))
+    except CwbError:
         raise
-    return list(communicator.allgather(report))
+    except BaseException as error:
+        _end_all(communicator, error)
+
+
+def _end_all(communicator: Any, error: BaseException) -> NoReturn:
+    """End all processes with the error of this one, for which they would wait; the first speaks if it has one, too."""
+    status, why = 1, f"internal error: {type(error).__name__}: {error}"
+    if isinstance(error, RunInterrupted):
+        status, why = int(OutOfTime.exit_status), str(error) or why_exhausted()
+    elif isinstance(error, KeyboardInterrupt):
+        status, why = 130, "interrupted"
+    if communicator.Get_rank():
+        time.sleep(_SAY_S)
+    print(f"cwb: error: {why}", file=sys.stderr, flush=True)
+    communicator.Abort(status)
+    raise error

@@ -17,17 +17,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.conditions import Condition, conditions
-from ...core.errors import InputError, Unsupported
+from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
 from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Ints, Schedule, StepSchedule
+from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
 from ...core.trees import TreePacking
 from ...schedules.ordered_sends import OrderedSends, normalize_condition, order_sends
+from ...schedules.verify.answers import Whole
+from ...schedules.verify.network import network_of
+from ...schedules.verify.paths import broken_paths
 from .values import Region
 
 #: Messages of the largest execution; each takes some 50 microseconds.
 MOST_MESSAGES = 4_000_000
+
+#: Elements of the largest execution: addresses of all messages, each of all elements, have 64 bits.
+MOST_ELEMENTS = 2**40
 
 #: Comes after all that forwards a message.
 _LAST = 2**20
@@ -120,7 +126,7 @@ class _Kind(NamedTuple):
 
 def lower(
     instance: Instance,
-    answer: StepSchedule | Schedule | TreePacking,
+    answer: Whole,
     itemsize: int,
     pieces: int = 1,
     *,
@@ -140,18 +146,28 @@ def lower(
     Raises
     ------
     InputError
-        If the instance has no collective, or the schedule names nodes or links that do not exist.
+        If the instance has no collective, the schedule names nodes or links that do not exist or do not connect, or
+        its chunks are not the data.
     Unsupported
         If there are too many messages.
+    OutOfTime
+        If there are too many elements.
     """
     topology = instance.network
     if not isinstance(topology, Topology) or instance.demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    require_few_messages(answer, pieces)
     ordered = order_sends(topology, instance, answer, pieces)
-    if len(ordered.sends.path_links) > MOST_MESSAGES:
-        messages = f"{len(ordered.sends.path_links):,} messages"
-        raise Unsupported(f"{messages}; at most {MOST_MESSAGES:,} are executed. Fewer chunks or --pieces would fit")
     return _Lowering(instance, topology, ordered, itemsize, hop_by_hop=hop_by_hop).programs()
+
+
+def require_few_messages(answer: Whole, pieces: int) -> None:
+    """Reject a schedule with too many messages, before they are made; parameters and errors as of :func:`lower`."""
+    parts = answer.passes if isinstance(answer, TreePacking) else [answer.sends]
+    messages = pieces * sum(len(part.path_links) for part in parts)
+    if messages > MOST_MESSAGES:
+        most = f"at most {MOST_MESSAGES:,} are executed"
+        raise Unsupported(f"{messages:,} messages; {most}. Fewer chunks or --pieces would fit")
 
 
 class _Lowering:
@@ -163,6 +179,7 @@ class _Lowering:
         self.topology, self.ordered = topology, ordered
         compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
         self._check_range(len(compute))
+        self._check_paths(instance)
         stops = compute.copy()
         stops[ordered.sends.source] = stops[ordered.sends.target] = True
         if hop_by_hop:
@@ -175,6 +192,7 @@ class _Lowering:
         self.chunk_kind: dict[Condition, list[int]] = {}
         for chunk, condition in enumerate(ordered.kinds):
             self.chunk_kind.setdefault(condition, []).append(chunk)
+        self._require_all()
         self._place_chunks()
         self._find_hops(self.process >= 0 if hop_by_hop else compute)
 
@@ -189,6 +207,29 @@ class _Lowering:
         )
         if any(len(column) and (column.min() < 0 or column.max() >= limit) for column, limit in columns):
             raise InputError("names a node, link or chunk that does not exist", place="sends")
+
+    def _check_paths(self, instance: Instance) -> None:
+        """Reject sends whose paths do not lead from source to target."""
+        sends = self.ordered.sends
+        network = network_of(instance)
+        broken, _ = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
+        for send in np.flatnonzero(broken)[:1].tolist():
+            ends = (self.topology.nodes[int(column[send])].name for column in (sends.source, sends.target))
+            raise InputError(f"send {send}: its path does not lead from {' to '.join(ends)}", place="sends")
+
+    def _require_all(self) -> None:
+        """Reject a schedule whose chunks are not exactly the data, and ranks with too many chunks for any memory."""
+        cells = 0
+        for condition, kind in self.kinds.items():
+            chunks = self.chunk_kind.get(condition, [])
+            given = sum(self.ordered.units[chunk] for chunk in chunks) * self.ordered.unit_bytes
+            if given != kind.size:
+                rank = min(kind.needed or condition[0])
+                text = f"chunks have {float(given):,.10g} of the {float(kind.size):,.10g} bytes for rank {rank}"
+                raise InputError(text, place="chunks")
+            cells += len({*condition[0], *kind.needed}) * len(chunks)
+        if cells > 2 * MOST_MESSAGES:
+            raise Unsupported(f"ranks have {cells:,} chunks in all; at most {2 * MOST_MESSAGES:,} are executed")
 
     def _place_chunks(self) -> None:
         """Give every chunk its place among the chunks of its kind, and whole elements; none to what nobody lacks."""
@@ -233,7 +274,6 @@ class _Lowering:
         """Return the programs of all processes."""
         cells = self._cells()
         before, after, initial = self._regions(cells)
-        self._require_all(after)
         sends, receives = self._operations(cells, initial)
         columns = (self.nodes.tolist(), cells.elements, cells.counts, sends, receives, before, after)
         return [Program(self.topology.nodes[node].name, *program) for node, *program in zip(*columns, strict=True)]
@@ -336,17 +376,6 @@ class _Lowering:
             found.append(count)
         return position, found[0], found[1]
 
-    def _require_all(self, after: list[list[Region]]) -> None:
-        """Reject a schedule whose chunks are not all of the data."""
-        wanted = [0] * len(self.nodes)
-        for kind in self.kinds.values():
-            for rank in kind.needed:
-                wanted[rank] += kind.elements
-        for rank, regions in enumerate(after):
-            if (given := sum(region.length for region in regions)) != wanted[rank]:
-                text = f"chunks have {given:,} of the {wanted[rank]:,} elements that rank {rank} needs"
-                raise InputError(text, place="chunks")
-
 
 def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
     """Return the data that an instance demands, in whole elements, with all who need it."""
@@ -363,4 +392,6 @@ def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
         elements = max(1, round(part / itemsize))
         found[key] = _Kind(part, elements, first, tuple(sorted(needed[key])))
         first += elements
+    if first > MOST_ELEMENTS:
+        raise OutOfTime(f"{first:,} elements; at most {MOST_ELEMENTS:,} are executed; a smaller --size would fit")
     return found

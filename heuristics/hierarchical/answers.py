@@ -55,8 +55,6 @@ class AnswerCache:
     ----------
     solver : Solver
         Passed to methods, none of which uses it.
-    budget : Budget
-        Limits and clock of the run.
     """
 
     solver: Solver
@@ -103,8 +101,6 @@ class Levels:
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-        Levels of the ranks of the network.
     asked : Asked
         Cache of answers for networks of groups.
     names : sequence of str or None

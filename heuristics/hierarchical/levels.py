@@ -197,11 +197,6 @@ def _by_distance(topology: Topology, nodes: Ints) -> Iterator[Ints]:
 class Networks:
     """Links that the data of each group may use.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-        Levels of the ranks of the network.
-
     Notes
     -----
     Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ

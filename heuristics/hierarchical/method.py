@@ -47,15 +47,6 @@ def supports(instance: Instance) -> Refusal | None:
     return supports_groups(instance, COLLECTIVES)
 
 
-#: What the method's metrics mean, beside those of the verifier.
-METRICS = {
-    "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
-    "algorithms": Metric("collective, level and algorithm of every phase, of every order"),
-    "pieces": Metric("pieces of every block that follow one another"),
-    "orders": Metric("orders of the levels that pieces take"),
-    "backwards": Metric("whether the schedule is an all-gather or a broadcast backwards in time"),
-}
-
 METHOD = Method(
     name="hierarchical",
     kind=Kind.HEURISTIC,
@@ -66,5 +57,11 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
+        "algorithms": Metric("collective, level and algorithm of every phase, of every order"),
+        "pieces": Metric("pieces of every block that follow one another"),
+        "orders": Metric("orders of the levels that pieces take"),
+        "backwards": Metric("whether the schedule is an all-gather or a broadcast backwards in time"),
+    },
 )

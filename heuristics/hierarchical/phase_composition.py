@@ -25,8 +25,6 @@ class PhaseAnswers:
 
     Parameters
     ----------
-    phase : Phase
-        Collective, level and blocks of data.
     bases : array of int
         First position of every group, sorted.
     sites : list of Site
@@ -134,14 +132,8 @@ def compose_phases(
 
     Parameters
     ----------
-    problem : GroupProblem
-        The problem of the schedule.
     kind : Collective
         The collective that the phases make up.
-    blocks : array of int
-        The blocks that the data is cut into.
-    block_bytes : Fraction
-        Size of each block in bytes.
     filled : sequence of Filled
         Phases with answers, in order.
     pieces : int

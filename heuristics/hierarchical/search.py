@@ -47,8 +47,6 @@ class Part:
     ----------
     filled : tuple of (str, Filled)
         The phases, each with the name of its algorithm.
-    schedule : StepSchedule
-        The schedule of all phases.
     seconds : Fraction
         Completion time, simulated link by link; if that is too large, time of the busiest link and latency of all
         steps.
@@ -70,8 +68,6 @@ class Choice:
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-        Levels of the ranks of the network.
     parts : tuple of Part
         Compositions of shares with different orders of the levels.
     pieces : int
@@ -142,8 +138,6 @@ class Search:
 
         Parameters
         ----------
-        levels : sequence of Levels
-            Hierarchies that the search tries.
         pieces : int or None
             Number of pieces; None tries more and more as long as they help.
         balance : bool or None
@@ -209,15 +203,7 @@ class Search:
         return Choice(levels.hierarchy, parts, pieces, schedule, self.seconds(schedule))
 
     def part(self, levels: Levels, order: Sequence[int], share: Fraction, pieces: int) -> Part:
-        """Compose a share of the collective with a given order of the levels.
-
-        Parameters
-        ----------
-        levels : Levels
-            The hierarchy and its algorithms.
-        share : Fraction
-            Share of the collective's data.
-        """
+        """Compose a share of the collective with a given order of the levels."""
         hierarchy = levels.hierarchy
         block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order)
         blocks = blocks_of(self.kind, hierarchy, order)

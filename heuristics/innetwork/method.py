@@ -89,12 +89,6 @@ def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
     return max(units / rate for units, rate in zip(load.tolist(), rates, strict=True)) * packing.unit_bytes
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "switches": Metric("switches that are nodes of trees"),
-}
-
-
 METHOD = Method(
     name="switch-trees",
     kind=Kind.HEURISTIC,
@@ -106,5 +100,7 @@ METHOD = Method(
     solve=f"{__package__}.method:run",
     supports=supports,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "switches": Metric("switches that are nodes of trees"),
+    },
 )

@@ -31,8 +31,6 @@ def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) ->
 
     Parameters
     ----------
-    edges : TreeEdges
-        Candidate edges of the trees.
     rounds : int
         Number of rounds, a tree in each.
     rate_Bps : float

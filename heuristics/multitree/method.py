@@ -74,13 +74,6 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
         Problem of one of the :data:`COLLECTIVES`.
     parallel : bool
         Whether a link of k times the smallest bandwidth counts as k links; otherwise all links count as equal.
-
-    Raises
-    ------
-    Unsupported
-        If the schedule would be too large.
-    InputError
-        If a rank cannot be reached.
     """
     topology, kind, n = problem.topology, problem.collective, problem.n
     check_size(kind.passes * n * (n - 1) * problem.demand.chunks)
@@ -135,12 +128,6 @@ def height_of(edges: StepEdges) -> int:
     return int(depth.max())
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "tree_height": Metric("largest number of edges between a root and a leaf, over all trees"),
-}
-
-
 METHOD = Method(
     name="multitree",
     kind=Kind.HEURISTIC,
@@ -151,5 +138,7 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "tree_height": Metric("largest number of edges between a root and a leaf, over all trees"),
+    },
 )

@@ -54,11 +54,6 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     -------
     StepEdges or None
         The n (n - 1) edges. None if the budget ended first.
-
-    Raises
-    ------
-    InputError
-        If a rank cannot be reached.
     """
     n = len(nodes)
     ports, open_ = ports_of(topology, nodes)

@@ -4,7 +4,8 @@ A box is the text before the last dot of names such as ``box0.gpu3``; ranks with
 unless all of them are named like ``gpu0``: then they are in one. A NIC is a link that leaves a box.
 
 Links within a box count with NCCL's part of their nominal rate (``src/graph/topo.h``): 20 of 25 GB/s of an NVLink, 20.6
-of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full.
+of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full. A machine whose rates are whole
+multiples of 20, 20.6 or 40.1 GB/s, and not of 25, has these effective rates already, as imported ones do.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
@@ -23,13 +25,22 @@ from ...core.topology import NodeKind, Topology
 NVLINK_PART = {"volta": 0.8, "ampere": 0.8, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
 PCIE_PART = 0.75
 
+#: GB/s of an NVLink as NCCL counts it, most links of a GPU, and the generation; and those of PCIe.
+_NVLINK_COUNTS = (
+    (Fraction("40.1"), 18, "blackwell"),
+    (Fraction("20.6"), 18, "hopper"),
+    (Fraction(20), 6, "volta"),
+    (Fraction(20), 12, "ampere"),
+)
+_PCIE_COUNTS = frozenset(map(Fraction, (3, 6, 12, 24, 48, 96)))
+
 #: GB/s of all links of a GPU within its box, from which on it is of a generation.
 _LEAST_OF = (("blackwell", 800.0), ("hopper", 400.0), ("ampere", 200.0))
 
 _PCIE = re.compile(r"(?:^|\.)(?:pci|cpu|numa)", re.IGNORECASE)
 _GPU = re.compile(r"gpu[0-9]+\Z")
 
-Rates = Literal["nominal", "effective"]
+Rates = Literal["auto", "nominal", "effective"]
 
 #: Ways of the same length between two nodes.
 Ways = tuple[tuple[int, ...], ...]
@@ -199,20 +210,34 @@ class Boxes:
         return any(_PCIE.search(names[node].name) for node in used)
 
     @cached_property
-    def inside_GBps(self) -> float:
-        """Nominal rate of all links of a rank within its box, of the best rank."""
-        ends, rates = self.topology.link_ends, self.topology.links
-        found = [0.0]
-        for node in self.nodes:
-            own = [i for i in self.leaving[node] if self.of_node[ends[i][1]] == self.of_node[node]]
-            found.append(sum(float(rates[i].bandwidth_Bps) for i in own) / 1e9)
-        return max(found)
+    def inside_GBps(self) -> Fraction:
+        """Rate of all links of a rank within its box, of the best rank."""
+        links = self.topology.links
+        return max(sum((links[i].bandwidth_Bps for i in self.own(n)), Fraction(0)) / 10**9 for n in self.nodes)
+
+    def own(self, node: int) -> list[int]:
+        """Return a rank's links within its box that do not lead to a NIC; those of PCIe if there are no others."""
+        ends, of = self.topology.link_ends, self.of_node
+
+        def is_nic(near: int) -> bool:
+            return near not in self.position and any(of[ends[i][1]] != of[near] for i in self.leaving[near])
+
+        inside = [i for i in self.leaving[node] if of[ends[i][1]] == of[node] and not is_nic(ends[i][1])]
+        return [i for i in inside if not _PCIE.search(self.topology.nodes[ends[i][1]].name)] or inside
+
+    @cached_property
+    def counted(self) -> str:
+        """Generation whose NVLinks have the rate that NCCL counts with; empty if rates are nominal ones."""
+        rate = self.inside_GBps
+        if not rate or rate % 25 == 0:
+            return ""
+        return next((gpu for one, most, gpu in _NVLINK_COUNTS if rate % one == 0 and rate / one <= most), "")
 
     def generation(self) -> str:
         """Return the GPU generation with links of this rate."""
         if self.pcie:
             return "ampere"
-        return next(
+        return self.counted or next(
             (name for name, least in _LEAST_OF if self.inside_GBps >= least), "volta" if self.nvlink else "hopper"
         )
 
@@ -221,10 +246,16 @@ class Boxes:
         """True if ranks of a box are joined by links of their own."""
         return not self.pcie and any(len(box.ranks) > 1 for box in self.boxes)
 
+    def has_effective(self, rates: Rates) -> bool:
+        """Return whether links within boxes have the rates that NCCL counts with."""
+        if rates != "auto":
+            return rates == "effective"
+        return self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.counted)
+
     def rates_GBps(self, gpu: str, rates: Rates) -> list[float]:
         """Rate of every link as NCCL counts it."""
         ends = self.topology.link_ends
-        part = 1.0 if rates == "effective" else PCIE_PART if self.pcie else NVLINK_PART[gpu]
+        part = 1.0 if self.has_effective(rates) else PCIE_PART if self.pcie else NVLINK_PART[gpu]
         return [
             float(link.bandwidth_Bps) / 1e9 * (part if self.of_node[a] == self.of_node[b] else 1.0)
             for link, (a, b) in zip(self.topology.links, ends, strict=True)

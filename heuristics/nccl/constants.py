@@ -219,6 +219,19 @@ _2_30 = replace(
 #: By the name of the version.
 TUNINGS: Mapping[str, Tuning] = {one.name: one for one in (_2_10, _2_20, _2_23, _2_27, _2_29, _2_30)}
 
+
+def nearest_tuning(version: str) -> Tuning:
+    """Return the numbers of a version, or of the nearest one known: of the newer of two as near."""
+    major, minor, patch = map(int, version.split("."))
+    place = (100 * major + minor) * 100 + patch
+
+    def distance(one: Tuning) -> tuple[int, int]:
+        known = (100 * one.version[0] + one.version[1]) * 100 + one.version[2]
+        return abs(known - place), -known
+
+    return min(TUNINGS.values(), key=distance)
+
+
 #: Trees are slower at sizes in between: part of the bandwidth from 64 B on, for each power of two; LL, LL128, Simple.
 TREE_CORRECTION: Mapping[Protocol, tuple[float, ...]] = {
     Protocol.LL: (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1),

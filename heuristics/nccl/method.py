@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
@@ -22,12 +23,15 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.trees import TreePacking
-from .boxes import Boxes
-from .constants import TUNINGS, Algorithm, Protocol, Tuning
-from .model import COLLECTIVES, Machine, Pick, choose, table, without
+from .boxes import Boxes, Rates
+from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
+from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, table, without
 from .model import Table as CostTable
 from .paths import Hops
 from .search import Channel, Rings, graphs, rings
+
+#: Name of an exchange without an algorithm.
+SENDS = "send/recv"
 
 #: What a step of NCCL's buffers holds with Simple (4 MiB for 8 steps), and how many pieces of that size are told apart.
 PIECE_BYTES, MOST_PIECES = 2**19, 8
@@ -36,8 +40,9 @@ PIECE_BYTES, MOST_PIECES = 2**19, 8
 class NcclOptions(Strict):
     """Options of ``nccl``."""
 
-    version: Literal["2.10.3", "2.20.3", "2.23.4", "2.27.3", "2.29.7", "2.30.7"] = Field(
-        "2.30.7", description="Version of NCCL whose constants are used."
+    version: str = Field(
+        "2.30.7",
+        description=f"Version of NCCL; the constants are those of the nearest of {', '.join(TUNINGS)}.",
     )
     algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
         "auto", description="As NCCL_ALGO: one algorithm alone."
@@ -57,10 +62,10 @@ class NcclOptions(Strict):
         0.0, ge=0, le=1e6, description="Latency in us that the network's plugin reports to NCCL."
     )
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
-    rates: Literal["nominal", "effective"] = Field(
-        "nominal",
+    rates: Rates = Field(
+        "auto",
         description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts "
-        "with, as imported machines have.",
+        "with, as imported machines have; auto tells them apart by the rates of a GPU's links.",
     )
     pieces: int | None = Field(
         None,
@@ -79,6 +84,13 @@ class NcclOptions(Strict):
         None, description="GB/s of a channel within a box and between boxes, for given channels."
     )
 
+    @field_validator("version")
+    @classmethod
+    def _check_version(cls, text: str) -> str:
+        if not re.fullmatch(r"2\.[0-9]{1,2}\.[0-9]{1,2}", text):
+            raise ValueError("expected a version of NCCL such as 2.30.7")
+        return text
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -95,8 +107,14 @@ class Prediction:
 
     @cached_property
     def tuning(self) -> Tuning:
-        """Numbers of the version."""
-        return TUNINGS[self.options.version]
+        """Numbers of the version, or of the nearest one."""
+        return nearest_tuning(self.options.version)
+
+    @property
+    def version(self) -> str:
+        """The version in words, with the one whose numbers stand for it."""
+        near = self.tuning.name
+        return near if near == self.options.version else f"{self.options.version} (by the numbers of {near})"
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -175,6 +193,8 @@ class Prediction:
     @cached_property
     def costs(self) -> CostTable:
         """Latency and bandwidth of every algorithm and protocol that the options allow."""
+        if not self.has_costs:
+            return {}
         whole = table(self.machine, self.tuning, self.problem.collective)
         some = [a for a in Algorithm if self.options.algorithm in ("auto", a.value)]
         return without(whole, some, [p for p in Protocol if self.options.protocol in ("auto", p.value)])
@@ -200,11 +220,33 @@ class Prediction:
         share = self.problem.part_bytes / len(self.rings.channels)
         return max(1, min(MOST_PIECES, round(share / PIECE_BYTES)))
 
-    def schedule(self, algorithm: Algorithm) -> StepSchedule | TreePacking:
-        """Make the schedule of an algorithm."""
-        from . import pat, trees
+    @cached_property
+    def suspects(self) -> tuple[str, ...]:
+        """Sentences on what a description of a machine gets wrong most often, with its numbers."""
+        boxes, told = self.boxes.boxes, list[str]()
+        if self.boxes.nvlink and not self.switches and self.gpu in ("hopper", "blackwell"):
+            told.append("Its NVSwitches do not add: with NVLink SHARP they do (nvls=true, or --nvls of cwb import).")
+        if len(boxes) > 1:
+            nics = min(len(box.nics) for box in boxes)
+            links = self.problem.topology.links
+            rates = {float(links[nic.out].bandwidth_Bps) / 1e9 for box in boxes for nic in box.nics}
+            told.append(f"A box has {nics} NICs of {' or '.join(f'{rate:g}' for rate in sorted(rates))} GB/s.")
+        if self.boxes.inside_GBps:
+            told.append(f"A GPU has links of {float(self.boxes.inside_GBps):g} GB/s within its box.")
+        return tuple(told)
+
+    @property
+    def has_costs(self) -> bool:
+        """True if NCCL predicts the collective; sends and receives have no predicted times."""
+        return self.problem.collective in COLLECTIVES
+
+    def schedule(self, algorithm: Algorithm | None) -> StepSchedule | TreePacking:
+        """Make the schedule of an algorithm, or of sends and receives."""
+        from . import exchange, pat, trees
         from . import rings as around
 
+        if algorithm is None:
+            return exchange.in_rounds(self.problem, self.hops, self.pieces)
         if algorithm is Algorithm.TREE:
             return trees.double_trees(self.problem, self.rings, self.hops)
         if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
@@ -225,7 +267,7 @@ def supports(instance: Instance) -> Refusal | None:
     """Return the refusal unless there is one collective that NCCL has algorithms for."""
     if instance.also:
         return Refusal("collective", "it schedules one collective")
-    return supports_groups(instance, COLLECTIVES)
+    return supports_groups(instance, (*COLLECTIVES, *EXCHANGES))
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions) -> Outcome:
@@ -249,25 +291,31 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         found = prediction(instance, options)
         size = float(found.problem.demand.size_bytes)
         pick, made = found.pick(size), found.pick(size, found.drawable)
-        if pick is None or made is None:
+        if found.has_costs and (pick is None or made is None):
             raise Unsupported(_nothing(options, pick))
-        answer = found.schedule(made.algorithm)
+        answer = found.schedule(None if made is None else made.algorithm)
         if not isinstance(answer, TreePacking):  # its completion time has latency
             bound, certificate = best_bound(instance)
+    metrics: dict[str, Any] = {"nics": _nics_used(found.boxes, answer)}
+    if pick is None or made is None:
+        metrics |= {"algorithm": SENDS, "schedule": SENDS}
+        text = f"NCCL {found.version} takes {SENDS}, and predicts no time for them"
+        return Outcome(
+            Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=text, metrics=metrics
+        )
     graph = found.machine.graphs[made.algorithm]
-    metrics = {
+    factor = float(found.problem.collective.busbw_factor(found.problem.n))
+    metrics |= {
         "algorithm": pick.algorithm.value,
         "protocol": pick.protocol.value,
         "predicted_s": pick.seconds,
         "predicted_GBps": size / pick.seconds / 1e9,
-        "nics": _nics_used(found.boxes, answer),
+        "predicted_busbw_GBps": factor * size / pick.seconds / 1e9,
         "schedule": made.algorithm.value,
         "channels": graph.channels,
         "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
     }
-    told = (
-        f"NCCL {options.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
-    )
+    told = f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
     if made.algorithm is not pick.algorithm:
         told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
     return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=told, metrics=metrics)
@@ -296,6 +344,7 @@ METRICS = {
     "protocol": Metric("the protocol that NCCL takes"),
     "predicted_s": Metric("the time that NCCL predicts", "s"),
     "predicted_GBps": Metric("size of the collective over that time", "GB/s"),
+    "predicted_busbw_GBps": Metric("the same times the factor of the bus bandwidth", "GB/s"),
     "schedule": Metric("whose schedule the answer is"),
     "channels": Metric("channels of NCCL's graph"),
     "channel_GBps": Metric("speed of a channel", "GB/s"),
@@ -306,7 +355,7 @@ METRICS = {
 METHOD = Method(
     name="nccl",
     kind=Kind.HEURISTIC,
-    summary="what NCCL would take: rings over all NICs, double trees, NVLS or PAT, by its own predicted times",
+    summary="what NCCL would take: rings over all NICs, double trees, NVLS or PAT, by its own predicted times; sends",
     paper="NVIDIA, NCCL, https://github.com/NVIDIA/nccl: src/graph/tuning.cc and search.cc",
     answer_type=object,
     options=NcclOptions,

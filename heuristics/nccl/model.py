@@ -22,6 +22,9 @@ COLLECTIVES = (
     Collective.REDUCE_SCATTER,
     Collective.ALL_REDUCE,
 )
+
+#: Collectives that are sends and receives in NCCL, which it does not predict.
+EXCHANGES = (Collective.ALL_TO_ALL,)
 _HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 _COLLNET = (Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN)
 _OVER_SWITCHES = (Algorithm.NVLS, Algorithm.NVLS_TREE)

@@ -141,10 +141,8 @@ def _total(boxes: Boxes, rates: Sequence[float]) -> float:
 
 def _of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
     """Return the GB/s of a GPU's links within its box, or of its NICs if it is alone there."""
-    ends, node = boxes.topology.link_ends, boxes.nodes[rank]
-    own = boxes.leaving[node]
-    inside = sum(rates[i] for i in own if boxes.of_node[ends[i][1]] == boxes.of_node[node])
-    return inside or sum(rates[i] for i in own)
+    node = boxes.nodes[rank]
+    return sum(rates[i] for i in boxes.own(node) or boxes.leaving[node])
 
 
 def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:

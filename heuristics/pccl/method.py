@@ -163,19 +163,6 @@ def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: s
     return found
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "found_by": Metric(
-        "what found the best paths (for an all-reduce, for sums and then for copies), or another, faster method"
-    ),
-    "attempts": Metric("orders that were tried"),
-    "sends": Metric(
-        "sends of the schedule: one for each link of a path, or for each path through switches that cannot store"
-    ),
-    "network_bound_s": Metric("what the certificate proves before it is rounded up to whole steps", "s"),
-}
-
-
 METHOD = Method(
     name="pccl",
     kind=Kind.HEURISTIC,
@@ -187,5 +174,14 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
-    metrics=METRICS,
+    metrics={
+        "found_by": Metric(
+            "what found the best paths (for an all-reduce, for sums and then for copies), or another, faster method"
+        ),
+        "attempts": Metric("orders that were tried"),
+        "sends": Metric(
+            "sends of the schedule: one for each link of a path, or for each path through switches that cannot store"
+        ),
+        "network_bound_s": Metric("what the certificate proves before it is rounded up to whole steps", "s"),
+    },
 )

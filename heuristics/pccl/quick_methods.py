@@ -57,8 +57,6 @@ def other_answers(
         The problem as ``pccl`` poses it.
     solver : Solver
         Not used by these methods.
-    budget : Budget
-        Limits, seed and clock of the run.
 
     Yields
     ------

@@ -41,8 +41,6 @@ class Stage:
     ----------
     net : PathNetwork
         Network in ticks, or in steps.
-    jobs : Jobs
-        Jobs to place in this stage.
     dist : DistanceTables
         Distances of all nodes to targets.
     fixed : tuple of Jobs and SendPool, or None
@@ -175,8 +173,6 @@ class Recipe:
 
     Parameters
     ----------
-    name : str
-        Name of the recipe in metrics.
     order : str
         Order of the chunks, ``longest`` or ``random``.
     whole : bool
@@ -280,14 +276,8 @@ class StageResult:
 
     Parameters
     ----------
-    pool : SendPool
-        Sends of all its jobs.
     ticks : int
         Tick at which the last one has arrived.
-    by : str
-        Name of the recipe that found it.
-    attempts : int
-        Number of attempts that were made.
     in_ticks : bool
         Whether the sends, one path for each job after the other, start at ticks of the network although the stage has
         steps; ``ticks`` are then a lower bound in steps.

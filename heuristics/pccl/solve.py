@@ -55,10 +55,6 @@ class PathSchedule:
         grid.
     complete_s : Fraction
         End of its last send in seconds: declared, or simulated if another method found it.
-    found_by : str
-        Recipe or method that found it.
-    attempts : int
-        Number of orders that were tried.
     steps : int
         Number of path searches that were made.
     """

@@ -86,8 +86,6 @@ def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
         The problem, with its timing.
     arcs : RankNetwork
         The links as arcs; ignored for networks with switches.
-    members : array of bool, shape (ranks,)
-        Whether each rank is in the process group.
     """
     topology, demand, timing = instance.network, instance.demand, instance.timing
     assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (posed)

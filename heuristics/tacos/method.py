@@ -176,21 +176,6 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     return demand.collective.passes * count_of(demand, npus) * (npus - 1) * hops * slowest
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "synthesized_time_s": Metric(
-        "steps times their length, the time as TACOS counts it; also where the sends are too many to be written out",
-        "s",
-    ),
-    "synthesis_s": Metric("CPU seconds of the synthesis, all attempts, without bounds and without compilation", "s"),
-    "engine": Metric("what made the schedule"),
-    "attempts": Metric("attempts that were made"),
-    "sends": Metric("transfers that the answer stands for"),
-    "overlapped": Metric("of an all-reduce: whether both halves run at once"),
-    "back_to_back_s": Metric("of an all-reduce: time of one half after the other", "s"),
-}
-
-
 METHOD = Method(
     name="tacos",
     kind=Kind.HEURISTIC,
@@ -203,5 +188,19 @@ METHOD = Method(
     supports=supports,
     pose=pose,
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "synthesized_time_s": Metric(
+            "steps times their length, the time as TACOS counts it; also where the sends are too many to be written "
+            "out",
+            "s",
+        ),
+        "synthesis_s": Metric(
+            "CPU seconds of the synthesis, all attempts, without bounds and without compilation", "s"
+        ),
+        "engine": Metric("what made the schedule"),
+        "attempts": Metric("attempts that were made"),
+        "sends": Metric("transfers that the answer stands for"),
+        "overlapped": Metric("of an all-reduce: whether both halves run at once"),
+        "back_to_back_s": Metric("of an all-reduce: time of one half after the other", "s"),
+    },
 )

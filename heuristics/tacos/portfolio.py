@@ -38,10 +38,6 @@ class SynthesizedGather:
         Transfers, with starts in ticks.
     ticks : int
         Tick at which the last chunk arrives.
-    engine : str
-        Name of the engine that made it.
-    attempts : int
-        Total number of attempts that were made.
     """
 
     arcs: RankNetwork
@@ -71,10 +67,6 @@ def gather(
     ----------
     networks : list of (str, RankNetwork)
         The network in several forms, with their names.
-    owner : array of int, shape (chunks,)
-        The rank that has each chunk.
-    members : array of bool, shape (ranks,)
-        Whether each rank is in the process group.
     bound : int
         Lower bound in ticks; a schedule that meets it ends the search.
     budget : Budget

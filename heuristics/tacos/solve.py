@@ -65,14 +65,6 @@ class SynthesisTask:
 
     Parameters
     ----------
-    instance : Instance
-        The problem in its posed form.
-    ranks : tuple of int
-        The process group in its order.
-    owner : array of int, shape (chunks,)
-        Rank that owns every chunk.
-    members : array of bool, shape (ranks of the network,)
-        Whether each rank is in the process group.
     bound : int
         Lower bound on schedules on the grid, in ticks.
     """

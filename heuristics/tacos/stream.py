@@ -27,10 +27,6 @@ class StreamedGather:
     ----------
     stream : GatherStream
         Generator that makes it again.
-    steps, sends : int
-        Number of its steps and sends.
-    digest : str
-        Digest of all its sends.
     """
 
     stream: GatherStream
@@ -57,13 +53,7 @@ def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) 
 
 
 def streamed_gather(arcs: RankNetwork, owner: Ints, kind: Collective, budget: Budget) -> StreamedGather | None:
-    """Make all steps once and count them; None if not every rank gets everything, or the budget ends before.
-
-    Raises
-    ------
-    OutOfTime
-        If the memory or the time that is left will not do.
-    """
+    """Make all steps once and count them; None if not every rank gets everything, or the budget ends before."""
     sends = len(owner) * (arcs.ranks - 1)
     require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
     stream = stream_of(reversed_arcs(arcs) if kind is Collective.REDUCE_SCATTER else arcs, owner, budget.seed)

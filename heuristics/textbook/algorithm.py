@@ -39,8 +39,6 @@ class Ends:
     ----------
     held_by, needed_by : array of int, shape (parts,)
         Positions in the group. A part that is needed where it is held does not exist.
-    part_bytes : Fraction
-        Size of a part in bytes.
     """
 
     held_by: Ints
@@ -105,12 +103,8 @@ def define(
     ----------
     name, summary, paper : str
         As of :class:`~cwb.core.method.Method`, which shows them.
-    collectives : tuple of Collective
-        Collectives that the algorithm defines.
     algorithm : callable
         A function ``algorithm(problem, options) -> Algorithm``.
-    options : type of Strict
-        Class of the method's options.
     fits : callable or None
         ``fits(problem) -> Refusal | None``: the refusal if the network or the group does not fit.
     """
@@ -199,8 +193,6 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
 
     Parameters
     ----------
-    problem : GroupProblem
-        Network, group and number of chunks.
     moves : Moves
         What is copied where; sends that go backwards are this reversed.
     ends : Ends

@@ -42,8 +42,6 @@ def schedule(
 
     Parameters
     ----------
-    ways : ShortestPaths
-        Shortest paths between all sites.
     units : sequence of int
         Size of every part in proportion to the others.
     messages : sequence of Message

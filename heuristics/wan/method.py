@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -132,125 +133,88 @@ def fit_for_ring(instance: Instance) -> Refusal | None:
     return supports(instance) or (Refusal("ranks", "a ring needs at least three sites") if instance.npus < 3 else None)
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-GOST_METRICS = CHUNK_METRICS | {
-    "pool": Metric("trees that were made"),
-    "ith_height": Metric("height that ITH ends with, in hops, or in ns"),
-    "gbst_calls": Metric("runs of GBST"),
-    "gbst_rate_Bps": Metric("rate that GBST assigns to its own trees", "B/s"),
-}
+_method = partial(Method, kind=Kind.HEURISTIC, paper=_READING, answer_type=TreePacking, supports=supports)
 
-TOPOADOPT_METRICS = TREE_METRICS | {
-    "moves": Metric("moves of the annealing that were made"),
-}
-
-BLINK_METRICS = TREE_METRICS | {
-    "pool": Metric("different trees of the packing"),
-    "packing_rate_Bps": Metric("rate of the packing before it is cut", "B/s"),
-}
-
-RING_METRICS = TREE_METRICS | {
-    "ring": Metric("the sites in the order of the ring"),
-}
-
-PLINK_METRICS = WAN_METRICS | {
-    "groups": Metric("number of clusters"),
-    "leaders": Metric("leader of each cluster"),
-    "root": Metric("leader of the leaders"),
-}
-
-PSLD_METRICS = WAN_METRICS | {
-    "largest_share": Metric("largest share of a site in the data"),
-}
-
-
-GOST = Method(
+GOST = _method(
     name="gost",
-    kind=Kind.HEURISTIC,
     summary="MTree's own trees: greedy, one after the other, then a MILP that chooses among them",
     paper=PAPER,
-    answer_type=TreePacking,
     options=GostOptions,
     solve=f"{__package__}.gost:run",
-    supports=supports,
-    metrics=GOST_METRICS,
+    metrics=CHUNK_METRICS
+    | {
+        "pool": Metric("trees that were made"),
+        "ith_height": Metric("height that ITH ends with, in hops, or in ns"),
+        "gbst_calls": Metric("runs of GBST"),
+        "gbst_rate_Bps": Metric("rate that GBST assigns to its own trees", "B/s"),
+    },
 )
 
-TOPOADOPT = Method(
+TOPOADOPT = _method(
     name="topoadopt",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: K trees by simulated annealing",
-    paper=_READING,
-    answer_type=TreePacking,
     options=TopoAdoptOptions,
     solve=f"{__package__}.topoadopt:run",
-    supports=supports,
-    metrics=TOPOADOPT_METRICS,
+    metrics=TREE_METRICS | {"moves": Metric("moves of the annealing that were made")},
 )
 
-BLINK_WAN = Method(
+BLINK_WAN = _method(
     name="blink-wan",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: Blink's packing by multiplicative weights, and its cut to few "
     "trees",
-    paper=_READING,
-    answer_type=TreePacking,
     options=BlinkWanOptions,
     solve=f"{__package__}.blink:run",
-    supports=supports,
-    metrics=BLINK_METRICS,
+    metrics=TREE_METRICS
+    | {
+        "pool": Metric("different trees of the packing"),
+        "packing_rate_Bps": Metric("rate of the packing before it is cut", "B/s"),
+    },
 )
 
-SINGLE_TREE = Method(
+SINGLE_TREE = _method(
     name="single-tree",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: the one tree whose slowest link is fastest",
     paper="general knowledge",
-    answer_type=TreePacking,
     options=SingleTreeOptions,
     solve=f"{__package__}.widest:run_single_tree",
-    supports=supports,
     needs_solver=False,
     metrics=TREE_METRICS,
 )
 
-WAN_RING = Method(
+WAN_RING = _method(
     name="wan-ring",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: the ring through all sites whose slowest link is fastest",
     paper="general knowledge",
-    answer_type=TreePacking,
     options=WanRingOptions,
     solve=f"{__package__}.widest:run_ring",
     supports=fit_for_ring,
     needs_solver=False,
-    metrics=RING_METRICS,
+    metrics=TREE_METRICS | {"ring": Metric("the sites in the order of the ring")},
 )
 
-PLINK = Method(
+PLINK = _method(
     name="plink",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: clusters of near sites, their leaders, and a leader of these",
-    paper=_READING,
     answer_type=StepSchedule,
     options=PlinkOptions,
     solve=f"{__package__}.messages:run_plink",
-    supports=supports,
     needs_solver=False,
-    metrics=PLINK_METRICS,
+    metrics=WAN_METRICS
+    | {
+        "groups": Metric("number of clusters"),
+        "leaders": Metric("leader of each cluster"),
+        "root": Metric("leader of the leaders"),
+    },
 )
 
-PSLD = Method(
+PSLD = _method(
     name="psld",
-    kind=Kind.HEURISTIC,
     summary="an all-reduce over a wide-area network: every site adds up a share as large as its bandwidth",
-    paper=_READING,
     answer_type=StepSchedule,
     options=PsldOptions,
     solve=f"{__package__}.messages:run_psld",
-    supports=supports,
     needs_solver=False,
-    metrics=PSLD_METRICS,
+    metrics=WAN_METRICS | {"largest_share": Metric("largest share of a site in the data")},
 )
 
 BLINK_UNITS = Formulation(

@@ -3,6 +3,13 @@
 A generator is a documented function that returns a :class:`~cwb.core.topology.Topology`. Its signature is its
 interface: ``torus(4, 4, bandwidth="25 GiB/s")`` calls :func:`.grids.torus`. To add one, write it and name it in
 :mod:`.binding`.
+
+Arguments that mean the same everywhere are described here alone. ``bandwidth`` and ``latency`` are those of every
+link, in each direction, with their units; ``n`` is the number of nodes, at least 2, and ``network`` an expression. With
+``multicast`` switches can copy, with ``nvls`` NVSwitches also add, as NVLink SHARP does. A machine of one box has no
+network between ``boxes`` (``chassis``, ``racks``); else GPU i of every box is on switch i mod ``rails``. ``nvlink``
+is the rate between a GPU and its NVSwitch, ``nic`` that between a GPU and its rail or leaf switch; the first
+``missing_nics`` boxes lack the NIC of their GPU 0. ``skewness`` spreads random capacities, which ``seed`` draws.
 """
 
 from __future__ import annotations
@@ -39,13 +46,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Description:
-    """Describe a generator in two lines.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Describe a generator in two lines."""
     generator = find_generator(name)
     return Description(usage(name, generator), (getdoc(generator) or "").partition("\n")[0])
 

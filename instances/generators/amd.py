@@ -36,10 +36,6 @@ def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -
 
     Parameters
     ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    latency : str
-        Latency of every link, with its unit.
     multicast : bool
         Whether the InfiniBand switch can copy; ForestColl assumes not (section 3.2).
     """
@@ -51,15 +47,6 @@ def mi250_8(boxes: int = 2, *, latency: Time = LATENCY, multicast: bool = False)
 
     ForestColl, section 5.2: the left half of figure 7(a), with the links among these GPUs, and 16 GB/s between each
     of them and the InfiniBand switch. The numbers are those of ``mi250``.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the InfiniBand switch can copy.
     """
     return _boxes(boxes, 8, latency, multicast)
 
@@ -75,8 +62,6 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
 
     Parameters
     ----------
-    chassis : int
-        Number of chassis; a single one has no switches.
     variant : str
         ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results: counting one
         place too low, it makes GPU 15 of every chassis a switch with a link to the large one and small switch 7 a GPU
@@ -115,17 +100,6 @@ def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     both directions together, hence 64 GB/s in each direction of a link. A NIC of 400 Gb/s = 50 GB/s for each GPU, as in
     AMD's Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each
     position in the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no NICs.
-    rails : int
-        Number of network switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(boxes, "boxes", 1)
     check_range(rails, "rails", 1, 8)
@@ -143,17 +117,6 @@ def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
 
     AMD's data sheet of the Instinct MI325X platform: the links of the MI300X, 896 GB/s for a GPU in both directions
     together. For schedules it is ``mi300x``: what is new is the memory.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no NICs.
-    rails : int
-        Number of network switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     return mi300x(boxes, rails, latency=latency, multicast=multicast)
 

@@ -94,13 +94,7 @@ GENERATORS = {
 
 
 def find_generator(name: str) -> Generator:
-    """Import a generator by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Import a generator by its name."""
     if name not in GENERATORS:
         hint = did_you_mean(name, GENERATORS) or "; expected one that 'cwb list topologies' names"
         raise InputError(f"unknown topology {quote_text(name)}{hint}")

@@ -94,13 +94,7 @@ class NestedNetwork:
 
     @cached_property
     def size(self) -> tuple[int, int]:
-        """Numbers of nodes and links, in closed form where the generator knows one.
-
-        Raises
-        ------
-        InputError
-            If it is too large, or its arguments are wrong.
-        """
+        """Numbers of nodes and links, in closed form where the generator knows one."""
         asked = _MEASURING.set(True)
         try:
             made = self.make()
@@ -113,13 +107,7 @@ class NestedNetwork:
 
     @cached_property
     def topology(self) -> Topology:
-        """The network.
-
-        Raises
-        ------
-        InputError
-            If it cannot be made, or has switches.
-        """
+        """The network."""
         topology = self.make()
         if topology.switches:
             raise InputError(f"{self.text[:40]!r} has switches; expected only compute nodes")

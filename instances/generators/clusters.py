@@ -37,14 +37,6 @@ def rail(
         Number of boxes, at least 2.
     per_box : int
         GPUs in a box, at least 2; also the number of rails.
-    missing_nics : int
-        So many boxes, from the first on, lack the NIC of their GPU 0.
-    nvlink, nic : str
-        Bandwidth between a GPU and its NVSwitch, and between a GPU and its rail, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(boxes, "boxes", 2)
     check_range(per_box, "per_box", 2)
@@ -80,8 +72,6 @@ def pods(
     ----------
     pods : int
         Number of pods, at least 2.
-    boxes : int
-        Number of boxes in each pod.
     per_box : int
         GPUs in a box, at least 2.
     spines : int
@@ -89,14 +79,6 @@ def pods(
     oversubscription : int
         A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
         what leaves a pod. A missing NIC does not count.
-    missing_nics : int
-        So many boxes, from the first on, lack the NIC of their GPU 0.
-    nvlink, nic : str
-        Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(pods, "pods", 2)
     check_range(boxes, "boxes", 1)
@@ -138,10 +120,10 @@ def three_tier(
 
     Parameters
     ----------
-    pods : int
-        Number of pods, at least 2.
     leaves : int
         Leaf switches in a pod.
+    pods : int
+        Number of pods, at least 2.
     boxes : int
         Boxes on a leaf switch.
     per_box : int
@@ -153,14 +135,6 @@ def three_tier(
     oversubscription, core_oversubscription : int
         Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
         missing NIC does not count.
-    missing_nics : int
-        So many boxes, from the first on, lack the NIC of their GPU 0.
-    nvlink, nic : str
-        Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(pods, "pods", 2)
     check_range(per_box, "per_box", 2)
@@ -201,10 +175,6 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
     ----------
     a100, mi250 : int
         Number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(a100, "a100", 1)
     check_range(mi250, "mi250", 1)

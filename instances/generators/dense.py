@@ -12,15 +12,7 @@ from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, gr
 
 
 def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Complete graph: a link from every node to every other one.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes, at least 2.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
-    """
+    """Complete graph: a link from every node to every other one."""
     check_range(n, "n", 2)
     pairs = ((one, other) for one in range(n) for other in range(n) if one != other)
     return graph(nodes=n, links=n * (n - 1), edges=pairs, of=wire(bandwidth, latency))
@@ -33,8 +25,6 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     ----------
     left, right : int
         Number of nodes on each side, at least 1; the left ones have the lower ranks.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(left, "left", 1)
     check_range(right, "right", 1)
@@ -50,12 +40,8 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
 
     Parameters
     ----------
-    n : int
-        Number of nodes, at least 2.
     offsets : sequence of int
         Different numbers from 1 to n / 2 that have no common factor with n, so that the graph is connected.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     _check_offsets(check_range(n, "n", 2), offsets, n // 2)
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
@@ -73,8 +59,6 @@ def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LA
     ----------
     n : int
         Number of nodes, at least 7.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(n, "n", 7)
     diameter = next(m for m in count(1) if 2 * m * (m + 1) + 1 >= n)
@@ -88,12 +72,8 @@ def directed_circulant(
 
     Parameters
     ----------
-    n : int
-        Number of nodes, at least 2.
     offsets : sequence of int
         Different numbers from 1 to n - 1 that have no common factor with n, so that the graph is strongly connected.
-    bandwidth, latency : str
-        Bandwidth and latency of every link.
     """
     _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))

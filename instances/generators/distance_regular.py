@@ -30,8 +30,6 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
         Letters of a word, at least 1; the diameter.
     letters : int
         How many different letters there are, at least 2.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(length, "length", 1, _MAX_DIGITS)
     check_range(letters, "letters", 2)
@@ -68,8 +66,6 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
         Degree; only 4 is known.
     n : int
         Number of nodes, one of the table.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(d, "d", 4, 4)
     if n not in _TABLE_8:
@@ -189,11 +185,11 @@ def _hexagon(q: int) -> list[tuple[int, int]]:
     return _incident(points, _lines(points, q, on_a_line))
 
 
-def _lines(points: Sequence[_Vector], q: int, joined: Callable[[_Vector, _Vector], bool]) -> list[frozenset[object]]:
-    """Join all pairs of points for which it is said, each by the line through both."""
+def _lines(points: Sequence[_Vector], q: int, is_joined: Callable[[_Vector, _Vector], bool]) -> list[frozenset[object]]:
+    """Return the lines through all pairs of points that ``is_joined`` accepts."""
     lines: dict[frozenset[object], None] = {}
     for v, w in combinations(points, 2):
-        if joined(v, w):
+        if is_joined(v, w):
             between = (tuple((a + k * b) % q for a, b in zip(v, w, strict=True)) for k in range(1, q))
             lines[frozenset([v, w, *(_normal(point, q) for point in between)])] = None
     return list(lines)

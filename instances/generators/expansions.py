@@ -29,8 +29,6 @@ def line_graph(network: NestedNetwork, times: int = 1) -> Topology:
 
     Parameters
     ----------
-    network : expression
-        Expression of the network to expand.
     times : int
         Number of expansions, each of the result of the one before.
     """
@@ -89,8 +87,6 @@ def power(network: NestedNetwork, n: int) -> Topology:
 
     Parameters
     ----------
-    network : expression
-        Expression of the network to expand.
     n : int
         Number of dimensions, at least 2.
     """
@@ -125,8 +121,6 @@ def degree_expansion(network: NestedNetwork, n: int) -> Topology:
 
     Parameters
     ----------
-    network : expression
-        Expression of the network to expand.
     n : int
         Number of copies, at least 2.
     """
@@ -149,8 +143,6 @@ def parallel(network: NestedNetwork, k: int) -> Topology:
 
     Parameters
     ----------
-    network : expression
-        Expression of the network to expand.
     k : int
         Number of parallel links, at least 2.
     """
@@ -163,13 +155,7 @@ def parallel(network: NestedNetwork, k: int) -> Topology:
 
 
 def both_directions(network: NestedNetwork) -> Topology:
-    """Both directions: a network together with its transpose, so that every link has one back (appendix A.6).
-
-    Parameters
-    ----------
-    network : expression
-        Expression of the network to expand.
-    """
+    """Both directions: a network together with its transpose, so that every link has one back (appendix A.6)."""
     nodes, links = network.size
     check_size(nodes=nodes, links=2 * links)
     with locate_errors("network"):

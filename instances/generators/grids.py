@@ -18,15 +18,7 @@ MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
 
 
 def line(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Line of n nodes, each connected with the next one in both directions.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes, at least 2.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
-    """
+    """Line of n nodes, each connected with the next one in both directions."""
     return _grid((check_range(n, "n", 2),), wrap=False, bandwidth=bandwidth, latency=latency)
 
 
@@ -37,12 +29,8 @@ def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, lat
 
     Parameters
     ----------
-    n : int
-        Number of nodes, at least 2.
     bidirectional : bool
         Whether every link has its reverse.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(n, "n", 2)
     if bidirectional:
@@ -63,8 +51,6 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
     joined_rows : bool
         Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
         (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     if not joined_rows:
         return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
@@ -87,8 +73,6 @@ def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> 
     ----------
     *sizes : int
         Nodes in each dimension, at least 2, the innermost dimension first.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     return _grid(sizes, wrap=True, bandwidth=bandwidth, latency=latency)
 
@@ -100,8 +84,6 @@ def hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY)
     ----------
     dim : int
         Number of bits of a rank, at least 1.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(dim, "dim", 1, MAX_DIMENSIONS)
     return _grid((2,) * dim, wrap=False, bandwidth=bandwidth, latency=latency)

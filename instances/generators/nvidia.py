@@ -23,11 +23,6 @@ def dgx1(*, latency: Time = "0.7 us") -> Topology:
     An NVLink has 25 GB/s in each direction (TE-CCL code, topologies/dgx1.py). The two NVLinks that some pairs share
     are one link of 50 GB/s here, as in TE-CCL and TACCL: a chunk can use both at once. The latency is TE-CCL's
     (section 6.1).
-
-    Parameters
-    ----------
-    latency : str
-        Latency of every link, with its unit.
     """
     links = wired_box(0, HYBRID_CUBE_MESH, wire("25 GB/s", latency))
     return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
@@ -42,8 +37,6 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
 
     Parameters
     ----------
-    chassis : int
-        Number of chassis, at least 1.
     variant : str
         ``repo`` repeats a slip of the published code for two chassis, for comparison with its published results:
         GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
@@ -108,12 +101,6 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
 
     Parameters
     ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
     multicast : bool
         Whether the switches can copy; ForestColl assumes not (section 3.2).
     """
@@ -123,27 +110,15 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
 
 
 def dgx_h100(
-    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = False
+    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = True
 ) -> Topology:
     """DGX H100: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
     ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
     box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
-    the NVSwitch joins them. The switches only pass on, as in ``dgx_a100``. The data sheet gives no latency.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether all switches can copy.
-    nvls : bool
-        Whether the NVSwitches copy and add, as NVLink SHARP does.
+    the NVSwitch joins them. The NVSwitches copy and add (NVLink SHARP, the third generation of NVSwitch); the switches
+    between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency.
     """
     check_range(boxes, "boxes", 1)
     check_range(rails, "rails", 1, 8)
@@ -152,48 +127,33 @@ def dgx_h100(
     )
 
 
-def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+def dgx_h200(
+    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = True
+) -> Topology:
     """DGX H200: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX
     H100/H200 user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``:
     what is new is the memory.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
     """
-    return dgx_h100(boxes, rails, latency=latency, multicast=multicast)
+    return dgx_h100(boxes, rails, latency=latency, multicast=multicast, nvls=nvls)
 
 
-def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+def dgx_b200(
+    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = True
+) -> Topology:
     """DGX B200: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet of the DGX B200: 14.4 TB/s of NVLink for its eight GPUs, that is 1.8 TB/s for each in both
     directions together, hence 900 GB/s in each; eight ConnectX-7 ports of 400 Gb/s = 50 GB/s. The two NVSwitches are
-    one here. A rail for each position in the box, as in ``dgx_h100``. The data sheet gives no latency.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes; a single one has no InfiniBand.
-    rails : int
-        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
+    one here; they copy and add (NVLink SHARP). A rail for each position in the box, as in ``dgx_h100``. The data sheet
+    gives no latency.
     """
     check_range(boxes, "boxes", 1)
     check_range(rails, "rails", 1, 8)
-    return rail_cluster(boxes, 8, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
+    return rail_cluster(
+        boxes, 8, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
+    )
 
 
 def nvl72(
@@ -204,7 +164,7 @@ def nvl72(
     *,
     latency: Time = LATENCY,
     multicast: bool = False,
-    nvls: bool = False,
+    nvls: bool = True,
 ) -> Topology:
     """GB200 NVL72: racks of 72 GPUs on NVLink switches, and a NIC for each GPU.
 
@@ -213,25 +173,15 @@ def nvl72(
     compute tray. DGX GB200 user guide, "Hardware": 18 trays of four GPUs, with a ConnectX-7 of 400 Gb/s = 50 GB/s for
     each. The chips are one switch unless ``planes`` says otherwise: all GPUs have the same share of every chip, so
     that a flow on one switch is spread evenly over 18 with the same load, and the best throughput is the same. Leaf
-    and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them. The
-    switches only pass on, as in ``dgx_a100``. Neither document gives a latency.
+    and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them.
+    NVSwitches copy and add (NVLink SHARP); those of a rail only pass on. Neither document gives a latency.
 
     Parameters
     ----------
-    racks : int
-        Number of racks; a single one has no InfiniBand.
     gpus : int
         GPUs of a rack, at most 72.
     planes : int
         Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
-    rails : int
-        Number of InfiniBand switches; GPU i of every rack is on switch i mod rails.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether all switches can copy.
-    nvls : bool
-        Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
     check_range(racks, "racks", 1)
     check_range(gpus, "gpus", 2, 72)

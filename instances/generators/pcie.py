@@ -28,8 +28,6 @@ def pcie(
 
     Parameters
     ----------
-    boxes : int
-        Number of boxes; a single one has no NICs.
     switches : int
         PCIe switches of each of the two processors.
     per_switch : int
@@ -40,10 +38,6 @@ def pcie(
         Bandwidth between the two processors, in each direction.
     nic : str
         Bandwidth between a PCIe switch and the InfiniBand switch, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     for place, value in {"boxes": boxes, "switches": switches, "per_switch": per_switch}.items():
         check_range(value, place, 1)

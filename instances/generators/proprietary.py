@@ -23,8 +23,6 @@ def internal1(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
 
     Parameters
     ----------
-    chassis : int
-        Number of chassis; a single one has no switch.
     bandwidth : str
         Between neighbours in a chassis; not in the paper.
     uplink : str
@@ -38,8 +36,6 @@ def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
 
     Parameters
     ----------
-    chassis : int
-        Number of chassis; a single one has no switch.
     bandwidth : str
         Between the GPUs of a chassis; not in the paper.
     uplink : str

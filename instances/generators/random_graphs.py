@@ -33,10 +33,6 @@ def random_regular(
         Number of nodes, at least 4.
     degree : int
         Number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
-    seed : int
-        Seed of the random choice of graph.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(n, "n", 4)
     check_range(degree, "degree", 3, n - 1)

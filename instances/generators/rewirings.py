@@ -35,13 +35,7 @@ _CYCLES = {
 
 
 def diamond(*, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Diamond: 8 nodes with two links from and to each, diameter 3; found by search.
-
-    Parameters
-    ----------
-    bandwidth, latency : str
-        Latency of every link, with its unit.
-    """
+    """Diamond: 8 nodes with two links from and to each, diameter 3; found by search."""
     onward = ((x, y) for x, targets in enumerate(_DIAMOND) for y in targets)
     return graph(nodes=8, links=16, edges=onward, of=wire(bandwidth, latency))
 
@@ -57,8 +51,6 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
         Number of letters, the degree.
     diameter : int
         Length of the words in the de Bruijn graph.
-    bandwidth, latency : str
-        Latency of every link, with its unit.
     """
     if (d, diameter) not in _CYCLES:
         known = ", ".join(str(pair) for pair in _CYCLES)

@@ -29,15 +29,6 @@ def frontera(racks: int = 2, *, latency: Time = LATENCY, multicast: bool = False
     Frontera user guide, "System architecture" (TACC): two leaf switches in a rack, each with 44 nodes on HDR100 (100
     Gb/s = 12.5 GB/s) and 18 uplinks of HDR (200 Gb/s) to six core switches, three to each, which are one link of 75
     GB/s here. The machine has 91 racks with 8,008 nodes. The guide gives no latency.
-
-    Parameters
-    ----------
-    racks : int
-        Number of racks; the machine has 91.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(racks, "racks", 1)
     check_size(nodes=90 * racks + 6, links=2 * (88 + 12) * racks)
@@ -66,10 +57,6 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
         Number of cells, at most 23 as in the machine.
     leaves : int
         Leaf switches of a cell with ten nodes each; 18 in the machine.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(cells, "cells", 1, 23)
     check_range(leaves, "leaves", 1, 18)
@@ -108,10 +95,6 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
         Number of groups, at most 74 as in the machine.
     chassis : int
         Chassis of 16 nodes in a group; 8 in the machine.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(groups, "groups", 1, 74)
     check_range(chassis, "chassis", 1, 8)

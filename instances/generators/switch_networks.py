@@ -19,8 +19,6 @@ def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multic
         Number of compute nodes, at least 2.
     bandwidth, latency : str
         Of every link, in each direction; a transfer from node to node crosses two.
-    multicast : bool
-        Whether the switch can copy.
     """
     check_size(nodes=check_range(n, "n", 2) + 1, links=2 * n)
     cable = wire(bandwidth, latency)
@@ -49,10 +47,6 @@ def fat_tree(
     oversubscription : number
         Bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the edge switches have
         this part of ``bandwidth``.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
-    multicast : bool
-        Whether the switches can copy.
     """
     if check_range(k, "k", 2) % 2:
         raise InputError(f"{k:,} is odd; expected an even number of ports", place="k")
@@ -102,14 +96,8 @@ def dragonfly(
         Number of groups, at least 2, and of routers in a group.
     hosts : int
         Compute nodes on each router; 0 for routers that compute.
-    bandwidth : str
-        Bandwidth of a link within a group or to a host, in each direction.
     global_bandwidth : str
         Bandwidth of a link between two groups, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether routers that are switches can copy.
     """
     check_range(groups, "groups", 2)
     check_range(routers, "routers", 1)
@@ -173,14 +161,8 @@ def dragonfly_plus(
     global_links : int
         Links between every two groups, in each direction; as many as there are spines is one from every spine to every
         other group.
-    bandwidth : str
-        Bandwidth of a link within a group or to a host, in each direction.
     global_bandwidth : str
         Bandwidth of a link between two groups, in each direction.
-    latency : str
-        Latency of every link, with its unit.
-    multicast : bool
-        Whether the switches can copy.
     """
     check_range(groups, "groups", 2)
     for place, value in {"leaves": leaves, "spines": spines, "hosts": hosts, "global_links": global_links}.items():
@@ -227,10 +209,6 @@ def switch2d(
         Nodes on an outer switch, at least 2; also the number of inner switches.
     inner_bandwidth, outer_bandwidth : str
         Bandwidth of a node's port on either switch, in each direction.
-    latency : str
-        Latency of every link, with its unit; a transfer from node to node crosses two.
-    multicast : bool
-        Whether the switches can copy.
     """
     count = check_range(inner, "inner", 2) * check_range(outer, "outer", 2)
     check_size(nodes=count + inner + outer, links=4 * count)
@@ -270,10 +248,6 @@ def rfs3d(
         Nodes in each dimension, at least 2.
     ring_bandwidth, connected_bandwidth, switch_bandwidth : str
         Of a node in each dimension, in each direction.
-    latency : str
-        Latency of every link, with its unit; a transfer through a switch crosses two.
-    multicast : bool
-        Whether the switches can copy.
     """
     plane = check_range(ring, "ring", 2) * check_range(connected, "connected", 2)
     count = plane * check_range(switched, "switched", 2)

@@ -13,13 +13,6 @@ def double_binary_tree(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = L
     with NCCL's numbering: in the first tree nodes with odd numbers are leaves; the second one is the first one
     mirrored, or shifted by one where n is odd. These are the trees of the method ``dbt``. An edge of both trees is two
     parallel links.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes, at least 2.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(n, "n", 2)
     label = [n - 1 - i for i in range(n)] if n % 2 == 0 else [(i + 1) % n for i in range(n)]

@@ -29,8 +29,6 @@ def twisted_torus(
         Number of rows, at least 2.
     twist : int
         Nodes by which the columns are shifted where they end, from 1 to width - 1.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(width, "width", 3)
     check_range(height, "height", 2)
@@ -57,8 +55,6 @@ def twisted_hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = 
     ----------
     dim : int
         Number of bits of a rank, at least 3.
-    bandwidth, latency : str
-        Bandwidth and latency of every link, in each direction.
     """
     check_range(dim, "dim", 3, MAX_NODES.bit_length() - 1)
     nodes = 2**dim

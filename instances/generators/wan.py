@@ -43,35 +43,17 @@ def gscale(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
     ----------
     skewness : Fraction
         From 0, all links have 200 Mb/s, to 1, from 100 to 300 Mb/s; a multiple of 0.1.
-    seed : int
-        Seed of the random capacities of links.
     """
     return _draw_wan(12, GSCALE, skewness, seed, _GSCALE)
 
 
 def equinix_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
-    """Random connected graph of 20 nodes and 141 links of random capacity.
-
-    Parameters
-    ----------
-    skewness : Fraction
-        Spread of the capacities, as of ``gscale``.
-    seed : int
-        Seed of the random graph and capacities.
-    """
+    """Random connected graph of 20 nodes and 141 links of random capacity."""
     return _draw_wan(20, _random_edges(20, 141, seed), skewness, seed, _EQUINIX)
 
 
 def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
-    """Random connected graph of 40 nodes and 231 links of random capacity.
-
-    Parameters
-    ----------
-    skewness : Fraction
-        Spread of the capacities, as of ``gscale``.
-    seed : int
-        Seed of the random graph and capacities.
-    """
+    """Random connected graph of 40 nodes and 231 links of random capacity."""
     return _draw_wan(40, _random_edges(40, 231, seed), skewness, seed, _IDN)
 
 
@@ -84,10 +66,6 @@ def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed
         Number of sites, at least 2.
     links : int
         Number of links, at most one for each pair of sites.
-    skewness : Fraction
-        Spread of the capacities, as of ``gscale``.
-    seed : int
-        Seed of the random graph and capacities.
     """
     check_range(sites, "sites", 2)
     check_range(links, "links", sites - 1, sites * (sites - 1) // 2)

@@ -32,8 +32,6 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
         Links from every node, at least 2.
     diameter : int
         Length of the words, at least 1.
-    bandwidth, latency : str
-        Latency of every link, with its unit.
     """
     check_range(d, "d", 2)
     check_range(diameter, "diameter", 1, MAX_LENGTH)
@@ -53,8 +51,6 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
         Nominal degree: links from every node, with its loops; at least 2.
     n : int
         Number of nodes, at least d + 1.
-    bandwidth, latency : str
-        Latency of every link, with its unit.
     """
     check_range(d, "d", 2, MAX_NODES - 1)
     check_range(n, "n", d + 1)
@@ -73,8 +69,6 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
         Number of letters, the nominal degree, at least 2.
     diameter : int
         Length of the words, at least 1.
-    bandwidth, latency : str
-        Latency of every link, with its unit.
     """
     check_range(d, "d", 2)
     check_range(diameter, "diameter", 1, MAX_LENGTH)

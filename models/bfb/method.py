@@ -115,16 +115,6 @@ METRICS = {
     "sends": Metric("sends of the schedule"),
 }
 
-CHUNKED_METRICS = METRICS | {
-    "T_B_relaxed": Metric("T_B without chunks", "M/B"),
-    "T_B_rounding": Metric("the most that rounding costs by theorem 20", "M/B"),
-}
-
-TIMED_METRICS = METRICS | {
-    "step_time_s": Metric("the steps one by one, each as long as its busiest link with its latency", "s"),
-    "step_time_relaxed_s": Metric("the same without chunks: the sum over the steps of the largest U", "s"),
-}
-
 
 _method = partial(
     Method, kind=Kind.HEURISTIC, paper=PAPER, answer_type=StepSchedule, proved=f"{__package__}.extract:prove_bound"
@@ -157,7 +147,11 @@ BFB_CHUNKED = _method(
     options=ChunkedOptions,
     solve=f"{__package__}.solve:run_chunked",
     supports=supports,
-    metrics=CHUNKED_METRICS,
+    metrics=METRICS
+    | {
+        "T_B_relaxed": Metric("T_B without chunks", "M/B"),
+        "T_B_rounding": Metric("the most that rounding costs by theorem 20", "M/B"),
+    },
 )
 
 
@@ -167,7 +161,11 @@ BFB_HETEROGENEOUS = _method(
     options=BfbOptions,
     solve=f"{__package__}.solve:run_heterogeneous",
     supports=supports_any_bandwidth,
-    metrics=TIMED_METRICS,
+    metrics=METRICS
+    | {
+        "step_time_s": Metric("the steps one by one, each as long as its busiest link with its latency", "s"),
+        "step_time_relaxed_s": Metric("the same without chunks: the sum over the steps of the largest U", "s"),
+    },
 )
 
 _formulation = partial(Formulation, paper=PAPER, index=f"{__package__}.problem:index", bounds=False)

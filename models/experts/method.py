@@ -30,10 +30,6 @@ class PlacementOptions(Strict):
     )
 
 
-#: What the method's metrics mean, beside those of the verifier.
-METRICS = {"proved_layers": Metric("layers whose bound is met")}
-
-
 METHOD = Method(
     name="expert-placement",
     kind=Kind.HEURISTIC,
@@ -45,7 +41,7 @@ METHOD = Method(
     objective_unit=load_unit,
     supports=supports,
     networks=NetworkView.EITHER,
-    metrics=METRICS,
+    metrics={"proved_layers": Metric("layers whose bound is met")},
 )
 
 SLOTS = Formulation(

@@ -50,13 +50,7 @@ def experts_of(instance: Instance) -> Experts:
 
 
 def index(instance: Instance, options: Any) -> Experts:
-    """Return the experts of one layer (``Formulation.index``).
-
-    Raises
-    ------
-    Unsupported, OutOfTime
-        If the model has too many columns.
-    """
+    """Return the experts of one layer (``Formulation.index``)."""
     del options
     experts = experts_of(instance)
     require_buildable(experts.count * experts.most * experts.gpus, f"{experts.count} experts")

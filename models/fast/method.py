@@ -26,14 +26,6 @@ class FastOptions(Strict):
     )
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "stages": Metric("stages of the rail that has the most"),
-    "rail_time_s": Metric("time of the busiest link of a rail, without anything else", "s"),
-    "model_time_s": Metric("with rails=optimal, the optimum of the linear program", "s"),
-}
-
-
 METHOD = Method(
     name="fast",
     kind=Kind.HEURISTIC,
@@ -43,7 +35,11 @@ METHOD = Method(
     options=FastOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
-    metrics=METRICS,
+    metrics={
+        "stages": Metric("stages of the rail that has the most"),
+        "rail_time_s": Metric("time of the busiest link of a rail, without anything else", "s"),
+        "model_time_s": Metric("with rails=optimal, the optimum of the linear program", "s"),
+    },
 )
 
 RAILS = Formulation(

@@ -212,17 +212,6 @@ FOREST_METRICS = (
     }
 )
 
-BOUND_METRICS = OPTIMUM_METRICS | {
-    "forest_algbw_GBps": Metric("bandwidth of forests with k equal trees from every rank, N k / U", "GB/s"),
-}
-
-ALLREDUCE_METRICS = FOREST_METRICS | {
-    "program_algbw_GBps": Metric("what linear program (6) promises", "GB/s"),
-    "halves_algbw_GBps": Metric("what a reduce-scatter and an all-gather in turn reach", "GB/s"),
-    "trees_of": Metric("which of the two the trees belong to"),
-    "switches": Metric("switches that are nodes of trees"),
-}
-
 
 FORESTCOLL = Method(
     name="forestcoll",
@@ -247,7 +236,13 @@ FORESTCOLL_ALLREDUCE = Method(
     options=AllReduceOptions,
     solve=f"{__package__}.solve_allreduce:run",
     supports=supports_program,
-    metrics=ALLREDUCE_METRICS,
+    metrics=FOREST_METRICS
+    | {
+        "program_algbw_GBps": Metric("what linear program (6) promises", "GB/s"),
+        "halves_algbw_GBps": Metric("what a reduce-scatter and an all-gather in turn reach", "GB/s"),
+        "trees_of": Metric("which of the two the trees belong to"),
+        "switches": Metric("switches that are nodes of trees"),
+    },
 )
 
 FORESTCOLL_LP = Method(
@@ -259,7 +254,10 @@ FORESTCOLL_LP = Method(
     options=BoundOptions,
     solve=f"{__package__}.solve_lp:run",
     supports=supports_bound,
-    metrics=BOUND_METRICS,
+    metrics=OPTIMUM_METRICS
+    | {
+        "forest_algbw_GBps": Metric("bandwidth of forests with k equal trees from every rank, N k / U", "GB/s"),
+    },
 )
 
 OPTIMUM = Formulation(

@@ -278,13 +278,7 @@ def seconds(problem: ForestProblem, objective: float) -> float:
 
 
 def sink_flow(instance: Instance, options: SinkOptions) -> SinkFlow:
-    """Return the flow to a rank at the rate of the least incoming bandwidth (``Formulation.index``).
-
-    Raises
-    ------
-    InputError
-        If there is no such rank.
-    """
+    """Return the flow to a rank at the rate of the least incoming bandwidth (``Formulation.index``)."""
     problem = gather_problem(instance, options)
     if options.sink >= len(problem.rank_nodes):
         last = len(problem.rank_nodes) - 1

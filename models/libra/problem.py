@@ -114,8 +114,6 @@ class DesignProblem:
     ----------
     prices_usd_per_Bps : tuple of Fraction or None
         Dollars of the whole network per byte per second in each dimension.
-    constraints : tuple of LinearConstraint
-        Budgets and constraints of the design.
     """
 
     objective: Objective

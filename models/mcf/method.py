@@ -59,10 +59,6 @@ METRICS = {
     "rate_GBps": Metric("the same rate", "GB/s"),
 }
 
-SCHEDULE_METRICS = METRICS | {
-    "sends": Metric("sends of the schedule"),
-}
-
 
 METHOD = Method(
     name="all-to-all-mcf",
@@ -85,7 +81,7 @@ SCHEDULE = Method(
     options=NoOptions,
     solve=f"{__package__}.schedule:run",
     supports=supports_schedule,
-    metrics=SCHEDULE_METRICS,
+    metrics=METRICS | {"sends": Metric("sends of the schedule")},
 )
 
 FLOW = Formulation(

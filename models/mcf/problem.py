@@ -35,8 +35,6 @@ class Exchange:
 
     Parameters
     ----------
-    tails, heads : array of int, shape (links,)
-        Points that the links leave and enter.
     weights : array of float, shape (sources, points)
         Demand of every point from each source, in multiples of the rate; 0 for itself.
     room : array of float, shape (links,)

@@ -120,7 +120,7 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
         least = min(one.cost for one in cheapest_trees(wan, prices, problem.least))
     else:
         least = Arborescences(wan, limit, problem.least).least(prices)
-    rate = prices.proves(found.trees, problem.floor, least)
+    rate = prices.bound_with_floor(found.trees, problem.floor, least)
     if rate is None:
         return None
     widest = widest_tree(wan, problem.limit)

@@ -208,23 +208,6 @@ CHUNK_METRICS = TREE_METRICS | {
     "bound_holds_for": Metric("what that bound is one of: any schedule, or which trees"),
 }
 
-MTREE_METRICS = CHUNK_METRICS | {
-    "pool": Metric("trees that were considered"),
-    "auto_height": Metric("with height=auto, the height H that was chosen"),
-    "heights_tried_s": Metric("with height=auto, the heights with their times", "s"),
-}
-
-REPAIR_METRICS = CHUNK_METRICS | {
-    "old_trees": Metric("trees of the older plan"),
-    "surviving_trees": Metric("trees of the older plan whose links all still exist"),
-    "old_shares_rate_Bps": Metric("rate of the surviving trees, if the data stays split among them as it was", "B/s"),
-    "old_plan_rate_Bps": Metric("the best rate of the surviving trees", "B/s"),
-    "new_plan_rate_Bps": Metric("rate of a plan that is made from scratch", "B/s"),
-    "new_plan_bound_Bps": Metric("bound on the rate of any new plan", "B/s"),
-    "kept_trees": Metric("trees of the older plan in the answer; those without a rate are not counted"),
-    "new_trees": Metric("new trees in the answer"),
-}
-
 
 MTREE = Method(
     name="mtree",
@@ -237,7 +220,12 @@ MTREE = Method(
     proved=f"{__package__}.solve:prove_bound",
     supports=supports,
     restricted_to=lambda options: restriction_text(options.trees, options.height, options.min_rate),
-    metrics=MTREE_METRICS,
+    metrics=CHUNK_METRICS
+    | {
+        "pool": Metric("trees that were considered"),
+        "auto_height": Metric("with height=auto, the height H that was chosen"),
+        "heights_tried_s": Metric("with height=auto, the heights with their times", "s"),
+    },
 )
 
 REPAIR = Method(
@@ -251,7 +239,19 @@ REPAIR = Method(
     supports=supports,
     pose=pose,
     restricted_to=restriction,
-    metrics=REPAIR_METRICS,
+    metrics=CHUNK_METRICS
+    | {
+        "old_trees": Metric("trees of the older plan"),
+        "surviving_trees": Metric("trees of the older plan whose links all still exist"),
+        "old_shares_rate_Bps": Metric(
+            "rate of the surviving trees, if the data stays split among them as it was", "B/s"
+        ),
+        "old_plan_rate_Bps": Metric("the best rate of the surviving trees", "B/s"),
+        "new_plan_rate_Bps": Metric("rate of a plan that is made from scratch", "B/s"),
+        "new_plan_bound_Bps": Metric("bound on the rate of any new plan", "B/s"),
+        "kept_trees": Metric("trees of the older plan in the answer; those without a rate are not counted"),
+        "new_trees": Metric("new trees in the answer"),
+    },
 )
 
 

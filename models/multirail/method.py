@@ -98,11 +98,6 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
 
     A fabric without bandwidths, and options without them, gets those of
     :func:`~cwb.core.network_views.to_wired_fabric`.
-
-    Raises
-    ------
-    InputError
-        If there is not one of each for every dimension.
     """
     if isinstance(instance.network, Topology):
         if options.bandwidth is not None or options.latency is not None:

@@ -122,15 +122,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
     )
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "sccl_steps": Metric("steps of the schedule, S"),
-    "rounds": Metric("rounds of all steps together, R"),
-    "steps_proved": Metric("whether fewer steps are proved to be impossible"),
-    "sccl_cost_s": Metric("S alpha + R beta, the time by SCCL's own count", "s"),
-}
-
-
 METHOD = Method(
     name="sccl",
     kind=Kind.HEURISTIC,
@@ -140,7 +131,12 @@ METHOD = Method(
     options=ScclOptions,
     solve=run,
     supports=supports,
-    metrics=METRICS,
+    metrics={
+        "sccl_steps": Metric("steps of the schedule, S"),
+        "rounds": Metric("rounds of all steps together, R"),
+        "steps_proved": Metric("whether fewer steps are proved to be impossible"),
+        "sccl_cost_s": Metric("S alpha + R beta, the time by SCCL's own count", "s"),
+    },
 )
 
 ROUNDS = Formulation(

@@ -103,13 +103,7 @@ def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> Syn
 
 
 def index(instance: Instance, options: Any) -> SynchronousSteps:
-    """Return chunks, edges, steps and rounds (``Formulation.index``).
-
-    Raises
-    ------
-    Unsupported
-        If the model has too many columns.
-    """
+    """Return chunks, edges, steps and rounds (``Formulation.index``)."""
     problem = pose_steps(instance, options.steps, options.rounds)
     require_buildable(problem.columns, f"{problem.steps} steps", COLUMN_S)
     return problem

@@ -30,14 +30,6 @@ class RoundOptions(Strict):
     )
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "rounds": Metric("rounds of the schedule, R"),
-    "fewest_rounds": Metric("the bound C - 1 + ceil(log2 n) on the rounds"),
-    "tries": Metric("attempts that were made"),
-}
-
-
 METHOD = Method(
     name="straggler",
     kind=Kind.HEURISTIC,
@@ -50,7 +42,11 @@ METHOD = Method(
     pose=pose,
     restricted_to=lambda options: "chunks that are moved whole",
     needs_solver=False,
-    metrics=METRICS,
+    metrics={
+        "rounds": Metric("rounds of the schedule, R"),
+        "fewest_rounds": Metric("the bound C - 1 + ceil(log2 n) on the rounds"),
+        "tries": Metric("attempts that were made"),
+    },
 )
 
 ROUNDS = Formulation(

@@ -129,13 +129,7 @@ def _round_s(topology: Topology, links: Mapping[tuple[int | None, int | None], i
 
 
 def index(instance: Instance, options: Any) -> LateRounds:
-    """Return ranks, chunks and rounds (``Formulation.index``).
-
-    Raises
-    ------
-    OutOfTime
-        If the model has too many columns.
-    """
+    """Return ranks, chunks and rounds (``Formulation.index``)."""
     problem = group_problem(instance)
     chunks = (problem.n - 1) * problem.demand.chunks
     rounds = options.rounds or fewest_rounds(problem.n, chunks)

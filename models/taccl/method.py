@@ -53,15 +53,6 @@ def pose(instance: Instance, options: TacclOptions) -> Instance:
     return instance.with_changes(demand=replace(instance.demand, chunks=chunks))
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-METRICS = {
-    "routing_s": Metric("T of the routing", "s"),
-    "sends": Metric("sends of the schedule"),
-    "joined": Metric("sends that are merged with the one before"),
-    "taccl_cost_s": Metric("T of the contiguity stage, the time by TACCL's own count", "s"),
-}
-
-
 METHOD = Method(
     name="taccl",
     kind=Kind.HEURISTIC,
@@ -72,7 +63,12 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports_copies,
     pose=pose,
-    metrics=METRICS,
+    metrics={
+        "routing_s": Metric("T of the routing", "s"),
+        "sends": Metric("sends of the schedule"),
+        "joined": Metric("sends that are merged with the one before"),
+        "taccl_cost_s": Metric("T of the contiguity stage, the time by TACCL's own count", "s"),
+    },
 )
 
 ROUTING = Formulation(

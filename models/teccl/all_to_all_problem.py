@@ -39,8 +39,6 @@ class Exchange:
         can be used.
     ranks : tuple of int
         Nodes that send to one another.
-    tails, heads : tuple of int
-        Nodes that the links leave and enter.
     delay : tuple of int
         Data that a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
     capacity : tuple of Fraction
@@ -107,8 +105,6 @@ class PointNetwork:
     ----------
     node, stores : array, shape (points,)
         Node of every point, and True if it stores data.
-    tails, heads : array of int, shape (arcs,)
-        Points that every arc leaves and enters.
     offset : array of int, shape (arcs,)
         Epochs between the last departure from a node that stores and the use of this arc.
     delay : array of int, shape (arcs,)
@@ -257,13 +253,7 @@ def _offsets(slack: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class ReducedFlows:
-    """Flows of a problem, grouped in classes of equal ones.
-
-    Parameters
-    ----------
-    classes : Classes
-        Classes of equal flows, balances and links.
-    """
+    """Flows of a problem, grouped in classes of equal ones."""
 
     network: PointNetwork
     classes: Classes

@@ -190,8 +190,6 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
         Index sets whose arcs are links.
     model : pyomo.ConcreteModel
         Its F gets values; the others follow from them.
-    sends : sequence of EpochSend
-        Sends of a feasible schedule.
 
     Returns
     -------

@@ -52,30 +52,6 @@ FLOW_METRICS = EPOCH_METRICS | {
     "programs": Metric("linear programs that were solved"),
 }
 
-MILP_METRICS = EPOCH_METRICS | {
-    "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
-    "models": Metric("models that were solved"),
-    "start_epochs": Metric("epochs of the schedule that was made before any model"),
-    "stage_epochs": Metric("with all_reduce=stages, epochs of the two stages"),
-    "paper_objective": Metric("with objective=paper, the paper's objective"),
-    "paper_bound": Metric("with objective=paper, the solver's bound on it"),
-    "paper_gap": Metric("with objective=paper, the relative distance of the two"),
-}
-
-LP_METRICS = EPOCH_METRICS | {
-    "models": Metric("models that were solved"),
-    "parts": Metric("chunks that the rates became"),
-    "paper_objective": Metric("with objective=paper, the paper's objective"),
-    "paper_bound": Metric("with objective=paper, the solver's bound on it"),
-    "paper_gap": Metric("with objective=paper, the relative distance of the two"),
-}
-
-ASTAR_METRICS = EPOCH_METRICS | {
-    "start_epochs": Metric("epochs of the schedule that was made before any model"),
-    "rounds": Metric("rounds that were solved"),
-    "round_epochs": Metric("epochs of a round"),
-}
-
 
 _method = partial(Method, paper=PAPER, answer_type=Schedule)
 
@@ -98,7 +74,16 @@ TECCL_MILP = _method(
     solve=f"{__package__}.solve_milp:run",
     supports=supports,
     pose=pose_model,
-    metrics=MILP_METRICS,
+    metrics=EPOCH_METRICS
+    | {
+        "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
+        "models": Metric("models that were solved"),
+        "start_epochs": Metric("epochs of the schedule that was made before any model"),
+        "stage_epochs": Metric("with all_reduce=stages, epochs of the two stages"),
+        "paper_objective": Metric("with objective=paper, the paper's objective"),
+        "paper_bound": Metric("with objective=paper, the solver's bound on it"),
+        "paper_gap": Metric("with objective=paper, the relative distance of the two"),
+    },
 )
 
 TECCL_LP = _method(
@@ -109,7 +94,14 @@ TECCL_LP = _method(
     solve=f"{__package__}.solve_lp:run",
     supports=supports_no_sums,
     pose=lambda instance, options: pose_model(instance, options, fluid=True),
-    metrics=LP_METRICS,
+    metrics=EPOCH_METRICS
+    | {
+        "models": Metric("models that were solved"),
+        "parts": Metric("chunks that the rates became"),
+        "paper_objective": Metric("with objective=paper, the paper's objective"),
+        "paper_bound": Metric("with objective=paper, the solver's bound on it"),
+        "paper_gap": Metric("with objective=paper, the relative distance of the two"),
+    },
 )
 
 TECCL_ASTAR = _method(
@@ -120,7 +112,12 @@ TECCL_ASTAR = _method(
     solve=f"{__package__}.solve_astar:run",
     supports=supports_no_sums,
     pose=pose_model,
-    metrics=ASTAR_METRICS,
+    metrics=EPOCH_METRICS
+    | {
+        "start_epochs": Metric("epochs of the schedule that was made before any model"),
+        "rounds": Metric("rounds that were solved"),
+        "round_epochs": Metric("epochs of a round"),
+    },
 )
 
 TECCL_ALL_TO_ALL = _method(

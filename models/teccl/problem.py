@@ -37,8 +37,6 @@ class EpochLink:
 
     Parameters
     ----------
-    source, target : int
-        Positions of the tail and head node.
     delay : int
         A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only
         from a switch.

@@ -106,8 +106,6 @@ class TickSearch:
 
     Parameters
     ----------
-    found : callable
-        Called with every better schedule.
     stopped : str
         Reason for no further solve; empty before.
     """
@@ -254,13 +252,7 @@ def _way(
 
 
 def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
-    """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``).
-
-    Raises
-    ------
-    Unsupported
-        If the model has too many starts.
-    """
+    """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``)."""
     there = to_copies(instance)
     if instance.demands[0].collective in BACKWARDS:
         there = there.with_changes(network=transpose(instance.topology))

@@ -46,11 +46,6 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
     callable
         A function of records and a format of :func:`plot_format` that returns the bytes of the file: the same for the
         same records.
-
-    Raises
-    ------
-    InputError
-        If there is no such plot; from the callable, if no record fits.
     """
     if name not in PLOTS:
         raise InputError(f"unknown plot {name!r}{one_of(name, PLOTS)}")
@@ -72,13 +67,7 @@ def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
 
 
 def plot_format(path: Path) -> str:
-    """Return the format of a file by its suffix.
-
-    Raises
-    ------
-    InputError
-        If the suffix belongs to no format of plots.
-    """
+    """Return the format of a file by its suffix."""
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"unknown suffix; expected {', '.join(_FORMATS)}", source=str(path))
     return path.suffix.lower().removeprefix(".")

@@ -29,8 +29,6 @@ class Bar:
         Name of the stream, one row of the plot.
     what : str
         Kind of task, shown by the colour.
-    start_s, seconds : float
-        Start and duration in seconds.
     """
 
     row: str

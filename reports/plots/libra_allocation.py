@@ -27,13 +27,7 @@ _Panel = dict[str, dict[str, LibraRun]]
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw stacked shares of the bandwidth: a panel a network, at its largest budget.
-
-    Raises
-    ------
-    InputError
-        If no record fits.
-    """
+    """Draw stacked shares of the bandwidth: a panel a network, at its largest budget."""
     panels = _panels(records)
     if not panels:
         expected = "records of the model 'libra' with the metric bandwidth_GBps"

@@ -25,13 +25,7 @@ _Points = list[tuple[float, float]]
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a panel for each objective.
-
-    Raises
-    ------
-    InputError
-        If no record fits.
-    """
+    """Draw a panel for each objective."""
     runs = list(
         latest(
             (run for run in libra_runs(records) if run.budget_GBps is not None),

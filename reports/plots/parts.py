@@ -41,13 +41,7 @@ class Parts:
 
 
 def parts(name: str, records: Sequence[RunRecord]) -> Parts:
-    """Draw a plot, one of :data:`~cwb.reports.plots.PLOTS`, and split it into parts.
-
-    Raises
-    ------
-    InputError
-        If no record fits.
-    """
+    """Draw a plot, one of :data:`~cwb.reports.plots.PLOTS`, and split it into parts."""
     from . import drawing
 
     with look():

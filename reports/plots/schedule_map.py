@@ -70,7 +70,7 @@ def draw(
     shown = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
     if len(shown) > TREES:
         raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
-    places = _lying(layout(topology).places) if coordinates is None else _project_sites(topology, coordinates)
+    places = _turn_tall_map(layout(topology).places) if coordinates is None else _project_sites(topology, coordinates)
     rate = rates(topology, packing)
     low, high = _frame(places)
     inches = min(_MOST_IN, max(_LEAST_IN, (high[0] - low[0]) * _SPACING_IN))
@@ -199,7 +199,7 @@ def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:
     return (min(x) - 0.45, min(y) - 0.45), (max(x) + 0.45, max(y) + 0.45)
 
 
-def _lying(places: Places) -> Places:
+def _turn_tall_map(places: Places) -> Places:
     """Rotate a map that is higher than wide."""
     low, high = _frame(places)
     if high[1] - low[1] <= high[0] - low[0]:

@@ -49,11 +49,6 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
     """Draw the chosen trees, or the first ones; dashed edges use more than one link.
 
     Reduction and broadcast of in-out trees are drawn side by side.
-
-    Raises
-    ------
-    InputError
-        If there is no such tree.
     """
     passes = packing.passes
     panels = [(tree, part) for tree in select_trees(packing, trees, TREES // len(passes)) for part in passes]

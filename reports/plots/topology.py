@@ -54,11 +54,6 @@ def draw(title: str, topology: Topology) -> Figure:
     ----------
     topology : Topology
         Nodes and links; links of a pair of nodes are one line of their summed bandwidth.
-
-    Raises
-    ------
-    InputError
-        If it is too large to be looked at.
     """
     pairs = _pairs(topology)
     check_size(len(topology.nodes), len(pairs))
@@ -83,13 +78,7 @@ def draw(title: str, topology: Topology) -> Figure:
 
 
 def check_size(nodes: int, pairs: int) -> None:
-    """Reject a network that is too large to be looked at.
-
-    Raises
-    ------
-    InputError
-        If it has too many nodes or linked pairs.
-    """
+    """Reject a network that is too large to be looked at."""
     if nodes > NODES or pairs > PAIRS:
         raise InputError(
             f"{nodes:,} nodes with {pairs:,} linked pairs; expected at most {NODES} and {PAIRS:,} in a plot"

@@ -27,13 +27,7 @@ TABLES: Mapping[str, str] = {
 
 
 def get(name: str) -> TableSpec:
-    """Import a table's spec.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Import a table's spec."""
     if name not in TABLES:
         raise InputError(f"unknown table {name!r}{one_of(name, TABLES)}")
     module, attribute = TABLES[name].split(":")

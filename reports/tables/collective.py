@@ -124,8 +124,6 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
     ----------
     models : sequence of str
         Names of methods, or their beginnings with a ``*``; without any, every run with a known collective fits.
-    keys : sequence of Key
-        The keys of the table.
     """
 
     def entries(records: Sequence[RunRecord]) -> list[RecordPlace]:

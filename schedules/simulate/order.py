@@ -19,7 +19,7 @@ _DIGITS, _MORE = 16, 4
 def served_order(start_s: Floats, end_s: Floats) -> Any:
     """Sort sends by start, then end, then position; times that differ only by rounding are equal."""
     if not worth_compiling(len(start_s)):
-        return np.lexsort((_places(*_distinct(end_s)), _places(*_distinct(start_s)))).astype(np.int64)
+        return np.lexsort((rank_times(end_s), rank_times(start_s))).astype(np.int64)
     order = np.arange(len(start_s), dtype=np.int32 if len(start_s) < 2**31 else np.int64)
     for times in (end_s, start_s):
         place = _places(*_number_times(times))
@@ -27,9 +27,9 @@ def served_order(start_s: Floats, end_s: Floats) -> Any:
     return order
 
 
-def _distinct(times_s: Floats) -> tuple[Floats, Ints]:
-    """Return the sorted distinct times and the number of each given one among them."""
-    return np.unique(times_s, return_inverse=True)
+def rank_times(times_s: Floats) -> Any:
+    """Rank times from 0; those that differ only by rounding are equal."""
+    return _places(*np.unique(times_s, return_inverse=True))
 
 
 def _places(values: Floats, where: Ints) -> Any:
@@ -38,7 +38,10 @@ def _places(values: Floats, where: Ints) -> Any:
 
 
 def _number_times(times_s: Floats) -> tuple[Floats, Any]:
-    """Do the same as :func:`_distinct` by hashing, since few times are distinct; allow duplicates."""
+    """Return times in order and the number of each given one among them, by hashing, since few are distinct.
+
+    Some may be there twice.
+    """
     number = np.empty(len(times_s), dtype=np.int32 if len(times_s) < 2**31 else np.int64)
     digits = _DIGITS
     while True:

@@ -1,13 +1,11 @@
 """Check of buffer limits of ranks on a grid of epochs.
 
-A limit on a rank is room for chunks of others: neither for its own data nor for data that it needs itself. A chunk
-is held from the index of its arrival to that of its last forwarding before it arrives again; a chunk that is never
-forwarded, at its arrival alone. A whole chunk that is sent at an index is still there at that index. Where chunks
-may be split, data sent at an index makes room at once for data arriving at it, as a link forwards what comes in.
-Contributions to a sum that a rank adds to its own take no room.
+The limit of a rank is room for chunks of others: its own data, data that it needs, and contributions that it adds to
+its own take no room. A chunk takes room from the index at which it arrives to that of its last send before it arrives
+again; if it is never sent on, only at its arrival. A whole chunk still takes room at the index at which it is sent.
+Where chunks may be split, data sent at an index makes room at once for data that arrives at it.
 
-A rank with room for nothing forwards what it receives at the index of its arrival or never, even data that it needs
-itself.
+A rank without room for one chunk has to send on what it receives at the index of its arrival, even data that it needs.
 """
 
 from __future__ import annotations
@@ -23,11 +21,14 @@ from .network import Network
 from .replay import AtSend
 from .report import Findings
 
-#: Part of a limit that is taken for rounding where chunks are split.
+#: Relative excess over a limit that counts as rounding where chunks are split.
 ROUNDING = Fraction(1, 10**7)
 
-#: Node, chunk, and whether it is reduced: what arrives at a rank or leaves it.
-Kind = tuple[int, int, bool]
+#: Node, chunk, and True for a contribution to its sum.
+ChunkAtRank = tuple[int, int, bool]
+
+#: Index of an epoch, and position of the send that arrives or starts at it.
+Event = tuple[int, int]
 
 
 def check_rank_buffers(
@@ -48,28 +49,34 @@ def check_rank_buffers(
     }
     if not limits:
         return
-    came, left = _by_rank(schedule, end, limits, arriving=True), _by_rank(schedule, start, limits, arriving=False)
-    for key, sends in left.items():
+    arrivals = _events_by_chunk(schedule, end, limits, arriving=True)
+    departures = _events_by_chunk(schedule, start, limits, arriving=False)
+    for key, sends in departures.items():
         if limits[key[0]] < grid.chunk_bytes:
-            for send in _late(network, schedule, key, sends, came):
+            for send in _late_sends(network, schedule, key, sends, arrivals.get(key, [])):
                 text = f"{network.name(key[0])} has no room, and sends on later what it has received"
                 findings.add(at_send("buffer", text, send))
     for node, limit in limits.items():
         if limit >= grid.chunk_bytes:
-            held = [_stays(grid, key, arrivals, left) for key, arrivals in came.items() if key[0] == node]
-            full = _first_overfull(grid, network, schedule, node, limit, [stay for part in held for stay in part])
+            holdings = [
+                holding
+                for key, events in arrivals.items()
+                if key[0] == node
+                for holding in _holding_times(grid, key[1], events, departures.get(key, []))
+            ]
+            full = _first_overfull(grid, network, schedule, node, limit, holdings)
             if full is not None:
                 text = f"{network.name(node)} holds more for others than its {float(limit):g} bytes"
                 findings.add(at_send("buffer", text, full))
 
 
-def _by_rank(
+def _events_by_chunk(
     schedule: Schedule, index: Ints, limits: dict[int, Fraction], *, arriving: bool
-) -> dict[Kind, list[tuple[int, int]]]:
+) -> dict[ChunkAtRank, list[Event]]:
     """Return sorted (index, send) of arrivals or departures for each limited rank and chunk."""
     sends = schedule.sends
     ends = (sends.target if arriving else sends.source).tolist()
-    found: dict[Kind, list[tuple[int, int]]] = defaultdict(list)
+    found: dict[ChunkAtRank, list[Event]] = defaultdict(list)
     rows = zip(ends, sends.chunk.tolist(), sends.reduce.tolist(), index.tolist(), strict=True)
     for send, (node, chunk, reduced, at) in enumerate(rows):
         if node in limits:
@@ -77,45 +84,40 @@ def _by_rank(
     return {key: sorted(times) for key, times in found.items()}
 
 
-def _has_it(network: Network, schedule: Schedule, node: int, chunk: int, groups: Ints) -> bool:
+def _is_in_group(network: Network, schedule: Schedule, node: int, chunk: int, groups: Ints) -> bool:
     return network.rank(node) in schedule.chunks.groups[int(groups[chunk])]
 
 
-def _late(
-    network: Network,
-    schedule: Schedule,
-    key: Kind,
-    sends: list[tuple[int, int]],
-    came: dict[Kind, list[tuple[int, int]]],
+def _late_sends(
+    network: Network, schedule: Schedule, key: ChunkAtRank, departures: list[Event], arrivals: list[Event]
 ) -> list[int]:
     """Find sends of data that the rank received at an earlier index.
 
     For contributions, those that have waited; for other data, all but the rank's own.
     """
     node, chunk, reduced = key
-    arrivals = [at for at, _ in came.get(key, [])]
-    times = [at for at, _ in sends]
+    came, left = [at for at, _ in arrivals], [at for at, _ in departures]
     if reduced:
-        waiting = {bisect_left(times, at) for at in arrivals if at not in times}
-        return [sends[i][1] for i in sorted(waiting) if i < len(sends)]
+        waiting = {bisect_left(left, at) for at in came if at not in left}
+        return [departures[i][1] for i in sorted(waiting) if i < len(departures)]
     is_sum = bool(schedule.chunks.reduced[chunk])
-    if not is_sum and _has_it(network, schedule, node, chunk, schedule.chunks.held_by):
+    if not is_sum and _is_in_group(network, schedule, node, chunk, schedule.chunks.held_by):
         return []
-    # Who has made the sum has received no copy of it.
-    return [send for at, send in sends if at not in arrivals and (not is_sum or (arrivals and arrivals[0] <= at))]
+    # The rank that makes the sum has received no copy of it.
+    return [send for at, send in departures if at not in came and (not is_sum or (came and came[0] <= at))]
 
 
-def _stays(
-    grid: Grid, key: Kind, arrivals: list[tuple[int, int]], left: dict[Kind, list[tuple[int, int]]]
+def _holding_times(
+    grid: Grid, chunk: int, arrivals: list[Event], departures: list[Event]
 ) -> list[tuple[int, int, int, int]]:
-    """List when a rank holds a chunk: first index, end (exclusive), chunk, arriving send."""
-    times = [at for at, _ in left.get(key, [])]
+    """List the times at which a rank holds a chunk: first index, end (exclusive), chunk, arriving send."""
+    times = [at for at, _ in departures]
     found: list[tuple[int, int, int, int]] = []
     for position, (at, send) in enumerate(arrivals):
         again = arrivals[position + 1][0] if position + 1 < len(arrivals) else None
         until = len(times) if again is None else bisect_left(times, again)
         last = max(at, times[until - 1]) if until else at
-        found.append((at, last if grid.timing.fluid else last + 1, key[1], send))
+        found.append((at, last if grid.timing.fluid else last + 1, chunk, send))
     return found
 
 
@@ -125,13 +127,13 @@ def _first_overfull(
     schedule: Schedule,
     node: int,
     limit: Fraction,
-    stays: list[tuple[int, int, int, int]],
+    holdings: list[tuple[int, int, int, int]],
 ) -> int | None:
     """Return the first send that does not fit; data that a rank needs or owns takes no room."""
     chunks = schedule.chunks
     changes: list[tuple[int, int, int]] = []
-    for first, end, chunk, send in stays:
-        own = any(_has_it(network, schedule, node, chunk, groups) for groups in (chunks.held_by, chunks.needed_by))
+    for first, end, chunk, send in holdings:
+        own = any(_is_in_group(network, schedule, node, chunk, groups) for groups in (chunks.held_by, chunks.needed_by))
         if not own and end > first:
             units = int(chunks.units[chunk])
             changes += [(first, units, send), (end, -units, send)]

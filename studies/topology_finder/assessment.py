@@ -1,4 +1,4 @@
-"""Assessment of networks: rates of all-to-alls, and the values of a paper's rows."""
+"""Rates of all-to-alls on networks of the topology finder, and their published values computed again."""
 
 from __future__ import annotations
 
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from .candidates import Candidate
     from .finder import Choice, Closure, Job
 
-#: Flows, of every node on every link, whose classes the topology finder looks for: 256 nodes of degree 4.
-MAX_FLOWS = 300_000
+#: Limits on the linear program of a network: flows (sources times links; 256 nodes of degree 4), and their classes.
+MAX_FLOWS, MAX_CLASSES = 300_000, 40_000
 
-#: Classes of flows up to which it solves the linear program.
-MAX_CLASSES = 40_000
-
-#: The same for a paper's rows, which take minutes.
+#: The same limits for published networks, whose programs may take minutes.
 MOST_FLOWS, MOST_CLASSES = 5_000_000, 200_000
 
 
@@ -121,12 +118,12 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     )
     name, metrics = wanted.network, {}
     if name == "bound":
-        metrics = _bounds(job)
+        metrics = _bound_metrics(job)
     elif name == "all":
-        metrics = _all(nodes, wanted)
+        metrics = _count_networks(nodes, wanted)
     else:
         choice = fastest(find(job, generate_network)) if name == "best" else _named_choice(job, name)
-        name, metrics = str(choice.candidate), _values(job, choice, rate=wanted.rate)
+        name, metrics = str(choice.candidate), _network_metrics(job, choice, rate=wanted.rate)
     return RunRecord(
         cwb_version=cwb_version(),
         model="find-topology",
@@ -149,7 +146,7 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     )
 
 
-def _all(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
+def _count_networks(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
     """Count the networks on the frontiers of all sizes and degrees."""
     from .finder import Closure
 
@@ -184,7 +181,7 @@ def _named_choice(job: Job, name: str) -> Choice:
     raise InputError(f"the topology finder stores no {name!r} of {job.nodes} nodes and degree {job.degree}")
 
 
-def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
+def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
     """Return the times of a network; the rate of an all-to-all is in units of a link."""
     values = {
         "T_L": choice.steps,
@@ -195,7 +192,7 @@ def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
     }
     if rate and (known := _rate(choice.candidate, None, MOST_FLOWS, MOST_CLASSES)) is not None:
-        values |= _all_to_all(job, known[0], "" if known[1] else "_limit")
+        values |= _all_to_all_metrics(job, known[0], "" if known[1] else "_limit")
     return values
 
 
@@ -206,8 +203,8 @@ def _family(candidate: Candidate) -> str:
     return candidate.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
 
 
-def _bounds(job: Job) -> dict[str, Any]:
-    """Return Moore and bandwidth optimality, and the all-to-all rate of evenly loaded shortest paths."""
+def _bound_metrics(job: Job) -> dict[str, Any]:
+    """Return bounds for the size and degree; the all-to-all rate is that of evenly loaded shortest paths."""
     from .finder import lower_bound, nearest
 
     steps, bandwidth = lower_bound(job)
@@ -218,11 +215,11 @@ def _bounds(job: Job) -> dict[str, Any]:
         "T_B": str(bandwidth),
         "diameter": steps,
         "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
-        **_all_to_all(job, job.degree / distances),
+        **_all_to_all_metrics(job, job.degree / distances),
     }
 
 
-def _all_to_all(job: Job, rate: float, kind: str = "") -> dict[str, float]:
-    """Return the rate, and the seconds for the job's size from every node; or limits on both."""
+def _all_to_all_metrics(job: Job, rate: float, kind: str = "") -> dict[str, float]:
+    """Return an all-to-all rate and the seconds for the job's size per node; ``kind`` marks limits on both."""
     seconds = float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)) / rate
     return {f"all_to_all_rate{kind}": rate, f"all_to_all_s{kind}": seconds}

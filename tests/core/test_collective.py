@@ -16,6 +16,7 @@ from cwb.core import collective
 from cwb.core.collective import BUILT_IN, Collective, Demand, collective_named, collective_names, register_collective
 from cwb.core.conditions import conditions
 from cwb.core.errors import InputError
+from hypothesis.vendor.pretty import pretty
 
 #: Digests of ``ring(4)`` with 1 MiB in two chunks among the ranks 2, 0 and 3, or from 2 to 0, in files until now.
 INSTANCES = {
@@ -149,3 +150,8 @@ def test_an_unknown_name_is_told_with_those_that_there_are():
     """The error lists the collectives and suggests the nearest one."""
     with pytest.raises(InputError, match=r"'all_gathr' is unknown; expected one of all_gather, .*'all_gather'"):
         collective_named("all_gathr")
+
+
+def test_failing_examples_are_printed_in_one_line():
+    """Hypothesis prints a collective by its name, and not by its class variables, each of which has them all."""
+    assert pretty(Collective.ALL_REDUCE) == "Collective('all_reduce')"

@@ -10,17 +10,23 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 
 import cwb
+import numpy as np
 import pytest
 from cwb.cli.main import run
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.rank_costs import RankCosts
+from cwb.core.trace import SimulationMode
 from cwb.exchange.goal import goal_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import registry
 from cwb.schedules.files import write_schedule
+from cwb.schedules.simulate import simulate
 
-_LINE = re.compile(r"l(\d+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))\Z|l(\d+) requires l(\d+)\Z")
+_LINE = re.compile(
+    r"l(\d+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))(?: cpu \d+)?\Z"
+    r"|l(\d+) i?requires l(\d+)\Z"
+)
 
 
 def parse_goal(text):
@@ -88,7 +94,7 @@ def flow_for(model, network, collective):
     asked = cwb.load(network).with_changes(demand=Demand(collective_named(collective), Fraction(2**20)))
     method = registry.get(model)
     answer = method.run(asked, None, Budget(), method.options()).answer
-    return asked, answer, flow_of(asked, answer)
+    return asked, answer, flow_of(asked, answer, SimulationMode.CUT_THROUGH)
 
 
 @pytest.mark.parametrize(("model", "network", "collective"), CASES)
@@ -140,4 +146,28 @@ def test_the_command(tmp_path):
         run(["export", "goal", str(tmp_path / "s.json"), "-o", str(tmp_path / "s.goal")])
     assert not ended.value.code
     assert (tmp_path / "s.goal").read_text() == goal_text(flow)
-    assert (tmp_path / "s.goal").read_text().startswith("num_ranks 4\n\nrank 0 {\nl1: send ")
+    assert (tmp_path / "s.goal").read_text().startswith("num_ranks 4\n\nrank 0 {\nl1: recv ")
+
+
+def test_a_chunk_has_a_processor_of_its_own():
+    """Operations that require one another have the same cpu, and messages of other chunks have other ones."""
+    _, _, flow = flow_for("ring", "ring(4)", "reduce_scatter")
+    for body in goal_text(flow, Fraction(10**9)).split("\nrank ")[1:]:
+        cpu = dict(re.findall(r"(l\d+): .* cpu (\d+)", body))
+        pairs = re.findall(r"(l\d+) requires (l\d+)", body)
+        assert pairs
+        assert all(cpu[one] == cpu[other] for one, other in pairs)
+        assert set(cpu.values()) == {str(chunk) for chunk in range(len(flow.chunks))}
+
+
+def test_sends_of_a_link_begin_in_order():
+    """On a switch every send but the first begins after the one before, as the simulation serves the link."""
+    asked, answer, flow = flow_for("direct", "switch(4)", "all_to_all")
+    start = simulate(asked, answer, SimulationMode.CUT_THROUGH).start_s
+    for rank, body in enumerate(goal_text(flow).split("\nrank ")[1:]):
+        node = asked.topology.rank_nodes[rank]
+        sent = np.flatnonzero(answer.sends.source == node)
+        served = answer.sends.target[sent[np.argsort(start[sent], kind="stable")]]
+        sends = re.findall(r"(l\d+): send \d+b to (\d+)", body)
+        assert [asked.topology.rank_nodes[int(peer)] for _, peer in sends] == served.tolist()
+        assert re.findall(r"(l\d+) irequires (l\d+)", body) == [(b, a) for (a, _), (b, _) in pairwise(sends)]

@@ -209,6 +209,14 @@ def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
     assert [cell(table, row, "time_ratio").value for row in (narrow, whole, heuristic)] == [1.0, 1.0, 0.5]
 
 
+def test_an_attested_bound_on_some_answers_is_lent_to_no_other_method(make_run: Make) -> None:
+    """The optimum of a restricted model without options is no bound for a better answer of another method."""
+    exact: dict[str, Any] = {"clock": "flow", "kind": "exact", "status": "optimal", "certificate": {"certificate": "x"}}
+    few = make_run("mtree/few", 2e-5, bound=2e-5, **exact, metrics={"restricted_to": "few of mtree/few"})
+    table = build(get("exact-heuristic"), [few, make_run("gost", 1.5e-5, clock="flow")])
+    assert cell(table, rows_of(table, method="gost")[0], "gap").text == "33.33"  # to its own bound of 1e-5
+
+
 def test_solvers(make_run: Make) -> None:
     """Solved, shifted geometric means with failures at the limit, wins, ties and losses over the tasks that all solvers
     had."""

@@ -155,3 +155,17 @@ def test_what_trees_do_not_serve_is_not_called_cut_off():
     }
     assert {name for name, f in found.items() if f.optimum is None and not f.is_cut_off} == {"a - s", "b - s", "a", "b"}
     assert found["s"].is_cut_off
+
+
+def test_failures_of_an_exchange():
+    """Of a ring of four, a direction of a link carries two messages; without a link, one of the middle link four.
+
+    Where the middle of a line is lost, ranks are cut off.
+    """
+    spec, message_s = 'ring(4,bandwidth="1 GB/s")', Fraction(2**30, 4 * 10**9)
+    assert optimum_of(make_instance(spec, "all_to_all")).time_s == 2 * message_s
+    (link,) = find_failures(spec, "all_to_all", ["link"])
+    assert link.optimum.time_s == 4 * message_s
+    line = edit_instance(make_instance("ring(3)", "all_to_all"), [Edit("--without-link", "0:2")])
+    lost = list(failures(line, ["rank"], Fraction(0), Budget()))
+    assert [failure.is_cut_off for failure in lost] == [False, True, False]

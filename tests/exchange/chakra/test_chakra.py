@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import cwb
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
+from cwb.core.trace import SimulationMode
 from cwb.exchange.chakra import files, schema
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.replay import problems_of
@@ -23,6 +27,7 @@ from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
+from cwb.schedules.simulate import simulate
 from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +84,69 @@ def test_data_that_is_sent_on_has_come():
         sends = [node for node in nodes if node.type == SEND]
         assert sorted(len(node.after) for node in sends) == [0, 1, 1]
         assert all(nodes[i].type == RECV for node in sends for i in node.after)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
+def test_nodes_are_in_the_order_of_simulated_starts(name):
+    """Nodes follow all that they wait for, and otherwise the simulated starts of their messages."""
+    instance, answer = FAMILIES[name]()
+    flow = flow_of(instance, answer, SimulationMode.CONGESTION_AWARE)
+    starts = defaultdict(list)
+    for transfer in flow.transfers:
+        for hop, pair in enumerate(pairwise(transfer.way)):
+            starts[transfer.chunk, *pair].append(transfer.hop(hop).start)
+    for rank, nodes in enumerate(trace_of(flow).ranks):
+        assert [node.id for node in nodes] == list(range(len(nodes)))
+        assert all(before < node.id for node in nodes for before in node.after)
+        latest = 0
+        for node in nodes:
+            if node.type in (SEND, RECV):
+                ends = (rank, node.peer) if node.type == SEND else (node.peer, rank)
+                latest = max(latest, min(starts[node.data, *ends]))
+                assert latest <= max(starts[node.data, *ends]) or node.after
+
+
+def test_ready_sends_are_rotated():
+    """Of sends that start together, every rank begins with that to the next rank: nobody receives from all at once."""
+    asked = load("complete(5)").with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(5 * 2**20)))
+    trace = trace_of(flow_of(asked, run(asked, Request("direct")).answer, SimulationMode.CONGESTION_AWARE))
+    for rank, nodes in enumerate(trace.ranks):
+        assert [node.peer for node in nodes if node.type == SEND] == [(rank + way) % 5 for way in range(1, 5)]
+        assert [node.peer for node in nodes if node.type == RECV] == [(rank - way) % 5 for way in range(1, 5)]
+
+
+def test_sends_of_a_link_are_in_its_simulated_order():
+    """On a switch, where all sends of a rank use one link, they are written as that link serves them."""
+    asked = load("switch(4)").with_changes(demand=Demand(Collective.ALL_TO_ALL, Fraction(4 * 2**20)))
+    answer = run(asked, Request("direct")).answer
+    start = simulate(asked, answer).start_s
+    trace = trace_of(flow_of(asked, answer, SimulationMode.CONGESTION_AWARE))
+    for rank, node in enumerate(asked.topology.rank_nodes):
+        sent = np.flatnonzero(answer.sends.source == node)
+        served = answer.sends.target[sent[np.argsort(start[sent], kind="stable")]]
+        peers = [asked.topology.rank_nodes[one.peer] for one in trace.ranks[rank] if one.type == SEND]
+        assert peers == served.tolist()
+
+
+def test_trees_keep_their_pieces(tmp_path, capsys):
+    """Trees are written in the pieces of their file or of the option; schedules in steps have none."""
+    file = tmp_path / "s.json"
+    asked = ("ring(4)", "--collective", "all_gather", "--size", "4 MiB", "-o")
+    assert cwb("solve", "-q", "-m", "forestcoll", *asked, file) == 0
+    moved = []
+    for option in ((), ("--pieces", 1), ("--pieces", 3)):
+        folder = tmp_path / f"t{len(moved)}"
+        assert cwb("export", "chakra", file, "-o", folder, *option) == 0
+        moved.append([sum(n.type == SEND for nodes in read_trace(folder).ranks for n in nodes)])
+        assert cwb("check", folder, "--topology", "ring(4)") == 0
+    assert moved[2][0] == 3 * moved[1][0]
+    assert moved[0][0] == json.loads(file.read_text())["pieces"] * moved[1][0]
+    capsys.readouterr()
+    assert cwb("export", "goal", file, "-o", tmp_path / "g", "--pieces", 2**20) == 2
+    assert "--pieces" in capsys.readouterr().err
+    assert cwb("solve", "-q", "-m", "ring", *asked, tmp_path / "r.json") == 0
+    assert cwb("export", "goal", tmp_path / "r.json", "-o", tmp_path / "g", "--pieces", 2) == 2
+    assert "only trees" in capsys.readouterr().err
 
 
 def test_a_rank_without_work_has_a_node():

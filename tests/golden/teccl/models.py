@@ -3,7 +3,9 @@ epochs."""
 
 from __future__ import annotations
 
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, points_for, reduce
 from cwb.models.teccl.formulations import all_to_all as all_to_all_model
@@ -40,6 +42,12 @@ def astar():
     return astar_model.build(astar_model.round_index_sets(problem, 2, astar_model.RoundState(frozenset([(0, 0)]))))
 
 
+def few_sends():
+    """The example of a variant with a constraint of its own."""
+    example = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "teccl_variants.py"))
+    return example["FEW_SENDS"].build(index_sets(epoch_problem(one_source()), 3, objective="late"))
+
+
 def lp(objective="makespan"):
     """The linear program of a scatter on ranks that have room for one chunk of others."""
     problem = epoch_problem(with_room(on_grid(with_switch(), "scatter", fluid=True), 1))
@@ -70,6 +78,7 @@ MODELS = {
         ["capacity", "buffers", "flow_conservation", "passing_on", "destination"],
     ),
     "late_{}": (lambda: milp(one_source(), 3, objective="late"), ["not_arrived"], COPIED),
+    "variant_{}": (few_sends, ["few_sends"], [*COPIED, "not_arrived"]),
     "window_{}": (
         lambda: milp(on_grid(PAIR, "scatter", chunks=2, epoch_us=Fraction(1, 2)), 5),
         ["capacity"],

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -150,6 +151,39 @@ def test_the_time_limit_ends_all():
     assert not children()
 
 
+def test_a_killed_process_is_one_line(tmp_path):
+    """If the system kills a process, one line says so, the status is 1, and neither processes nor files are left."""
+    path, folder = tmp_path / "s.json", tmp_path / "tmp"
+    folder.mkdir()
+    done = solve_and_write("all_gather")
+    write_schedule(path, done.problem, done.schedule)
+    process = start(path, folder)
+    started = children()
+    max(started, key=lambda each: each.pid).kill()
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (1, b"cwb: error: a process ended early: killed by SIGKILL\n")
+    wait_for_the_end(started)
+    assert list(folder.iterdir()) == []
+
+
+def start(path, folder) -> subprocess.Popen[bytes]:
+    """Start the command with a folder for temporary files, and wait until its processes run."""
+    command = [sys.executable, "-m", "cwb", "run", str(path), "--repeat", "1000000", "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder)})
+    while process.poll() is None and len(children()) < 5:
+        time.sleep(0.05)
+    assert process.poll() is None
+    return process
+
+
+def test_the_folder_of_temporary_files_may_have_a_long_name(tmp_path, monkeypatch):
+    """The system's longest address of a socket does not limit the name of the folder."""
+    (long := tmp_path / ("long" * 40)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    assert cwb.run(solve_and_write("all_gather"), repeat=1).ok
+    assert list(long.iterdir()) == []
+
+
 def wait_for_the_end(of: list[psutil.Process]) -> None:
     """Wait until no process is left, except for those that whoever has to has not looked after yet."""
     _, left = psutil.wait_procs(of, timeout=20)
@@ -158,20 +192,18 @@ def wait_for_the_end(of: list[psutil.Process]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_survives_a_signal(number, tmp_path):
-    """After Ctrl-C, SIGTERM, and even if the command is killed, none of its processes is left."""
-    path = tmp_path / "s.json"
+    """After Ctrl-C, SIGTERM, and even if the command is killed, none of its processes and files is left."""
+    path, folder = tmp_path / "s.json", tmp_path / "tmp"
+    folder.mkdir()
     done = solve_and_write("all_gather")
     write_schedule(path, done.problem, done.schedule)
-    command = [sys.executable, "-m", "cwb", "run", str(path), "--repeat", "1000000"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    while process.poll() is None and len(children()) < 5:
-        time.sleep(0.05)
-    assert process.poll() is None
+    process = start(path, folder)
     started = children()
     process.send_signal(number)
     _, told = process.communicate(timeout=60)
     assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number), told
     wait_for_the_end(started)
+    assert list(folder.iterdir()) == []
 
 
 def test_several_executions_at_once():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import cwb
@@ -18,14 +20,25 @@ pytestmark = pytest.mark.slow  # programs of several processes are started
 
 @pytest.fixture
 def mpirun(require_program):
-    """Start as many processes of the command line as are asked for."""
+    """Start as many processes of the command line as are asked for.
+
+    The wheel's library and program are beside its packages, which an environment over another one has from there.
+    """
     pytest.importorskip("mpi4py")
-    beside = Path(sys.executable).with_name("mpirun")
-    program = str(beside) if beside.exists() else require_program("mpirun")
+    try:
+        found = {file.name: str(Path(file.locate()).resolve()) for file in files("mpich") or ()}
+    except PackageNotFoundError:
+        found = {}
+    program = found.get("mpirun") or require_program("mpirun")
+    library = os.pathsep.join(filter(None, [str(Path(program).parents[1] / "lib"), os.environ.get("LD_LIBRARY_PATH")]))
+    environment = {**os.environ, "LD_LIBRARY_PATH": library}
+    loads = subprocess.run([sys.executable, "-c", "import mpi4py.MPI"], env=environment, check=False)
+    if loads.returncode:
+        pytest.skip("mpi4py finds no MPI library")
 
     def start(count: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [program, "-n", str(count), sys.executable, "-m", "cwb", "run", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
 
     return start
 
@@ -61,11 +74,34 @@ def test_the_number_of_processes_is_told(mpirun, tmp_path):
     assert ended.stderr.count("3 MPI processes for 4 ranks and switches; expected mpirun -n 4") == 1
 
 
-def test_without_mpi_the_extra_is_named(monkeypatch):
-    """If mpi4py is missing, the error says how to get it."""
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("--size", "1 TiB"), 4, "a smaller --size would fit"),
+        (("--repeat", "1000000", "--time-limit", "5"), 4, "the time limit of 5 s ran out"),
+        (("--processes", "local"), 2, "mpirun has started several"),
+    ],
+)
+def test_failures_are_told_once(words, status, told, mpirun, tmp_path):
+    """Too little memory or time, and local processes, end all with the documented status, and one of them says why; if
+    they were interrupted, mpirun ends them, with a status of its own."""
+    done = cwb.solve("ring(3)", "ring", collective="all_gather", size="64 KiB")
+    write_schedule(tmp_path / "s.json", done.problem, done.schedule)
+    ended = mpirun(3, tmp_path / "s.json", "--quiet", *words)
+    assert ended.returncode == status or ("--time-limit" in words and ended.returncode), ended.stderr
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("cwb")]
+    assert told in line
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("library", "told"), [(None, "mpi4py is not installed"), (object(), "mpi4py finds no MPI library")]
+)
+def test_without_mpi_the_extra_is_named(library, told, monkeypatch):
+    """If mpi4py or a library is missing, the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "mpi4py", library)
     done = cwb.solve("ring(4)", "ring", collective="all_gather", size="64 KiB")
-    with pytest.raises(SolverUnavailable, match=r"mpi4py is not installed; pip install 'cwb\[mpi\]'"):
+    with pytest.raises(SolverUnavailable, match=rf"{told}; pip install 'cwb\[mpi\]'"):
         cwb.run(done, processes="mpi")
 
 

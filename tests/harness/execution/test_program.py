@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cwb.core.answers import ChunkOrders
 from cwb.core.collective import Collective, Demand, collectives
-from cwb.core.errors import InputError, Unsupported
+from cwb.core.errors import InputError, OutOfTime, Unsupported
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.streamed_steps import StreamedSteps
 from cwb.core.trees import TreeKind
@@ -25,6 +25,7 @@ from cwb.schedules.files import read_schedule
 from cwb.schedules.streamed_sends import store_sends
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.answers import write_out
+from cwb.studies.execution import _resize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_memory import play
@@ -256,8 +257,8 @@ def break_answer(answer, how: str, data: st.DataObject):
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from(["drop", "twice", "chunk", "target", "copy"]))
 def test_faults_are_found(data, how):
-    """A schedule with a send dropped or repeated, of another chunk, to another rank, or copied instead of added, ends,
-    and has right data only if the verifier, too, finds no fault."""
+    """A schedule with a send dropped or repeated, of another chunk, to another rank, or copied instead of added, is
+    refused or ends, and has right data only if the verifier, too, finds no fault."""
     kind = data.draw(st.sampled_from([K.ALL_REDUCE, K.ALL_GATHER, K.REDUCE_SCATTER, K.ALL_TO_ALL]))
     method = data.draw(st.sampled_from(["ring", "direct", "rhd"]))
     done = run(
@@ -266,22 +267,27 @@ def test_faults_are_found(data, how):
     if done.record.verified is not True or not isinstance(done.answer, StepSchedule):
         return
     wrong = break_answer(done.answer, how, data)
-    fine = not any(play(lower(done.instance, wrong, 8), seed=data.draw(st.integers(0, 999))))
     verdict = verify(done.instance, wrong)
     kinds = {violation.kind for violation in verdict.violations}
-    if kinds - {"path", "not-a-sum", "order"}:  # data may be right although the way to it is not
+    if "path" in kinds:
+        with pytest.raises(InputError, match="does not lead from"):
+            lower(done.instance, wrong, 8)
+        return
+    fine = not any(play(lower(done.instance, wrong, 8), seed=data.draw(st.integers(0, 999))))
+    if kinds - {"not-a-sum", "order"}:  # data may be right although the way to it is not
         assert not fine
     if verdict.ok:
         assert fine
 
 
-def test_chunks_that_are_missing_are_told():
-    """A schedule whose chunks are not all of the data is no answer to the instance."""
+@pytest.mark.parametrize(("factor", "given"), [(Fraction(1, 2), "512"), (2, "2,048"), (Fraction(1025, 1024), "1,025")])
+def test_chunks_are_exactly_the_data(factor, given):
+    """A schedule whose chunks are less or more than the data is no answer to the instance."""
     done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     chunks = done.answer.chunks
-    half = replace(chunks, unit_bytes=chunks.unit_bytes / 2)
-    with pytest.raises(InputError, match=r"chunks have 256 of the 512 elements that rank 0 needs"):
-        lower(done.instance, replace(done.answer, chunks=half), 8)
+    changed = replace(chunks, unit_bytes=chunks.unit_bytes * factor)
+    with pytest.raises(InputError, match=f"chunks have {given} of the 1,024 bytes for rank"):
+        lower(done.instance, replace(done.answer, chunks=changed), 8)
 
 
 def test_numbers_out_of_range_are_told():
@@ -292,12 +298,36 @@ def test_numbers_out_of_range_are_told():
         lower(done.instance, replace(done.answer, sends=sends), 8)
 
 
+def test_paths_lead_from_source_to_target():
+    """A send over links that do not connect its ends is an error of the input, which names them."""
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
+    sends = replace(done.answer.sends, target=(done.answer.sends.target + 1) % 4)
+    with pytest.raises(InputError, match=r"send 0: its path does not lead from [0-3] to [0-3]"):
+        lower(done.instance, replace(done.answer, sends=sends), 8)
+
+
 def test_too_many_messages_are_told(monkeypatch):
     """The number of messages is limited before programs are made."""
     done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     monkeypatch.setattr(module, "MOST_MESSAGES", 5)
     with pytest.raises(Unsupported, match="at most 5 are executed"):
         lower_answer(done)
+    trees = run(build_instance("ring(4)", K.ALL_GATHER), Request("forestcoll"))
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "order_sends", None)
+    with pytest.raises(Unsupported, match=r" messages; at most 4,000,000 are executed"):
+        lower_answer(trees, pieces=2**20)
+
+
+def test_too_much_data_is_told(monkeypatch):
+    """Data whose addresses have no number of 64 bits is refused, and so are more chunks than memory has."""
+    done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
+    with pytest.raises(OutOfTime, match=r"at most .* are executed; a smaller --size would fit"):
+        lower(*_resize(done.instance, done.answer, Fraction(10**30)), 8)
+    monkeypatch.setattr(module, "MOST_MESSAGES", 7)
+    nothing = replace(done.answer, sends=done.answer.sends.take(np.arange(0)), step=done.answer.step[:0])
+    with pytest.raises(Unsupported, match="ranks have 32 chunks in all; at most 14"):
+        lower(done.instance, nothing, 8)
 
 
 def test_order_of_seconds_is_kept():

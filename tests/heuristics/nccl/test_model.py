@@ -112,3 +112,31 @@ def test_versions_differ():
     assert len({tuple(costs.values()) for costs in found.values()}) == len(found)
     usable = [{at[0] for at, cost in costs.items() if cost.bandwidth_GBps} for costs in found.values()]
     assert all(before <= after for before, after in pairwise(usable))
+
+
+@pytest.mark.parametrize(
+    ("nominal", "counted"), [("450 GB/s", "370.8 GB/s"), ("900 GB/s", "721.8 GB/s"), ("300 GB/s", "240 GB/s")]
+)
+def test_effective_rates_are_told_from_nominal_ones(nominal, counted):
+    """A machine with the rates that NCCL counts with, as an imported one, has the costs of its data sheet's rates."""
+    one, other = (
+        predict_time(f'rail(boxes=2,per_box=8,nvlink="{rate}",nic="50 GB/s")', nvls=True) for rate in (nominal, counted)
+    )
+    assert one.gpu == other.gpu
+    assert one.costs == other.costs
+
+
+@pytest.mark.parametrize(
+    ("version", "near"), [("2.21.5", "2.20.3"), ("2.22.3", "2.23.4"), ("2.27.7", "2.27.3"), ("2.32.3", "2.30.7")]
+)
+def test_an_unknown_version_takes_the_nearest(version, near):
+    """Versions without numbers of their own take those of the nearest one and say so."""
+    found = predict_time("dgx_a100()", version=version)
+    assert found.tuning.name == near
+    assert found.version == f"{version} (by the numbers of {near})"
+
+
+def test_wrong_versions_are_refused():
+    """A text that is no version is refused with an example."""
+    with pytest.raises(ValueError, match=r"such as 2\.30\.7"):
+        NcclOptions(version="newest")

@@ -1,0 +1,219 @@
+"""NCCL's predicted times beside measured times of GPU machines.
+
+    python benchmarks/measured_gpus.py FOLDER -o errors.csv
+
+FOLDER has ``gpu.csv``: results of nccl-tests and the like that others have published, with the columns source, machine,
+nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. A row is predicted by the
+method ``nccl`` on the generator of its product, with the newest constants whichever version ran: they are NVIDIA's last
+measurements. No number is fitted: rates and constants are those of data sheets, of NCCL, and of the network plugin
+aws-ofi-nccl. Rows without a known product, number of GPUs, size or NCCL are counted and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import cwb
+from cwb.core.collective import Demand, collective_named
+from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
+from cwb.heuristics.nccl.model import COLLECTIVES
+
+#: A machine by a pattern of its product: generator, and GPUs of a full box.
+PRODUCTS = (
+    (r"G[BH]300|GB200", "nvl72(racks={boxes}, gpus={gpus})", 72),
+    (r"GH200", "", 4),
+    (r"\bB200|p6-b200", "dgx_b200(boxes={boxes})", 8),
+    (r"\bH200|p5en|p5e\.", "dgx_h200(boxes={boxes})", 8),
+    (r"\bH100|\bp5\b|p5\.", "dgx_h100(boxes={boxes})", 8),
+    (r"\bA100|p4d|GPU4", "dgx_a100(boxes={boxes})", 8),
+    (r"MI300X", "mi300x(boxes={boxes})", 8),
+)
+
+#: Latency in us that the plugin aws-ofi-nccl reports for machines on EFA (its src/platform-aws.cpp).
+PLUGIN_US = ((r"p5en|p6|B200.*EFA", 35.0), (r"EFA|\bp5|p4d", 75.0))
+
+#: Words of rows that NCCL did not make, or made with settings that the source calls wrong, or in a fabric that adds.
+OTHERS = r"MSCCL|DeepEP|Mooncake|\(\*\)|SHARP job|with(out)? care"
+
+#: Sizes from which on an error counts into a class, and its name.
+CLASSES = ((64 * 2**20, "from 64 MiB"), (2**20, "1 to 64 MiB"), (0, "below 1 MiB"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured time, with the machine that stands for it; ``part`` is the number of its GPUs in a box, 0 is all."""
+
+    machine: str
+    spec: str
+    part: int
+    options: tuple[tuple[str, Any], ...]
+    collective: str
+    size: int
+    measured_us: float
+
+
+@dataclass(frozen=True)
+class Error:
+    """A row with its prediction."""
+
+    row: Row
+    predicted_us: float
+    choice: str
+
+    @property
+    def error(self) -> float:
+        """Prediction over measurement, less 1."""
+        return self.predicted_us / self.row.measured_us - 1
+
+    @property
+    def size_class(self) -> str:
+        """Name of the class of sizes."""
+        return next(name for least, name in CLASSES if self.row.size >= least)
+
+
+def read_rows(file: Path) -> tuple[list[Row], Counter[str]]:
+    """Return the rows that can be predicted, and how many others there are, by reason."""
+    kept: list[Row] = []
+    left: Counter[str] = Counter()
+    with file.open(encoding="utf-8", newline="") as opened:
+        for cell in csv.DictReader(opened):
+            found = _row(cell)
+            if isinstance(found, Row):
+                kept.append(found)
+            else:
+                left[found] += 1
+    return sorted(kept, key=lambda row: (row.machine, row.collective, row.size)), left
+
+
+def _row(cell: Mapping[str, str]) -> Row | str:
+    """Return a row, or the reason why there is none."""
+    if re.search(OTHERS, " ".join(cell.values())):
+        return "not NCCL, or not as intended"
+    if cell["collective"] not in {kind.name for kind in COLLECTIVES}:
+        return "a collective that NCCL does not predict"
+    if not (cell["size_bytes"] and (cell["time_us"] or cell["algbw_GBps"] or cell["busbw_GBps"])):
+        return "no size or no time"
+    found = next((product for product in PRODUCTS if re.search(product[0], cell["machine"])), None)
+    if found is None or not cell["gpus"]:
+        return "no known product, or no number of GPUs"
+    gpus = int(cell["gpus"])
+    boxes = -(-gpus // found[2])
+    options: dict[str, Any] = {}
+    if re.search("NVLS_ENABLE=0|NVLS off", cell["notes"]):
+        options |= {"nvls": False}
+    if boxes > 1:
+        latency = next((us for pattern, us in PLUGIN_US if re.search(pattern, cell["machine"])), 0.0)
+        options |= {"net_latency_us": latency}
+    size = int(cell["size_bytes"])
+    measured = float(cell["time_us"]) if cell["time_us"] else _from_bandwidth(cell, size, gpus)
+    named = cell["machine"] + (", no NVLS" if options.get("nvls") is False else "")
+    spec = found[1].format(boxes=boxes, gpus=gpus // boxes)
+    part = 0 if spec.startswith("nvl72") else gpus // boxes % found[2]
+    return Row(named, spec, part, tuple(options.items()), cell["collective"], size, measured)
+
+
+def _from_bandwidth(cell: Mapping[str, str], size: int, gpus: int) -> float:
+    """Return the time in us by the algorithm's or the bus bandwidth."""
+    if cell["algbw_GBps"]:
+        return size / float(cell["algbw_GBps"]) * 1e-3
+    return size * float(collective_named(cell["collective"]).busbw_factor(gpus)) / float(cell["busbw_GBps"]) * 1e-3
+
+
+def gh200(boxes: int) -> cwb.Instance:
+    """Return nodes of four GH200, six NVLinks of 25 GB/s between two, a Slingshot NIC of 200 Gb/s each."""
+    from cwb.core.topology import Link, Node, Topology
+    from cwb.instances.generators.boxes import bufferless, gpu
+
+    pairs = [(gpu(b, i), gpu(b, j), 150) for b in range(boxes) for i in range(4) for j in range(4) if i != j]
+    for b in range(boxes):
+        pairs += [ends for i in range(4) for ends in ((gpu(b, i), "network", 25), ("network", gpu(b, i), 25))]
+    nodes = (*(Node(gpu(b, i)) for b in range(boxes) for i in range(4)), bufferless("network"))
+    links = tuple(Link(a, b, Fraction(rate * 10**9), Fraction(0)) for a, b, rate in pairs)
+    return cwb.load("ring(4)").with_changes(network=Topology(nodes, links))
+
+
+@cache
+def predictor(spec: str, part: int, options: tuple[tuple[str, Any], ...], collective: str) -> Prediction:
+    """Return NCCL's predictions on a machine."""
+    instance = cwb.load(spec) if spec else gh200(2)
+    ranks = tuple(r for r in range(instance.npus) if r % 8 < part) if part else None
+    posed = instance.with_changes(demand=Demand(collective_named(collective), Fraction(2**30), ranks=ranks), also=())
+    return prediction(posed, NcclOptions.model_validate(dict(options)))
+
+
+def predict(row: Row) -> Error:
+    """Predict a row."""
+    pick = predictor(row.spec, row.part, row.options, row.collective).pick(row.size)
+    assert pick is not None
+    return Error(row, pick.seconds * 1e6, f"{pick.algorithm.value} {pick.protocol.value}")
+
+
+def by_machine(found: Sequence[Error]) -> Iterator[str]:
+    """Yield the errors of every machine at every eighth power of two that it has."""
+    shown = [2**power for power in (10, 15, 18, 20, 22, 24, 26, 28, 30, 32, 33, 34)]
+    yield "| machine | collective | " + " | ".join(_short(size) for size in shown) + " |"
+    yield "|---|---|" + "---:|" * len(shown)
+    for machine, kind in sorted({(one.row.machine, one.row.collective) for one in found}):
+        mine = [one for one in found if (one.row.machine, one.row.collective) == (machine, kind)]
+        errors = [[one.error for one in mine if one.row.size == size] for size in shown]
+        cells = [f"{100 * median(some):+.0f} %" if some else "" for some in errors]
+        if any(cells):
+            yield f"| {machine} | {kind} | " + " | ".join(cells) + " |"
+
+
+def _short(size: int) -> str:
+    unit = next(unit for unit in (30, 20, 10) if size >= 2**unit)
+    return f"{size >> unit} {({30: 'GiB', 20: 'MiB', 10: 'KiB'})[unit]}"
+
+
+def summary(found: Sequence[Error]) -> Iterator[str]:
+    """Yield the median errors by class of sizes: over times, and over machines of their medians."""
+    yield "| sizes | times | median error | machines | median of their medians |"
+    yield "|---|---:|---:|---:|---:|"
+    for _, name in CLASSES:
+        some = [one for one in found if one.size_class == name]
+        each = [
+            median(abs(one.error) for one in some if one.row.machine == machine)
+            for machine in sorted({one.row.machine for one in some})
+        ]
+        if some:
+            yield f"| {name} | {len(some)} | {median(abs(one.error) for one in some):.0%} | {len(each)} | " + (
+                f"{median(each):.0%} |"
+            )
+
+
+def main() -> None:
+    """Predict and print."""
+    parser = argparse.ArgumentParser(description="NCCL's predicted times beside measured ones.")
+    parser.add_argument("folder", type=Path, help="folder of gpu.csv")
+    parser.add_argument("-o", "--output", type=Path, help="CSV file of all rows")
+    given = parser.parse_args()
+    rows, left = read_rows(given.folder / "gpu.csv")
+    found = [predict(row) for row in rows]
+    for line in (*by_machine(found), "", *summary(found), ""):
+        print(line)
+    print(f"{len(found)} times; left out: " + ", ".join(f"{count} with {why}" for why, count in sorted(left.items())))
+    if given.output is not None:
+        with given.output.open("w", encoding="utf-8", newline="") as opened:
+            out = csv.writer(opened, lineterminator="\n")
+            out.writerow(
+                ["machine", "instance", "collective", "bytes", "measured us", "predicted us", "error", "choice"]
+            )
+            for one in found:
+                row = one.row
+                times = f"{row.measured_us:.5g}", f"{one.predicted_us:.5g}", f"{one.error:.3f}"
+                out.writerow([row.machine, row.spec, row.collective, row.size, *times, one.choice])
+
+
+if __name__ == "__main__":
+    main()
