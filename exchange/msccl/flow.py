@@ -22,7 +22,7 @@ from ...core.instance import Instance
 from ...core.rank_costs import RankCosts
 from ...core.schedule import Ints, Sends
 from ...core.topology import NodeKind, Topology
-from ...core.trace import SimulationMode
+from ...core.trace import Routing, SimulationMode
 from ...core.trees import TreePacking
 from ...schedules.files import Written
 from ...schedules.ordered_sends import order_sends
@@ -139,7 +139,10 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
     if isinstance(whole, TreePacking) and pieces * sum(len(part.child) for part in whole.passes) > MAX_MESSAGES:
         raise InputError(f"{pieces} pieces are more than {MAX_MESSAGES:,} messages", source="--pieces")
     sends, kinds, units, unit, read, write = order_sends(topology, instance, whole, pieces)
-    starts = None if mode is None else rank_times(simulate(instance, whole, mode, pieces=pieces).hop_start_s)
+    starts = None
+    if mode is not None:  # messages take the paths of the schedule
+        played = simulate(instance, whole, mode, pieces=pieces, routing=Routing.FIXED)
+        starts = rank_times(played.hop_start_s)
     transfers = _transfers(topology, sends, read, write, {node: r for r, node in enumerate(members)}, starts)
     numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
     local = {

@@ -7,7 +7,6 @@ left. Rates change only when a send begins or ends; the simulation jumps from on
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,8 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     start_s, left_s = np.zeros(count), np.zeros(count)
     gates = gates_of(transfers)
     ranks = _Ranks(transfers, wires)
-    coming = [(0.0, _READY, send) for send in gates.at_start().tolist()]
+    first = _SENT if transfers.pays is None else _READY
+    coming = [(0.0, first, send) for send in gates.at_start().tolist()]
     heapify(coming)
     end_s = np.zeros(count)
     active: Ints = np.zeros(0, dtype=np.int64)
@@ -63,7 +63,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
                 heappush(coming, (float(end_s[send]), _ADDED, send))
             elif stage == _ADDED:
                 for released, opens in zip(*gates.arrive(np.array([send]), np.array([time])), strict=True):
-                    heappush(coming, (float(opens), _READY, int(released)))
+                    heappush(coming, (float(opens), first, int(released)))
             else:
                 begun.append(send)
         start_s[begun] = now
@@ -77,14 +77,11 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         left[active] -= rate * (until - now)
         finished, active, now = active[ended], active[~ended], until
         left_s[finished] = now
-        later = ranks.adds_later(finished)
         end_s[finished] = now + delay[finished]
-        for send in finished[later].tolist():
-            heappush(coming, (float(end_s[send]), _ARRIVED, send))
-        finished = finished[~later]
+        finished = ranks.leave_out_later(finished, end_s, coming)
         released, times = gates.arrive(finished, end_s[finished])
         for opens, send in zip(times.tolist(), released.tolist(), strict=True):
-            heappush(coming, (opens, _READY, send))
+            heappush(coming, (opens, first, send))
     gates.require_all_open()
     return Timeline(end_s, np.repeat(start_s, sends.hops), np.repeat(left_s, sends.hops))
 
@@ -95,7 +92,8 @@ class _Ranks:
     def __init__(self, transfers: Transfers, wires: Wires) -> None:
         sends = transfers.sends
         self._free: dict[int, float] = {}
-        self._pays, self._wires, self._sends, self._bytes = transfers.pays, wires, sends, transfers.chunk_bytes
+        self._wires, self._sends, self._bytes = wires, sends, transfers.chunk_bytes
+        self._pays = np.zeros(len(sends)) if transfers.pays is None else transfers.pays
         self.bandwidth_Bps, self._later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
         ranks = wires.rank_links
         if not ranks.while_receiving and len(sends):
@@ -103,17 +101,22 @@ class _Ranks:
             self._later = (last >= ranks.adders) & (last < ranks.senders)
             self.bandwidth_Bps = wires.bandwidth_Bps.copy()
             self.bandwidth_Bps[ranks.adders : ranks.senders] = np.inf
+        self._add_later = bool(self._later.any())
 
     def send(self, send: int, ready_s: float) -> float:
         """Return when a message leaves its rank."""
         link = int(self._sends.path_links[self._sends.path_offset[send]])
-        if self._pays is None or link < self._wires.rank_links.senders:
+        if link < self._wires.rank_links.senders:
             return ready_s
         return self._serve(link, ready_s, float(self._wires.latency_s[link] * self._pays[send]))
 
-    def adds_later(self, sends: Ints) -> Any:
-        """Return which sends are added when they have arrived."""
-        return self._later[sends]
+    def leave_out_later(self, sends: Ints, end_s: Floats, coming: list[tuple[float, int, int]]) -> Ints:
+        """Return sends without those that are added when they have arrived, which come as events."""
+        if not self._add_later:
+            return sends
+        for send in sends[self._later[sends]].tolist():
+            heappush(coming, (float(end_s[send]), _ARRIVED, send))
+        return sends[~self._later[sends]]
 
     def add(self, send: int, arrival_s: float) -> float:
         """Return when a contribution is added."""

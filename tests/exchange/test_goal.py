@@ -16,7 +16,7 @@ from cwb.cli.main import run
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.rank_costs import RankCosts
-from cwb.core.trace import SimulationMode
+from cwb.core.trace import Routing, SimulationMode
 from cwb.exchange.goal import goal_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import registry
@@ -123,13 +123,25 @@ def test_adding_takes_time_where_it_has_a_rate():
 
 def test_costs_of_ranks(tmp_path):
     """The rate of adding of the instance is in the text; the command says that the cost of messages is not."""
-    asked, answer, flow = flow_for("ring", "ring(4)", "reduce_scatter")
+    asked, answer, _ = flow_for("ring", "ring(4)", "reduce_scatter")
     costs = RankCosts(Fraction(1, 10**6), Fraction(10**9), while_receiving=True)
     here = asked.with_changes(rank_costs=costs)
-    write_schedule(tmp_path / "s.json", here, replace(answer, instance_sha256=here.sha256))
+    answer = replace(answer, instance_sha256=here.sha256)
+    write_schedule(tmp_path / "s.json", here, answer)
     found = cwb.export_goal(tmp_path / "s.json")
-    assert found.content == goal_text(flow, Fraction(10**9))
+    assert found.content == goal_text(flow_of(here, answer, SimulationMode.CUT_THROUGH), Fraction(10**9))
     assert "rank_overhead is left out" in found.about
+
+
+def test_exports_have_the_paths_of_the_schedule(tmp_path):
+    """The text of a schedule on a network that sprays is that of one on fixed paths."""
+    asked, answer, _ = flow_for("direct", "fat_tree(4)", "all_to_all")
+    texts = set()
+    for routing in Routing:
+        here = asked.with_changes(routing=routing)
+        write_schedule(tmp_path / "s.json", here, replace(answer, instance_sha256=here.sha256))
+        texts.add(cwb.export_goal(tmp_path / "s.json").content)
+    assert len(texts) == 1
 
 
 def test_the_text_grows_with_the_schedule():
