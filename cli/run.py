@@ -105,7 +105,8 @@ def show(found: Execution) -> None:
     table.add_row("messages", f"{found.messages:,}")
     table.add_row("sent", amount(found.sent_bytes, SIZES))
     table.add_row(f"median of {told['repeat']}", amount(found.median_s, TIMES))
-    table.add_row(f"{told['confidence']:.1%} interval", f"{amount(low, TIMES)} to {amount(high, TIMES)}")
+    if told["confidence"]:
+        table.add_row(f"{told['confidence']:.1%} interval", f"{amount(low, TIMES)} to {amount(high, TIMES)}")
     time = told["predicted_s"]
     table.add_row("predicted on its network", f"n/a: {told['predicted_by']}" if time is None else amount(time, TIMES))
     exact = "equal to the definition" if told["dtype"] == "int64" else "within the tolerance"

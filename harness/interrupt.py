@@ -9,6 +9,7 @@ interrupted; solvers have their own guard (:mod:`~cwb.solvers.guard`).
 from __future__ import annotations
 
 import _thread
+import _weakrefset
 import contextlib
 import itertools
 import logging
@@ -46,7 +47,7 @@ _MOST_TIMES = 20
 #: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
 #: order, and locks that are taken by hand are given back. They are known by their names on the stack, since most are
 #: not cwb's, and no context or decorator of cwb's can mark them. The file is all that a frame says of whose code it is.
-_LOCKING = (logging, queue, subprocess, tempfile, threading, weakref)
+_LOCKING = (logging, queue, subprocess, tempfile, threading, weakref, _weakrefset)
 _WHOLE = (
     "<frozen importlib",
     guard.__file__,

@@ -22,7 +22,7 @@ def schedule(tmp_path_factory):
 
 
 def test_result_and_times_are_printed(schedule, capsys):
-    """The table names the collective, the processes, the median and the result."""
+    """The table names the collective, the processes, the median, its interval if it has one, and the result."""
     capsys.readouterr()
     assert cwb("run", schedule, "--repeat", "2") == 0
     printed = capsys.readouterr().out
@@ -33,6 +33,9 @@ def test_result_and_times_are_printed(schedule, capsys):
         "equal to the",
     ):
         assert text in printed
+    assert "50.0% interval" in printed
+    assert cwb("run", schedule, "--repeat", "1") == 0
+    assert "interval" not in capsys.readouterr().out  # one repetition says nothing about others
 
 
 def test_json_is_one_object_and_the_file_has_the_same(schedule, tmp_path, capsys):
