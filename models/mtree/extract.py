@@ -83,14 +83,18 @@ def bound_of(result: SolverResult, wan: Wan) -> Fraction | None:
 
 
 def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[RatedTrees | None, SolverResult]:
-    """Solve the linear program of given trees' rates and make them exact; None without a solution."""
+    """Solve the linear program of given trees' rates and make them exact; None if no solution has any.
+
+    A solver that is stopped at once may return the rates that it began with, all zero.
+    """
     wan = within_reach(wan, trees)
     with budget.clock.phase("build"):
         model = selection.build_rates(CandidateTrees(wan, trees))
     result = solver.solve(model, budget, SolverOptions())
     if not result.has_solution:
         return None, result
-    return exact_rates(wan, trees, [model_unit(wan) * model.rate[i].value for i in model.T]), result
+    rated = exact_rates(wan, trees, [model_unit(wan) * model.rate[i].value for i in model.T])
+    return rated if rated.total else None, result
 
 
 def cheapest_low_tree(

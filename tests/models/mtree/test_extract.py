@@ -29,6 +29,19 @@ def test_the_cheapest_low_tree(seed, unit):
     assert prices[tree].sum() == pytest.approx(want) == report.objective
 
 
+def test_rates_of_zero_are_no_solution(monkeypatch):
+    """What a solver that is stopped at once begins with, no rate for any tree, is no answer."""
+    from cwb import solvers
+    from cwb.models.mtree import extract
+
+    edges = random_edges(4, 2, 1)
+    wan, unit = pose(instance(4, edges)), extract.model_unit
+    monkeypatch.setattr(extract, "model_unit", lambda wan: 0 * unit(wan))
+    rated, report = extract.best_rates(wan, np.array(all_trees(4, edges)), solvers.get("highs"), Budget())
+    assert report.has_solution
+    assert rated is None
+
+
 def test_the_best_rates_are_those_of_a_linear_program():
     """On all trees of a small network the Pyomo model is as good as another linear program."""
     from cwb import solvers
