@@ -92,7 +92,7 @@ def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.E
 
     Raises
     ------
-    BrokenOff
+    RunInterrupted
         Anywhere in the block.
     """
     watch = _Watch(budget, GRACE_S if grace_s is None else grace_s)
@@ -173,10 +173,9 @@ class _Watch:
         with self._lock:
             self._ended.set()
 
-    def take_interrupt(self) -> bool:
-        """Return whether an interrupt comes from the watchdog, and clear it."""
-        due, self._due = self._due, False
-        return due
+    def has_begun(self) -> bool:
+        """Return whether it has begun to interrupt; from then on it repeats, and every SIGINT counts as its own."""
+        return self._due
 
     def has_ended(self) -> bool:
         return self._ended.is_set()
@@ -207,7 +206,7 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         del number
-        if watch is not None and watch.take_interrupt():
+        if watch is not None and watch.has_begun():
             if not watch.has_ended() and _is_interruptible(frame):
                 logging.disable(logging.ERROR)  # nobody wants to read which rule of a model was broken off
                 raise RunInterrupted(watch.why)

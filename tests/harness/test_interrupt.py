@@ -86,6 +86,17 @@ def test_what_has_ended_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> No
             sum(range(10))
 
 
+def test_two_interrupts_of_the_watch_are_no_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the watch repeats itself before the first interrupt has arrived; neither is the user's."""
+    watches: list[interrupt._Watch] = []
+    monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108
+    with time_limited(exhausted_budget(), 0.0):
+        watches[0]._due = True
+        for _ in range(2):
+            with pytest.raises(RunInterrupted):
+                signal.raise_signal(signal.SIGINT)
+
+
 def test_an_import_is_whole(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that is being imported is not broken off, but right behind it."""
     (tmp_path / "long_to_import.py").write_text("done = 0\nfor _ in range(10**6):\n    done += 1\n")
