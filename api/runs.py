@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from ..core.record import RunRecord
 from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from ..core.answers import Answer
     from ..core.bounds import Certificate
     from ..core.collective import Collective
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from ..harness.request import Request
     from ..harness.run import FinishedRun
     from ..solvers.base import Adapter
+    from ..solvers.matrix import MatrixModel
+    from .model_values import SolvedModel
     from .plots import Plot
 
 
@@ -36,13 +41,19 @@ class Run(RunRecord):
     """
 
     _finished: FinishedRun | None = None
+    _solved: SolvedModel | None = None
 
     @classmethod
-    def of(cls, finished: FinishedRun) -> Run:
-        """Return the record of a run with its instance, answer and certificate."""
+    def of(cls, finished: FinishedRun, solved: SolvedModel | None = None) -> Run:
+        """Return the record of a run with its instance, answer, certificate and model."""
         made = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
         object.__setattr__(made, "_finished", finished)
+        object.__setattr__(made, "_solved", solved)
         return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the model, whose rules cannot be pickled."""
+        return {**self.__dict__, "_solved": None}
 
     @property
     def finished_run(self) -> FinishedRun:
@@ -88,6 +99,37 @@ class Run(RunRecord):
     def proved_by(self) -> Certificate | None:
         """The full certificate of the bound; None without one."""
         return None if self._finished is None else self._finished.certificate
+
+    @cached_property
+    def _model_values(self) -> dict[str, DataFrame]:
+        from ..core.budget import Budget
+        from ..harness import registry
+        from ..harness.clock import WallClock
+        from .model_values import model_frames
+
+        if self._solved is None or "model_objective" not in self.metrics or self.solver is None:
+            text = f"there is no solved formulation, {self.status}; expected a run of one of 'cwb list formulations'"
+            raise InputError(text, source="model_values")
+        limit_s = self.limits.get("time_limit_s")
+        budget = Budget(limit_s, self.threads, self.seed, clock=WallClock(limit_s))
+        return model_frames(self._solved, registry.solver(self.solver), budget)
+
+    def model_values(self) -> dict[str, DataFrame]:
+        """Return the solution of a formulation, one table for each variable and constraint by its name.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            ``value``, ``lower`` and ``upper`` of every part, by its index in the model. For a constraint these are of
+            its body; ``dual``, of linear programs, is the change of the optimal objective per unit of the side. A
+            linear program is solved again for the dual values.
+
+        Raises
+        ------
+        InputError
+            If the run is not one of a formulation, or found no solution.
+        """
+        return self._model_values
 
     def plot(self, kind: str | None = None, *, mode: str | None = None) -> Plot:
         """Draw the answer, as ``cwb plot`` does.
@@ -199,8 +241,19 @@ def solve(
         request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool)
         kept = None if write_model is None else LastModel(Path(write_model))
         shown = progress or ignore
-        listener = Listener(shown) if kept is None else Listener(shown, on_model=kept)
-        done = run(asked, request, listener=listener)
+        solved: list[SolvedModel] = []
+        declared = registry.get(model).formulation is not None
+
+        def keep(matrix: Callable[[], MatrixModel]) -> None:
+            if kept is not None:
+                kept(matrix)
+            if declared:
+                from .model_values import SolvedModel
+
+                arrays = matrix()
+                solved[:] = [SolvedModel(arrays.columns[0].model(), arrays)]
+
+        done = run(asked, request, listener=Listener(shown, on_model=keep))
         if kept is not None:
             kept.write()
         record, found = finish_run(
@@ -217,7 +270,7 @@ def solve(
         )
         if found.error is not None and progress is None:
             warnings.warn(f"a study failed: {found.error!r}", stacklevel=2)
-        return Run.of(replace(done, record=record))
+        return Run.of(replace(done, record=record), solved[0] if solved else None)
 
 
 def train(

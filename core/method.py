@@ -117,6 +117,12 @@ class Method:
             objective_unit=formulation.objective_unit,
         )
 
+    @property
+    def formulation(self) -> Formulation | None:
+        """The formulation that it solves as declared; None for other methods."""
+        owner = getattr(self.solve, "__self__", None)
+        return owner if isinstance(owner, Formulation) else None
+
     def run(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
         """Solve a posed instance."""
         outcome: Outcome = _resolve_function(self.solve)(instance, solver, budget, options)

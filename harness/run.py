@@ -25,7 +25,6 @@ from ..core.errors import (
     locate_errors,
 )
 from ..core.fields import run_validation
-from ..core.formulation import Formulation
 from ..core.instance import Instance
 from ..core.limits import STOPPED_S, limited_by
 from ..core.method import Method
@@ -182,7 +181,7 @@ def run(
 def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, Any]:
     """Return method, solver and options of a request."""
     method = registry.get(request.model)
-    if request.pool > 1 and not isinstance(getattr(method.solve, "__self__", None), Formulation):
+    if request.pool > 1 and method.formulation is None:
         raise InputError(
             f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
         )

@@ -61,6 +61,13 @@ def equation_of(component: Any) -> str:
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
+def index_names(component: Any, count: int) -> list[str]:
+    """Return the names of a constraint's indices, which are its rule's arguments; empty if these are not so many."""
+    function = _function(component)
+    names = [] if function is None else list(inspect.signature(function).parameters)[1:]
+    return names if len(names) == count else []
+
+
 def _function(component: Any) -> Any:
     return getattr(getattr(component, "rule", None), "_fcn", None)
 
@@ -76,9 +83,8 @@ def _index(data: Any, labels: Labels) -> str:
     if index is None:
         return ""
     parts = index if isinstance(index, tuple) else (index,)
-    function = _function(data.parent_component())
-    names = [] if function is None else list(inspect.signature(function).parameters)[1:]
-    if len(names) != len(parts):
+    names = index_names(data.parent_component(), len(parts))
+    if not names:
         return ", ".join(map(str, parts))
     return ", ".join(f"{name}={part}{_label_text(labels, name, part)}" for name, part in zip(names, parts, strict=True))
 

@@ -116,3 +116,32 @@ def test_a_study_that_fails_warns(monkeypatch):
         run = cwb.solve("ring(4)", "ring", collective="all_gather", size="1 MiB", sensitivity=True)
     assert run.schedule is not None
     assert run.sensitivity is None
+
+
+def test_the_solution_of_a_formulation_is_tables_by_variable_and_constraint():
+    """Values of whole chunks are the sends; dual values of a linear program meet complementary slackness."""
+    run = cwb.solve("ring(3)", "teccl/milp", collective="all_gather")
+    values = run.model_values()
+    assert values["F"]["value"].sum() == len(run.schedule.sends)
+    assert values["buffers"].index.names == ["q", "n", "k"]
+    assert "dual" not in values["buffers"]
+    assert run.model_values() is values
+    values = cwb.solve("ring(4)", "forestcoll/optimum", collective="all_gather").model_values()
+    assert values["rate"]["value"].item() == pytest.approx(2 / 3)
+    for table in values.values():
+        assert (table["value"] >= table["lower"] - 1e-7).all()
+        assert (table["value"] <= table["upper"] + 1e-7).all()
+    dual = values["arrival"]["dual"]
+    assert dual.abs().sum() > 0
+    slack = values["arrival"]["upper"] - values["arrival"]["value"]
+    assert (slack * dual).abs().max() < 1e-9
+
+
+def test_a_run_without_a_solved_formulation_has_no_values(run):
+    """A method, a model without a solution and a run that was pickled say that there are none."""
+    infeasible = cwb.solve("ring(5)", "sccl/rounds", collective="all_gather", steps=1)
+    solved = pickle.loads(pickle.dumps(cwb.solve("ring(3)", "teccl/milp", collective="all_gather")))  # noqa: S301
+    assert solved.status == "optimal"
+    for each in (run, infeasible, solved):
+        with pytest.raises(InputError, match="no solved formulation"):
+            each.model_values()
