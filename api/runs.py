@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..core.sensitivity import Sensitivity
     from ..harness.request import Request
     from ..harness.run import FinishedRun
+    from ..schedules.files import ScheduleFile
     from ..solvers.base import Adapter
     from ..solvers.matrix import MatrixModel
     from .model_values import SolvedModel
@@ -175,6 +176,7 @@ def solve(
     append: str | Path | None = None,
     write_model: str | Path | None = None,
     pool: int = 1,
+    start: Run | ScheduleFile | str | Path | None = None,
     explain: bool = False,
     sensitivity: bool = False,
     picture: str | Path | None = None,
@@ -202,6 +204,8 @@ def solve(
         Files for the answer, for the record (JSONL), and for the last model passed to the solver (.mps or .lp).
     pool : int
         Number of best different answers of a formulation, in files with their ranks in the names.
+    start : Run, ScheduleFile, str or Path, optional
+        Schedule, also as a file, from which a formulation starts; the metric ``start`` says if it fits.
     explain, sensitivity : bool
         Whether the record says why there is no answer, and what more bandwidth is worth; a failure is a warning.
     picture : str or Path, optional
@@ -221,11 +225,11 @@ def solve(
     InputError
         If a name or an option is wrong.
     """
-    from ..core.budget import ignore
+    from ..core.budget import Start, ignore
     from ..harness import Request, registry, run
     from ..harness.last_model import LastModel
     from ..harness.request import Listener
-    from ..studies.solve import finish_run
+    from ..studies.solve import finish_run, start_of
 
     if not isinstance(model, str):
         register(model)
@@ -238,7 +242,11 @@ def solve(
         seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
         time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
         own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
-        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool)
+        if isinstance(start, Run):
+            begin: Start | None = Start(start.problem, start.schedule)
+        else:
+            begin = None if start is None else start_of(start)
+        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin)
         kept = None if write_model is None else LastModel(Path(write_model))
         shown = progress or ignore
         solved: list[SolvedModel] = []

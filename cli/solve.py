@@ -16,6 +16,7 @@ from . import completion
 from .edits import network_edits
 from .options import (
     OUTPUT_FILE,
+    PATH,
     Command,
     json_flag,
     libraries_on_stderr,
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     metavar="K",
     help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
 )
+@click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
 @click.option("--append", type=OUTPUT_FILE, help="Append the record to this JSONL file.")
 @json_flag("the record as one JSON object on stdout")
 @click.option("--explain", "explained", is_flag=True, help="If infeasible, report conflicting conditions.")
@@ -126,6 +128,7 @@ def solve(
     output: Path | None,
     write_model: Path | None,
     pool: int | None,
+    start: Path | None,
     append: Path | None,
     as_json: bool,
     explained: bool,
@@ -153,7 +156,7 @@ def solve(
     from ..harness.request import Listener
     from ..harness.task import load_cell
     from ..studies.answer_files import shown_answer
-    from ..studies.solve import finish_run
+    from ..studies.solve import finish_run, start_of
 
     if (model is None) == (formulation is None):
         raise click.UsageError("expected either --model or --formulation")
@@ -163,7 +166,8 @@ def solve(
     stop = threading.Event()
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
     own = parse_solver_options(solver_options)
-    request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1)
+    begin = None if start is None else start_of(start)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1, begin)
     with (
         locate_errors(source=instance),
         libraries_on_stderr(),

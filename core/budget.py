@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .answers import Answer
     from .bounds import Certificate
+    from .instance import Instance
 
 
 @dataclass
@@ -112,6 +113,14 @@ class PartClock:
 
 
 @dataclass(frozen=True)
+class Start:
+    """Answer from which the search of a declared model starts, and the instance that it solves."""
+
+    instance: Instance
+    answer: Answer
+
+
+@dataclass(frozen=True)
 class Budget:
     """Limits and services of one run.
 
@@ -123,6 +132,8 @@ class Budget:
         Relative gap at which a search may stop; None is the method's own default.
     pool : int
         Number of different solutions wanted of a declared model, best first.
+    start : Start or None
+        Answer to start from, of a declared model that takes one.
     clock : Clock
         Measures phases and knows the time that is left.
     progress : Progress
@@ -147,6 +158,7 @@ class Budget:
     gap: float | None = None
     log_file: str | None = None
     pool: int = 1
+    start: Start | None = None
     clock: Clock = field(default_factory=NoClock)
     progress: Progress = ignore
     tell: Callable[[Incumbent], None] = ignore

@@ -20,9 +20,10 @@ from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
 from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors
+from .fabric import Fabric
 from .fields import Strict, run_validation
 from .instance import Instance
-from .network_views import NetworkView, supported_view, to_refusals
+from .network_views import NetworkView, links_of, supported_view, to_refusals
 from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 from .text import one_of
@@ -140,6 +141,9 @@ class Formulation:
     labels : callable or str, optional
         ``labels(index)`` returns names for the indices of constraints, one function per argument of their rules:
         with ``{"e": ...}`` a row of link 3 is shown as ``e=3 (a->b)``.
+    start : callable or str, optional
+        ``start(model, index, answer) -> str`` sets values of variables to an answer for the search to start from, and
+        returns what does not fit, empty if the answer does. Values that are missing are left to the solver.
     """
 
     def __init__(
@@ -166,6 +170,7 @@ class Formulation:
         rel_gap: float = 1e-6,
         explains: Iterable[str] = (),
         labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = no_labels,
+        start: Callable[[Any, Any, Answer], str] | str | None = None,
     ) -> None:
         self.name = name
         self.needs = frozenset(needs) | {"linear"}
@@ -180,7 +185,7 @@ class Formulation:
         self._index, self._build, self._extract, self._value = index, build, extract, value
         self._changes: tuple[_Function, ...] = ()
         self.explains = tuple(explains) or ((agrees_with,) if agrees_with else ())
-        self._labels = labels
+        self._labels, self._start = labels, start
 
     def __repr__(self) -> str:
         return f"Formulation({self.name!r})"
@@ -204,6 +209,7 @@ class Formulation:
     def places(self) -> dict[str, str]:
         """Places of its functions, ``package.module:function``, by purpose."""
         parts = {"index": self._index, "build": self._build, "extract": self._extract, "value": self._value}
+        parts |= {"start": self._start}
         return {
             part: place if isinstance(place, str) else f"{place.__module__}:{place.__qualname__}"
             for part, place in parts.items()
@@ -280,6 +286,7 @@ class Formulation:
             "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
             "rel_gap": self.rel_gap,
             "labels": self._labels,
+            "start": self._start,
         }
         made = Formulation(name, **(kept | declaration))
         functions = [made._wrap_errors(function) for function in added]
@@ -374,6 +381,30 @@ class Formulation:
         """Extract the answer from a solved model; None if the model has only a bound."""
         return None if self._extract is None else self._resolve_function(self._extract)(model, index)
 
+    @property
+    def takes_start(self) -> bool:
+        """True if a search can start from an answer."""
+        return self._start is not None
+
+    def start(self, model: Any, index: Any, answer: Answer) -> str:
+        """Set values of the model's variables to an answer; return what does not fit."""
+        assert self._start is not None  # noqa: S101 (asked before)
+        told: str = self._resolve_function(self._start)(model, index, answer)
+        return told
+
+    def _start_search(self, model: Any, index: Any, instance: Instance, solver: Solver, budget: Budget) -> str:
+        """Start from the budget's answer; return ``taken`` or what does not fit, empty without an answer."""
+        if budget.start is None:
+            return ""
+        given, told = budget.start, ""
+        if Capability.MIP_START not in solver.capabilities:
+            told = f"{solver.name} takes none"
+        elif _link_ends(given.instance) != _link_ends(instance):
+            told = "it is one on other links"
+        told = told or self.start(model, index, given.answer)
+        budget.progress(f"the start is left out: {told}" if told else "the search begins with the start")
+        return told or "taken"
+
     def value(self, index: Any, objective: float) -> float | None:
         """Return the bound that the model's objective gives, in the unit of the run."""
         value = self._resolve_function(self._value)(index, objective)
@@ -424,13 +455,15 @@ class Formulation:
         with budget.clock.phase("build"):
             index = self.index(instance, options)
             model = self.build(index)
+            start = self._start_search(model, index, instance, solver, budget)
         gap = self.rel_gap if budget.gap is None else budget.gap
         if budget.pool > 1:
             results = pooling(solver).pool(model, budget, SolverOptions(rel_gap=gap), budget.pool)
             return self._pool_outcome(results, model, index, budget.pool)
-        result = solver.solve(model, budget, SolverOptions(rel_gap=gap))
+        result = solver.solve(model, budget, SolverOptions(rel_gap=gap, use_start=start == "taken"))
         with budget.clock.phase("extract"):
-            return self._outcome(model, index, result)
+            outcome = self._outcome(model, index, result)
+        return replace(outcome, metrics={**outcome.metrics, "start": start}) if start else outcome
 
     def _require_choices(self, solver: Solver) -> None:
         """Reject a search for several solutions if they cannot be distinguished or are no answers."""
@@ -494,6 +527,11 @@ class Formulation:
             iterations=result.iterations or 0,
             metrics={} if result.objective is None else {"model_objective": result.objective},
         )
+
+
+def _link_ends(instance: Instance) -> tuple[tuple[int, int], ...]:
+    network = instance.network
+    return (links_of(network) if isinstance(network, Fabric) else network).link_ends
 
 
 def _replace_objective(model: Any, index: Any, objective: _Function, name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.budget import Incumbent, Progress, ignore
+from ..core.budget import Incumbent, Progress, Start, ignore
 from ..core.instance import Instance
 
 DEFAULT_SOLVER = "highs"
@@ -37,6 +37,8 @@ class Request:
         Options by the solver's own names.
     pool : int
         Number of different solutions of a declared model, the best first.
+    start : Start or None
+        Answer from which the search of a declared model starts.
     """
 
     model: str
@@ -49,6 +51,7 @@ class Request:
     log_file: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     pool: int = 1
+    start: Start | None = None
 
     @property
     def verifier_limit_s(self) -> float | None:

@@ -154,6 +154,7 @@ def run(
         gap=request.gap,
         log_file=request.log_file,
         pool=request.pool,
+        start=request.start,
         clock=clock,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=found.tell,
@@ -185,6 +186,10 @@ def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, 
         raise InputError(
             f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
         )
+    if request.start is not None and not (method.formulation and method.formulation.takes_start):
+        every = map(registry.formulation, registry.formulation_names())
+        known = ", ".join(each.name for each in every if each.takes_start)
+        raise InputError(f"{method.name} takes no start; expected a formulation of {known}", source="--start")
     if request.solver_options and not method.needs_solver:
         raise InputError(f"{method.name} uses no solver; expected no solver options", source="-S")
     solver = RecordingSolver(registry.solver(request.solver), request.solver_options) if method.needs_solver else None

@@ -11,6 +11,7 @@ EVERY: Mapping[str, Metric] = {
     "question": Metric("objective type in words"),
     "clock": Metric("time model of the objective, in one word"),
     "iterations": Metric("steps of the method's own algorithm, such as linear programs or candidate orders"),
+    "start": Metric("for a formulation with a start: taken, or what does not fit"),
     "restricted_to": Metric("restrictions of the answers by options; part of the objective type"),
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.budget import Progress, ignore
+from ..core.budget import Progress, Start, ignore
 from ..core.errors import CwbError, ExitStatus, OutOfTime, Unsupported
 from ..core.files import write_whole
 from .answer_files import with_files
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..core.sensitivity import Sensitivity
     from ..harness import FinishedRun
     from ..harness.request import Request
+    from ..schedules.files import ScheduleFile
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class Findings:
         """Return the record with these results."""
         why, worth = (None if one is None else one.to_json() for one in (self.explanation, self.sensitivity))
         return replace(record, explanation=why, sensitivity=worth)
+
+
+def start_of(given: ScheduleFile | str | Path) -> Start:
+    """Return the answer of a schedule file as the start of a search."""
+    from ..schedules.files import read_schedule
+
+    file = read_schedule(Path(given)) if isinstance(given, str | Path) else given
+    return Start(file.instance, file.answer)
 
 
 def finish_run(

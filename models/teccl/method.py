@@ -153,6 +153,7 @@ MILP = _formulation(
     build=f"{__package__}.formulations.milp:build",
     extract=f"{__package__}.solve_milp:extract",
     labels=f"{__package__}.solve_milp:labels",
+    start=f"{__package__}.start:start",
     explains=("teccl", "teccl-milp"),
     value=f"{__package__}.solve_milp:value",
     bounds=f"{__package__}.solve_milp:is_bound",
