@@ -66,7 +66,7 @@ def _frames(parts: Sequence[Any], values: dict[str, Any]) -> dict[str, pd.DataFr
             keys = [parts[place].index() for place in here]
             keys = [key if isinstance(key, tuple) else (key,) for key in keys]
             component = parts[here[0]].parent_component()
-            names = index_names(component, len(keys[0])) or [None] * len(keys[0])
+            names: list[str] | list[None] = index_names(component, len(keys[0])) or [None] * len(keys[0])
             index = (
                 pd.MultiIndex.from_tuples(keys, names=names)
                 if len(names) > 1

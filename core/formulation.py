@@ -208,8 +208,13 @@ class Formulation:
     @property
     def places(self) -> dict[str, str]:
         """Places of its functions, ``package.module:function``, by purpose."""
-        parts = {"index": self._index, "build": self._build, "extract": self._extract, "value": self._value}
-        parts |= {"start": self._start}
+        parts: dict[str, _Function | str | None] = {
+            "index": self._index,
+            "build": self._build,
+            "extract": self._extract,
+            "value": self._value,
+            "start": self._start,
+        }
         return {
             part: place if isinstance(place, str) else f"{place.__module__}:{place.__qualname__}"
             for part, place in parts.items()
@@ -267,7 +272,7 @@ class Formulation:
         def restricted_to(options: Any) -> str:
             return "; ".join(filter(None, (self.restricted_to(options), f"{' and '.join(new)} of {name}")))
 
-        kept = {
+        kept: dict[str, Any] = {
             "index": self._index,
             "build": self._build,
             "extract": None if dropped and self.bounds else self._extract,

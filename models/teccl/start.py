@@ -1,4 +1,4 @@
-"""A schedule of another method as a start of the general form: its sends, each in the earliest epoch that allows it."""
+"""Schedules of other methods as starts of the general form, each send in the earliest epoch that allows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(model: Any, sets: IndexSets, answer: Answer) -> str:
 
 
 def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[EpochSend] | str:
-    """Return the needed sends of a schedule in its order, each as early as links allow; or what does not fit."""
+    """Return the needed sends, each as early as links allow, in the schedule's order; or what does not fit."""
     problem = sets.problem
     commodity = _commodities(problem, answer.chunks)
     if commodity is None:
