@@ -1,0 +1,218 @@
+"""Times of exported schedules in simulators that others wrote, beside those of ``cwb simulate``.
+
+    python benchmarks/validators/compare.py --loggopsim FOLDER --astra PROGRAM -o docs/benchmarks/validators.csv
+
+A schedule is solved, written to a file, exported, and run unmodified. README.md beside this file says how each program
+is got and built. One that is not named or not there is left out, with a line on stderr. The table of the page is on
+stdout; ``--table CSV`` prints it of a file with results alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import re
+import subprocess
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import cwb
+from cwb.core.errors import CwbError
+
+COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "reduce", "gather", "scatter")
+METHODS = (
+    *("ring", "direct", "rhd", "bruck", "bine", "dbt", "knomial"),
+    *("forestcoll", "multitree", "pccl", "tacos", "spff"),
+)
+SIZES = ("60 KiB", "1 MB", "12 MiB")
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Row:
+    """Times of a schedule in a simulator and in cwb, in ns; ``export`` is the digest of the exported files."""
+
+    simulator: str
+    commit: str
+    network: str
+    collective: str
+    size: str
+    method: str
+    export: str
+    simulated_ns: int
+    cwb_ns: float
+
+    @property
+    def error(self) -> float:
+        """Relative difference of the other simulator's time."""
+        return self.simulated_ns / self.cwb_ns - 1
+
+
+def export_goal(file: Path, folder: Path) -> str:
+    """Write GOAL text, and return its digest."""
+    return digest([str(cwb.export_goal(file, output=folder / "s.goal").content)])
+
+
+def export_astra(file: Path, folder: Path) -> str:
+    """Write the folder of ASTRA-sim, and return the digest of all its files."""
+    cwb.export_astra(file, output=folder / "run")
+    return digest(path.read_bytes().hex() for path in sorted((folder / "run").rglob("*.*")))
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Return the first 16 digits of a digest."""
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def run_loggopsim(program: Path, folder: Path) -> int:
+    """Run LogGOPSim on the port of a switch: 1 ns per byte, and 4 us from rank to rank."""
+    call([program / "txt2bin", "-i", "s.goal", "-o", "s.bin"], folder)
+    model = ["-L", "4000", "-o", "0", "-g", "0", "-G", "1", "-O", "0", "-S", "2000000000"]  # never a rendezvous
+    return latest(
+        r"(?:Host \d+:|finishing time at host \d+:) (\d+)", call([program / "LogGOPSim", "-f", "s.bin", *model], folder)
+    )
+
+
+def run_astra(program: Path, folder: Path) -> int:
+    """Run ASTRA-sim's analytical network with congestion."""
+    options = {
+        "workload": "workload/run",
+        "system": "system.json",
+        "network": "network.yml",
+        "remote-memory": "memory.json",
+    }
+    words = [f"--{key}-configuration={value}" for key, value in options.items()]
+    return latest(r"finished, (\d+) cycles", call([program, *words], folder / "run"))
+
+
+def call(words: list[object], folder: Path) -> str:
+    """Return what a program prints."""
+    done = subprocess.run(
+        list(map(str, words)), cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=True
+    )
+    return done.stdout
+
+
+def latest(pattern: str, text: str) -> int:
+    """Return the largest number that a pattern finds."""
+    found = [int(number) for number in re.findall(pattern, text)]
+    if not found:
+        raise ValueError(f"no time in: {text[-200:]}")
+    return max(found)
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A program: its networks, the mode of cwb with the same model, its export, and how it is run."""
+
+    commit: str
+    networks: tuple[str, ...]
+    mode: str
+    export: Callable[[Path, Path], str]
+    run: Callable[[Path, Path], int]
+
+
+SIMULATORS = {
+    "loggopsim": Simulator(
+        "76451de",
+        tuple(f"switch({n}, bandwidth='1 GB/s', latency='2 us')" for n in (8, 6, 4, 16)),
+        "cut-through",
+        export_goal,
+        run_loggopsim,
+    ),
+    "astra": Simulator(
+        "518bd51",
+        ("complete(4)", "ring(4)", "switch(4)", "complete(8)", "ring(8)", "switch(8)", "ring(6)", "switch(6)"),
+        "congestion-aware",
+        export_astra,
+        run_astra,
+    ),
+}
+
+
+def compare(name: str, program: Path) -> Iterator[Row]:
+    """Yield the times of all schedules that a simulator can express."""
+    one = SIMULATORS[name]
+    for network in one.networks:
+        for collective in COLLECTIVES:
+            for method in METHODS:
+                for size in SIZES:
+                    with TemporaryDirectory() as folder:
+                        found = solve(one, network, collective, method, size, Path(folder))
+                        if found is None:
+                            break
+                        try:
+                            simulated = one.run(program, Path(folder))
+                        except (OSError, ValueError, subprocess.SubprocessError) as error:
+                            print(f"{name} {network} {collective} {method} {size}: {error}", file=sys.stderr)
+                            continue
+                    yield Row(name, one.commit, network, collective, size, method, found[0], simulated, found[1])
+
+
+def solve(
+    one: Simulator, network: str, collective: str, method: str, size: str, folder: Path
+) -> tuple[str, float] | None:
+    """Solve and export a schedule; return the digest of the export and cwb's time in ns, or None if there is none."""
+    file = folder / "s.json"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = cwb.solve(network, method, collective=collective, size=size, output=file)
+            return one.export(file, folder), cwb.simulate(run, mode=one.mode).completion_s * 1e9
+    except CwbError:
+        return None
+
+
+def read(path: Path) -> list[Row]:
+    """Read results."""
+    kinds = {"simulated_ns": int, "cwb_ns": float}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Row(**{key: kinds.get(key, str)(value) for key, value in row.items()}) for row in csv.DictReader(file)]
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yield the table of the page."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row.simulator, row.network.partition("(")[0]].append(row.error)
+    yield "| simulator | network | schedules | within 0.1 % | within 1 % | shortest | longest |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for (simulator, network), errors in groups.items():
+        near = [sum(abs(error) <= most for error in errors) / len(errors) for most in (0.001, 0.01)]
+        shares = " | ".join(f"{share:.0%}" for share in near)
+        yield f"| {simulator} | {network} | {len(errors)} | {shares} | {min(errors):+.2%} | {max(errors):+.2%} |"
+
+
+def main() -> None:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--loggopsim", type=Path, help="folder of LogGOPSim and txt2bin")
+    parser.add_argument("--astra", type=Path, help="AstraSim_Analytical_Congestion_Aware")
+    parser.add_argument("-o", "--output", type=Path, default=Path("validators.csv"))
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    if given.table:
+        print("\n".join(table(read(given.table))))
+        return
+    with given.output.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow([field.name for field in fields(Row)])
+        for name in SIMULATORS:
+            program = getattr(given, name)
+            if program is None or not program.exists():
+                print(f"{name} is left out: {program or 'it'} is not there", file=sys.stderr)
+                continue
+            for row in compare(name, program.resolve()):
+                lines.writerow(astuple(row))
+                file.flush()
+    print("\n".join(table(read(given.output))))
+
+
+if __name__ == "__main__":
+    main()
