@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.budget import ignore
-from ..core.errors import InputError, locate_errors
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.option_names import check_name, verb
 from ..studies.inputs import Spec, seconds_or_none, whole
 from .answers import instance_and_answer
@@ -37,6 +37,8 @@ def run(
     dtype: str = "int64",
     size: str | None = None,
     pieces: int | None = None,
+    emulate: bool = False,
+    scale: str | None = None,
     output: str | Path | None = None,
     time_limit_s: float | None = None,
     progress: Callable[[str], None] | None = None,
@@ -60,6 +62,10 @@ def run(
         Size of the first collective, such as ``"1 MiB"``; all data is scaled with it.
     pieces : int, optional
         Pipelined pieces of every tree; by default those of its completion time.
+    emulate : bool
+        Emulate the network: every node is a process of this machine, in a network namespace of its own.
+    scale : str, optional
+        Factor of the rates of all emulated links, such as ``"1/1000"``.
     output : str or Path, optional
         File for the result as JSON.
     time_limit_s : float, optional
@@ -77,14 +83,14 @@ def run(
     InputError
         If the file cannot be read, or an option does not apply to it.
     Unsupported
-        If the answer has no sends, or too many.
+        If the answer has no sends, or too many, or no network can be emulated here.
     OutOfTime
         If there is too little memory, or the time limit is reached.
     """
     from fractions import Fraction
 
     from ..core.files import write_whole
-    from ..core.units import UnitKind, parse
+    from ..core.units import UnitKind, exact_number, parse
     from ..harness.clock import WallClock
     from ..harness.execution.mpi import is_started_by_mpi
     from ..harness.execution.player import Job
@@ -105,6 +111,13 @@ def run(
     if size is not None:
         with locate_errors(source="--size"):
             wanted = parse(size, UnitKind.SIZE, allow_zero=False)
+    if emulate and processes is not None:
+        raise InputError("an emulated network has processes of its own", source="--processes")
+    if scale is not None and not emulate:
+        raise InputError("only the rates of an emulated network are scaled; expected --emulate", source="--scale")
+    factor = exact_number(scale or "1") if emulate else None
+    if emulate and not factor:
+        raise InputError(f"{show_value(scale)}; expected a number above 0 such as 1/1000", source="--scale")
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s")), progress or ignore):
         if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))
@@ -114,7 +127,7 @@ def run(
             known = whole(pieces, "pieces", 1, 2**20)
             if not hasattr(found, "trees"):
                 raise InputError("only trees are divided into pieces", source="--pieces")
-        result = execute(instance, found, ExecutionOptions(mpi, job, wanted, known))
+        result = execute(instance, found, ExecutionOptions(mpi, job, wanted, known, factor))
     if output is not None:
         write_whole(Path(output), f"{json.dumps(result.to_json(), allow_nan=False)}\n".encode())
     return result

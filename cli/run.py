@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 )
 @click.option("--size", metavar="SIZE", help="Size of the collective, by which all data is scaled, such as '1 MiB'.")
 @click.option("--pieces", type=click.IntRange(1), help="Pieces per tree.  [default: as in cwb simulate]")
+@click.option(
+    "--emulate",
+    is_flag=True,
+    help="Emulate the network on this machine: a network namespace for each node, a shaped link for each link.",
+)
+@click.option("--scale", metavar="FACTOR", help="Factor of the rates of emulated links, such as 1/1000.  [default: 1]")
 @json_flag("one JSON object on stdout")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the JSON object to a file.")
 @quiet_flag
@@ -63,11 +69,15 @@ def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     Without mpirun, processes are started on this machine. Their times are those of this machine; the predicted time
     is that of the network of the schedule.
 
+    With --emulate, processes talk over links with the rates and latencies of the network; this takes root on Linux.
+    The measured time is then compared with the predicted one, also with the bytes of TCP's headers.
+
     The file is not verified; 'cwb check' does that. If any data is wrong, the exit status is 5.
 
     \b
     cwb run schedule.json
     cwb run schedule.json --size "16 MiB" --repeat 20 --json
+    cwb run schedule.json --emulate --scale 1/1000
     mpirun -n 16 cwb run schedule.json
     """
     from ..api.executions import run as execute
@@ -95,7 +105,7 @@ def show(found: Execution) -> None:
     from ..core.units import SIZES, TIMES, amount
 
     told = found.to_json()
-    where = "MPI" if told["processes"] == "mpi" else "local"
+    where = "MPI" if told["processes"] == "mpi" else told["processes"]
     size = amount(told["size_bytes"], SIZES)
     title = f"{told['collective']} of {size} on {len(found.names)} {where} processes: {told['instance']}"
     table = Table(show_header=False, title=title, title_justify="left")
@@ -109,6 +119,10 @@ def show(found: Execution) -> None:
         table.add_row(f"{told['confidence']:.1%} interval", f"{amount(low, TIMES)} to {amount(high, TIMES)}")
     time = told["predicted_s"]
     table.add_row("predicted on its network", f"n/a: {told['predicted_by']}" if time is None else amount(time, TIMES))
+    if told["ratio"] is not None:
+        table.add_row("measured / predicted", f"{told['ratio']:.3f}")
+        table.add_row("predicted with headers of TCP", amount(told["predicted_with_headers_s"], TIMES))
+        table.add_row("measured / predicted with headers", f"{told['ratio_with_headers']:.3f}")
     exact = "equal to the definition" if told["dtype"] == "int64" else "within the tolerance"
     table.add_row("result", exact if found.ok else "WRONG")
     printed = console()

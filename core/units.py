@@ -186,9 +186,10 @@ def show(value: float | Fraction, unit: str) -> str:
     raise ValueError(f"unknown unit {unit!r}")
 
 
-#: Units of time and of sizes, the largest first.
+#: Units of time, of sizes and of rates, the largest first.
 TIMES = ("s", "ms", "us", "ns")
 SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
+RATES = ("TB/s", "GB/s", "MB/s", "KB/s", "B/s")
 
 
 def amount(value: float | Fraction, units: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Execution of schedules on real processes, with the result, the measured times and the predicted one."""
+"""Execution of schedules on real processes, with the result, the measured times and the predicted ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.streamed_steps import StreamedSteps
 from ..core.trees import TreePacking
+from ..harness.execution.emulation import execute_emulated
 from ..harness.execution.local import execute_locally
 from ..harness.execution.mpi import execute_with_mpi
 from ..harness.execution.player import Job, Report
@@ -25,9 +26,13 @@ from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import Written
 from ..schedules.streamed_sends import store_sends
 from ..schedules.verify.answers import Whole, write_out
+from .sensitivity import scale_links
 
 #: Wrong regions of data that are told one by one.
 LISTED = 20
+
+#: Part of a full Ethernet frame that is data: of 1514 bytes TCP, with its time stamps, IP and Ethernet take 66.
+DATA_PART = Fraction(1448, 1514)
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,20 @@ class ExecutionOptions:
         Size of the first collective, by which all data is scaled; None keeps it.
     pieces : int or None
         Pieces of every tree; by default those of the schedule, else chosen.
+    scale : Fraction or None
+        Factor of the rates of the links that are emulated; None emulates none.
     """
 
     mpi: bool
     job: Job
     size_bytes: Fraction | None = None
     pieces: int | None = None
+    scale: Fraction | None = None
+
+    @property
+    def processes(self) -> str:
+        """Kind of processes: ``emulated``, ``mpi`` or ``local``."""
+        return "emulated" if self.scale is not None else "mpi" if self.mpi else "local"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +80,9 @@ class Execution:
     wrong : tuple of str
         Wrong data, one line for each part of a rank's data; empty if all of it is right.
     predicted : Completion
-        Time on the network of the instance.
+        Time on the network of the instance, at the rates that are emulated.
+    framed : Completion or None
+        The same at rates less the bytes of headers; None if no network is emulated.
     """
 
     instance: Instance
@@ -78,6 +93,7 @@ class Execution:
     seconds: tuple[float, ...]
     wrong: tuple[str, ...]
     predicted: Completion
+    framed: Completion | None = None
 
     @property
     def ok(self) -> bool:
@@ -89,10 +105,15 @@ class Execution:
         """Median of the repetitions in seconds."""
         return float(median(self.seconds))
 
+    def ratio_to(self, predicted: Completion | None) -> float | None:
+        """Return the median over a predicted time; None if there is none."""
+        return self.median_s / predicted.seconds if predicted is not None and predicted.seconds else None
+
     def to_json(self) -> dict[str, Any]:
         """Return the execution as ``cwb run --json`` prints it."""
         low, high, confidence = interval_of(list(self.seconds))
         (first, *_) = self.instance.collectives
+        emulated = self.options.scale is not None
         return {
             "schema": "cwb-execution/1",
             "instance": self.instance.name,
@@ -100,7 +121,7 @@ class Execution:
             "collective": first.collective.name,
             "size_bytes": float(first.size_bytes),
             "dtype": self.options.job.dtype,
-            "processes": "mpi" if self.options.mpi else "local",
+            "processes": self.options.processes,
             "nodes": list(self.names),
             "messages": self.messages,
             "sent_bytes": self.sent_bytes,
@@ -115,6 +136,10 @@ class Execution:
             "predicted_s": self.predicted.seconds,
             "predicted_by": self.predicted.model if self.predicted.seconds is not None else self.predicted.why,
             "pieces": self.predicted.pieces,
+            "scale": str(self.options.scale) if emulated else None,
+            "ratio": self.ratio_to(self.predicted) if emulated else None,
+            "predicted_with_headers_s": self.framed.seconds if self.framed else None,
+            "ratio_with_headers": self.ratio_to(self.framed),
         }
 
 
@@ -133,13 +158,20 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     instance, whole = _whole(instance, answer)
     if asked.size_bytes is not None:
         instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
-    is_forest = isinstance(whole, TreePacking)
+    framed = None
+    if asked.scale is not None:
+        framed = _predict(*_scale_rates(instance, whole, asked.scale * DATA_PART), asked)
+        instance, whole = _scale_rates(instance, whole, asked.scale)
     require_few_messages(whole, asked.pieces or 1)
-    predicted = completion_if_any(instance, whole, asked.pieces if is_forest else None)
+    predicted = _predict(instance, whole, asked)
     itemsize = np.dtype(asked.job.dtype).itemsize
-    programs = lower(instance, whole, itemsize, (asked.pieces or predicted.pieces or 1) if is_forest else 1)
-    run = execute_with_mpi if asked.mpi else execute_locally
-    reports = run(programs, asked.job, itemsize)
+    pieces = (asked.pieces or predicted.pieces or 1) if isinstance(whole, TreePacking) else 1
+    programs = lower(instance, whole, itemsize, pieces, hop_by_hop=asked.scale is not None)
+    if asked.scale is not None:
+        job = replace(asked.job, first_come=not isinstance(whole, Schedule))  # as links of the simulator do
+        reports = execute_emulated(programs, job, itemsize, instance.topology)
+    else:
+        reports = (execute_with_mpi if asked.mpi else execute_locally)(programs, asked.job, itemsize)
     sends = [operation.length for program in programs for queue in program.sends.values() for operation in queue]
     return Execution(
         instance,
@@ -150,7 +182,13 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
         tuple(max(times) for times in zip(*(report.seconds for report in reports), strict=True)),
         tuple(_faults(programs, reports)),
         predicted,
+        framed,
     )
+
+
+def _predict(instance: Instance, whole: Whole, asked: ExecutionOptions) -> Completion:
+    """Predict the time of a schedule on the network of the instance."""
+    return completion_if_any(instance, whole, asked.pieces if isinstance(whole, TreePacking) else None)
 
 
 def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
@@ -168,13 +206,27 @@ def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instanc
     """Multiply all data by a factor."""
     demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
     changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
+    return changed, _move(whole, changed, factor)
+
+
+def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
+    """Multiply the rates of all links by a factor, and leave out costs of ranks, which are not emulated."""
+    if instance.timing is not None and instance.timing.changes:
+        raise Unsupported("links whose bandwidth changes are not emulated")
+    network = scale_links(instance.topology, instance.topology.link_ends, factor)
+    changed = instance.with_changes(network=network, rank_costs=None)
+    return changed, _move(whole, changed)
+
+
+def _move(whole: Whole, instance: Instance, factor: Fraction = Fraction(1)) -> Whole:
+    """Return a schedule as one for another instance, with all data multiplied by a factor."""
     if isinstance(whole, StepSchedule | Schedule):
         chunks = replace(whole.chunks, unit_bytes=whole.chunks.unit_bytes * factor)
-        return changed, replace(whole, instance_sha256=changed.sha256, chunks=chunks)
+        return replace(whole, instance_sha256=instance.sha256, chunks=chunks)
     first, *others = (
-        replace(part, instance_sha256=changed.sha256, unit_bytes=part.unit_bytes * factor) for part in whole.passes
+        replace(part, instance_sha256=instance.sha256, unit_bytes=part.unit_bytes * factor) for part in whole.passes
     )
-    return changed, replace(others[0], kind=whole.kind, reduction=first) if others else first
+    return replace(others[0], kind=whole.kind, reduction=first) if others else first
 
 
 def _faults(programs: list[Program], reports: list[Report]) -> list[str]:

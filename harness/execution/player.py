@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,6 +18,9 @@ from .values import Mismatch, compare, fill
 
 #: Seconds between two reports of progress.
 _REPORT_S = 1.0
+
+#: Number of a message where connections do not keep the order of the schedule.
+_NUMBER = struct.Struct("I")
 
 
 class Transport(Protocol):
@@ -48,11 +53,14 @@ class Job:
         Type of the elements, one of :data:`.values.DTYPES`.
     repeat, warmup : int
         Number of measured repetitions, and of those before.
+    first_come : bool
+        Whether a connection takes messages as their data comes, and not in the order of the schedule.
     """
 
     dtype: str
     repeat: int
     warmup: int
+    first_come: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def repetitions(job: Job) -> Iterator[int]:
 def perform(program: Program, job: Job, transport: Transport) -> Report:
     """Play a program as often as a job asks for, and check the data each time."""
     memory = np.empty(program.elements, dtype=job.dtype)
-    player = Player(program, memory, transport)
+    player = (FirstComePlayer if job.first_come else Player)(program, memory, transport)
     seconds: list[float] = []
     wrong: list[Mismatch] = []
     for _ in repetitions(job):
@@ -122,8 +130,7 @@ class Player:
             if incoming:
                 self._end_receive(peer)
             else:
-                operation = self.program.sends[peer][self.sent[peer]]
-                self.sent[peer] += 1
+                operation = self._end_send(peer)
                 self.left -= 1
                 self.reads[operation.cell] += 1
                 self._wake(operation.cell)
@@ -140,12 +147,19 @@ class Player:
             return
         self.transport.send(peer, self._view(operation))
 
+    def _end_send(self, peer: int) -> Operation:
+        """Return what has been sent."""
+        self.sent[peer] += 1
+        return self.program.sends[peer][self.sent[peer] - 1]
+
     def _receive(self, peer: int) -> None:
-        """Begin the next receive from a process, in place if nothing else needs the place."""
+        """Begin the next receive from a process."""
         queue, index = self.program.receives[peer], self.received[peer]
-        if index == len(queue):
-            return
-        operation = queue[index]
+        if index < len(queue):
+            self._begin_receive(peer, queue[index])
+
+    def _begin_receive(self, peer: int, operation: Operation) -> None:
+        """Begin to receive in place, or into a buffer if anything else needs the place."""
         if not operation.adds and self._may_write(operation):
             self.into[peer] = None
             self.transport.receive(peer, self._view(operation))
@@ -154,7 +168,11 @@ class Player:
         self.transport.receive(peer, buffer.data.cast("B"))
 
     def _end_receive(self, peer: int) -> None:
-        operation, buffer = self.program.receives[peer][self.received[peer]], self.into[peer]
+        self._keep(peer, self.program.receives[peer][self.received[peer]])
+
+    def _keep(self, peer: int, operation: Operation) -> None:
+        """Write what has come if its place may be written, keep it aside if not, and receive the next."""
+        buffer = self.into[peer]
         self.received[peer] += 1
         if buffer is not None and not self._may_write(operation):
             self.aside.setdefault(operation.cell, []).append((operation, buffer))
@@ -182,9 +200,67 @@ class Player:
         kept = self.aside.get(cell, [])
         while (index := next((i for i, (each, _) in enumerate(kept) if self._may_write(each)), None)) is not None:
             self._write(*kept.pop(index))
+        self._wake_sends(cell)
+
+    def _wake_sends(self, cell: int) -> None:
         for peer in self.waiting.pop(cell, ()):
             self._send(peer)
 
     def _view(self, operation: Operation) -> memoryview:
         begin = operation.address * self.itemsize
         return self.bytes[begin : begin + operation.length * self.itemsize]
+
+
+class FirstComePlayer(Player):
+    """A player whose connections take messages as their data comes, as links of simulations do.
+
+    A message that waits for data delays no other one. Every message begins with its number in the schedule.
+    """
+
+    def begin(self) -> None:
+        """Begin all messages that wait for nothing; receives come first."""
+        sends = self.program.sends
+        self.ready = {
+            peer: deque(number for number, operation in enumerate(queue) if not operation.writes)
+            for peer, queue in sends.items()
+        }
+        self.later: dict[int, list[tuple[int, int]]] = {}
+        for peer, queue in sends.items():
+            for number, operation in enumerate(queue):
+                if operation.writes:
+                    self.later.setdefault(operation.cell, []).append((peer, number))
+        self.sending: dict[int, int] = {}
+        self.head: dict[int, bytearray] = {}
+        self.coming: dict[int, Operation] = {}
+        super().begin()
+
+    def _send(self, peer: int) -> None:
+        if self.ready[peer] and peer not in self.sending:
+            number = self.sending[peer] = self.ready[peer].popleft()
+            data = self._view(self.program.sends[peer][number])
+            self.transport.send(peer, memoryview(b"".join((_NUMBER.pack(number), data))))
+
+    def _end_send(self, peer: int) -> Operation:
+        return self.program.sends[peer][self.sending.pop(peer)]
+
+    def _wake_sends(self, cell: int) -> None:
+        waiting = self.later.pop(cell, [])
+        for peer, number in waiting:
+            if self.writes[cell] >= self.program.sends[peer][number].writes:
+                self.ready[peer].append(number)
+                self._send(peer)
+            else:
+                self.later.setdefault(cell, []).append((peer, number))
+
+    def _receive(self, peer: int) -> None:
+        if self.received[peer] < len(self.program.receives[peer]):
+            self.head[peer] = head = bytearray(_NUMBER.size)
+            self.transport.receive(peer, memoryview(head))
+
+    def _end_receive(self, peer: int) -> None:
+        if peer in self.coming:
+            self._keep(peer, self.coming.pop(peer))
+        else:
+            (number,) = _NUMBER.unpack(self.head[peer])
+            self.coming[peer] = operation = self.program.receives[peer][number]
+            self._begin_receive(peer, operation)

@@ -9,6 +9,7 @@ import selectors
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -98,6 +99,85 @@ class SocketTransport:
         return not data
 
 
+class LateTransport(SocketTransport):
+    """Connections whose incoming data counts as received some time after it has come.
+
+    Data is taken as soon as it comes, so that its time is known and the sender does not wait.
+
+    Parameters
+    ----------
+    latency_s : dict of int to float
+        Seconds for data of every other process.
+    """
+
+    def __init__(
+        self,
+        control: socket.socket,
+        outgoing: dict[int, socket.socket],
+        incoming: dict[int, socket.socket],
+        latency_s: Mapping[int, float],
+    ) -> None:
+        super().__init__(control, outgoing, incoming)
+        self._selector.close()
+        self._selector = selectors.SelectSelector()  # others wait for whole milliseconds
+        self._selector.register(control, selectors.EVENT_READ)
+        self._latency_s = latency_s
+        self._early: dict[int, deque[tuple[float, memoryview]]] = {peer: deque() for peer in incoming}
+        for peer, end in incoming.items():
+            self._selector.register(end, selectors.EVENT_READ, (peer, True))
+
+    def receive(self, peer: int, into: memoryview) -> None:
+        """Begin to receive the next message of a process."""
+        self._left[peer, True] = into
+
+    def wait(self) -> list[tuple[int, bool]]:
+        """Return messages that have ended, at least one."""
+        while not self._ended:
+            next_s = min((due for peer in self._early if (due := self._deliver(peer)) is not None), default=None)
+            left_s = 0.0 if self._ended else None if next_s is None else max(0.0, next_s - time.perf_counter())
+            for key, _ in self._selector.select(left_s):
+                if key.data is None:
+                    raise ConnectionLost  # nothing is said while a repetition runs
+                peer, incoming = key.data
+                if incoming:
+                    self._take(peer)
+                elif self._move(peer, incoming):
+                    self._selector.unregister(key.fileobj)
+                    self._ended.append(key.data)
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _take(self, peer: int) -> None:
+        """Take all data that has come."""
+        end = self._sockets[True][peer]
+        with suppress(BlockingIOError):
+            while part := end.recv(_BUFFER_BYTES):
+                self._early[peer].append((time.perf_counter() + self._latency_s[peer], memoryview(part)))
+            self._selector.unregister(end)  # the other process has ended
+            missing = len(self._left.get((peer, True), b"")) - sum(len(part) for _, part in self._early[peer])
+            if missing > 0:
+                raise ConnectionLost
+
+    def _deliver(self, peer: int) -> float | None:
+        """Write data that is due; return when the next is due, if a message waits for it."""
+        early, into = self._early[peer], self._left.get((peer, True))
+        while into is not None and early:
+            due, part = early[0]
+            if due > time.perf_counter():
+                return due
+            count = min(len(part), len(into))
+            into[:count] = part[:count]
+            into = self._left[peer, True] = into[count:]
+            early.popleft()
+            if len(part) > count:
+                early.appendleft((due, part[count:]))
+            if not into:
+                del self._left[peer, True]
+                self._ended.append((peer, True))
+                return None
+        return None
+
+
 def listen(addresses: Iterable[Address]) -> list[socket.socket]:
     """Return sockets that accept connections at some addresses."""
     found = []
@@ -146,9 +226,10 @@ def connect(
 
 
 def _prepare(end: socket.socket) -> None:
-    """Enlarge the buffers of a local socket; send without delay over TCP."""
+    """Enlarge the buffers of a local socket; send without delay over TCP, with the plainest control of congestion."""
     if end.family == socket.AF_INET:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")  # of every Linux; others probe for more
     else:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from random import Random
 
 import numpy as np
@@ -12,10 +12,10 @@ from cwb.harness.execution.values import Mismatch, compare, fill
 
 
 class Wires:
-    """Messages between all processes, each a queue of bytes; those that end are told in any order."""
+    """Connections between all processes, each a stream of bytes; messages that end are told in any order."""
 
     def __init__(self, seed: int) -> None:
-        self.queues: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
+        self.streams: dict[tuple[int, int], bytearray] = defaultdict(bytearray)
         self.random = Random(seed)  # noqa: S311 - for the order of messages
 
 
@@ -36,26 +36,27 @@ class End:
         """End one message that can end, or none."""
         self.wires.random.shuffle(self.open)
         for index, (peer, incoming, data) in enumerate(self.open):
-            queue = self.wires.queues[(peer, self.number) if incoming else (self.number, peer)]
-            if incoming and not queue:
+            stream = self.wires.streams[(peer, self.number) if incoming else (self.number, peer)]
+            if incoming and len(stream) < len(data):
                 continue
             del self.open[index]
             if incoming:
-                message = queue.popleft()
-                assert len(message) == len(data)
-                data[:] = message
+                data[:] = stream[: len(data)]
+                del stream[: len(data)]
             else:
-                queue.append(bytes(data))
+                stream += data
             return [(peer, incoming)]
         return []
 
 
-def play(programs: list[Program], dtype: str = "int64", seed: int = 0) -> list[list[Mismatch]]:
+def play(
+    programs: list[Program], dtype: str = "int64", seed: int = 0, kind: type[Player] = Player
+) -> list[list[Mismatch]]:
     """Play all programs once, in random turns, and return what is wrong with the data of each process."""
     wires = Wires(seed)
     memories = [np.empty(program.elements, dtype=dtype) for program in programs]
     ends = [End(wires, number) for number in range(len(programs))]
-    players = [Player(*each) for each in zip(programs, memories, ends, strict=True)]
+    players = [kind(*each) for each in zip(programs, memories, ends, strict=True)]
     for program, memory, player in zip(programs, memories, players, strict=True):
         fill(memory, program.before)
         player.begin()
@@ -69,5 +70,5 @@ def play(programs: list[Program], dtype: str = "int64", seed: int = 0) -> list[l
             moved = moved or bool(ended)
         assert moved, "the programs wait for one another"
         turns = [number for number in turns if players[number].left]
-    assert not any(wires.queues.values())
+    assert not any(wires.streams.values())
     return [compare(memory, program.after) for program, memory in zip(programs, memories, strict=True)]

@@ -17,6 +17,7 @@ from cwb.core.streamed_steps import StreamedSteps
 from cwb.core.trees import TreeKind
 from cwb.harness import Request, run
 from cwb.harness.execution import program as module
+from cwb.harness.execution.player import FirstComePlayer, Player
 from cwb.harness.execution.program import lower
 from cwb.harness.execution.values import compare, fill
 from cwb.instances import load
@@ -79,7 +80,7 @@ def right(programs, **more) -> bool:
 @given(st.data())
 def test_all_methods_do_what_they_are_asked_for(data):
     """Whatever is answered and verified gives every rank the data of the collective's definition, also in pieces, with
-    elements that divide no chunk, and however messages are delayed."""
+    elements that divide no chunk, however messages are delayed, and in either order of a connection's messages."""
     size = data.draw(st.integers(1, 5000))
     kind = data.draw(st.sampled_from([each for each in collectives() if each.sized_by is None]))
     instance = build_instance(data.draw(st.sampled_from(NETWORKS)), kind, size, data.draw(st.integers(1, 3)))
@@ -94,7 +95,8 @@ def test_all_methods_do_what_they_are_asked_for(data):
     pieces = data.draw(st.integers(1, 4)) if hasattr(done.answer, "trees") else 1
     hop_by_hop = data.draw(st.booleans())
     programs = lower_answer(done, itemsize, pieces, hop_by_hop=hop_by_hop)
-    assert right(programs, dtype=dtype, seed=data.draw(st.integers(0, 2**16)))
+    player = data.draw(st.sampled_from((Player, FirstComePlayer)))
+    assert right(programs, dtype=dtype, seed=data.draw(st.integers(0, 2**16)), kind=player)
 
 
 @pytest.mark.parametrize(

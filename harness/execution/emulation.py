@@ -1,0 +1,239 @@
+"""Execution on an emulated network: a namespace for each node, a pair of shaped interfaces for each directed link.
+
+A link is a pair of virtual Ethernet interfaces between two namespaces. Its data is shaped where it leaves, by a token
+bucket; acknowledgements come back over the same pair and are not. So they never wait behind data of the other
+direction. Processes talk TCP over these interfaces, and the namespaces have no others. Latency is kept by the
+receiver (:class:`.sockets.LateTransport`).
+
+Names of namespaces contain the number of the process that made them. It deletes them however it ends, unless it is
+killed; the next one deletes those of processes that are no more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from fractions import Fraction
+from ipaddress import IPv4Network
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from ...core.errors import InputError, Unsupported
+from ...core.topology import Topology
+from ...core.units import RATES, amount, show
+from .children import NAMESPACES, Assignment
+from .local import Processes, require_memory
+from .player import Job, Report
+from .program import Program
+from .sockets import Address
+
+#: Addresses of the namespaces, two for each link: the network that RFC 2544 reserves for benchmarks.
+SUBNET = IPv4Network("198.18.0.0/15")
+
+#: Port at which a namespace listens on each of its links.
+_PORT = 5000
+
+#: Bytes that pass a link at once after a pause, and bytes that may wait before it.
+_BURST, _QUEUE = "8kb", "400kb"
+
+#: Slowest and fastest links that are emulated, in bytes per second.
+LEAST_RATE, MOST_RATE = Fraction(1000), Fraction(125_000_000)
+
+_NAME = re.compile(r"cwb-(\d+)-\d+-\d+")
+
+_numbers = count()
+
+
+class Wire(NamedTuple):
+    """Directed link between two processes, by their numbers."""
+
+    source: int
+    target: int
+    rate_Bps: Fraction
+    latency_s: Fraction
+
+    @property
+    def bits(self) -> int:
+        """Bits per second, as the kernel counts them."""
+        return int(self.rate_Bps * 8)
+
+
+def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology: Topology) -> list[Report]:
+    """Execute programs, one for each node of a network, over links with the rates and latencies of the network.
+
+    Returns when all processes have ended and all namespaces are deleted.
+
+    Raises
+    ------
+    InputError
+        If a message has no link, or a link is too slow or too fast.
+    Unsupported
+        If this system has no network namespaces or does not permit them, or parallel links are used.
+    OutOfTime
+        If there is too little memory.
+    CwbError
+        If a process dies.
+    """
+    wires = wires_of(programs, topology)
+    require_programs()
+    require_memory(programs, itemsize, len(programs))
+    prefix = f"cwb-{os.getpid()}-{next(_numbers)}"
+    with ExitStack() as stack:
+        clear_leftovers()
+        names = [f"{prefix}-{number}" for number in range(len(programs))]
+        stack.callback(delete, names)
+        set_up(names, wires)
+        return Processes(stack, assign(programs, job, wires, names)).reports()
+
+
+def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
+    """Return the links that programs use.
+
+    Raises
+    ------
+    InputError
+        If two of them exchange messages without a link, or a link is too slow or too fast.
+    Unsupported
+        If there are several links from one to the other, or too many links.
+    """
+    links: dict[tuple[str, str], list[int]] = {}
+    for index, link in enumerate(topology.links):
+        links.setdefault((link.source, link.target), []).append(index)
+    found = []
+    for source, program in enumerate(programs):
+        for target in sorted(program.sends):
+            ends = program.name, programs[target].name
+            if len(known := links.get(ends, [])) != 1:
+                if known:
+                    raise Unsupported(f"parallel links from {ends[0]} to {ends[1]} are not emulated")
+                raise InputError(f"there is no link from {ends[0]} to {ends[1]}", place="sends")
+            link = topology.links[known[0]]
+            found.append(Wire(source, target, link.bandwidth_Bps, link.latency_s))
+    if 2 * len(found) > SUBNET.num_addresses:
+        raise Unsupported(f"{len(found):,} links; at most {SUBNET.num_addresses // 2:,} are emulated")
+    _check_rates([wire.rate_Bps for wire in found])
+    return found
+
+
+def _check_rates(rates: list[Fraction]) -> None:
+    """Reject rates that no shaped interface keeps."""
+    for rate in rates:
+        if not LEAST_RATE <= rate <= MOST_RATE:
+            limits = f"{show(LEAST_RATE, 'KB/s')} to {show(MOST_RATE, 'MB/s')}"
+            raise InputError(f"a link has {amount(rate, RATES)} at this scale; expected {limits}", source="--scale")
+
+
+def require_programs() -> None:
+    """Reject a system without network namespaces, or without the programs that make them."""
+    if not sys.platform.startswith("linux"):
+        raise Unsupported("networks are emulated on Linux only")
+    for name in ("ip", "tc"):
+        if shutil.which(name) is None:
+            raise Unsupported(f"{name} is not installed, which emulates networks; it is in the package iproute2")
+
+
+def addresses(number: int) -> tuple[str, str]:
+    """Return the addresses of the two ends of a link."""
+    first = SUBNET.network_address + 2 * number
+    return str(first), str(first + 1)
+
+
+def creation(names: list[str], wires: list[Wire]) -> list[str]:
+    """Return the lines for ``ip`` that make namespaces, and pairs of interfaces between them."""
+    pairs = [
+        f"link add s{number} netns {names[wire.source]} type veth peer name r{number} netns {names[wire.target]}"
+        for number, wire in enumerate(wires)
+    ]
+    return [*(f"netns add {name}" for name in names), *pairs]
+
+
+def configuration(node: int, wires: list[Wire]) -> tuple[list[str], list[str]]:
+    """Return the lines for ``ip`` and for ``tc`` in the namespace of a node."""
+    interfaces, shapes = [], []
+    for number, wire in enumerate(wires):
+        if node in (wire.source, wire.target):
+            sends = node == wire.source
+            name, address = f"{'s' if sends else 'r'}{number}", addresses(number)[not sends]
+            interfaces += [f"addr add {address}/31 dev {name}", f"link set {name} up"]
+            if sends:
+                shapes.append(f"qdisc add dev {name} root tbf rate {wire.bits}bit burst {_BURST} limit {_QUEUE}")
+    return interfaces, shapes
+
+
+def set_up(names: list[str], wires: list[Wire]) -> None:
+    """Make namespaces and the interfaces between them."""
+    _run(["ip"], creation(names, wires))
+    for node, name in enumerate(names):
+        interfaces, shapes = configuration(node, wires)
+        _run(["ip", "-n", name], interfaces)
+        _run(["tc", "-n", name], shapes)
+
+
+def assign(programs: list[Program], job: Job, wires: list[Wire], names: list[str]) -> list[Assignment]:
+    """Return the work of every process: it listens on links to it, and connects over links from it."""
+    listens: list[list[Address]] = [[] for _ in programs]
+    targets: list[dict[int, Address]] = [{} for _ in programs]
+    latency: list[dict[int, float]] = [{} for _ in programs]
+    for number, wire in enumerate(wires):
+        address = addresses(number)[1], _PORT
+        listens[wire.target].append(address)
+        targets[wire.source][wire.target] = address
+        latency[wire.target][wire.source] = float(wire.latency_s)
+    columns = enumerate(zip(programs, listens, targets, names, latency, strict=True))
+    return [
+        Assignment(number, program, job, hears, connects, name, late)
+        for number, (program, hears, connects, name, late) in columns
+    ]
+
+
+def clear_leftovers() -> None:
+    """Delete namespaces of processes that were killed."""
+    folder = Path(NAMESPACES)
+    if folder.is_dir():
+        made = [found for each in sorted(folder.iterdir()) if (found := _NAME.fullmatch(each.name))]
+        delete([found[0] for found in made if not Path("/proc", found[1]).exists()])
+
+
+def delete(names: list[str]) -> None:
+    """Delete namespaces, with the interfaces in them; what does not exist is left out.
+
+    An interruption ends the waiting, not the deletion.
+    """
+    if names:
+        ip = _start(["ip", "-force"], subprocess.DEVNULL)
+        ip.communicate(_text([f"netns del {name}" for name in names]))
+
+
+def _run(command: list[str], lines: list[str]) -> None:
+    """Run a program that reads its work line by line.
+
+    Raises
+    ------
+    Unsupported
+        If it fails, with the reason that it tells.
+    """
+    process = _start(command, subprocess.PIPE)
+    _, errors = process.communicate(_text(lines))
+    if process.returncode:
+        told = errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise Unsupported(f"no network can be emulated here: {command[0]}: {told[0]}")
+
+
+def _start(command: list[str], errors: int) -> subprocess.Popen[bytes]:
+    """Start a program that reads its work line by line, out of reach of a Ctrl-C."""
+    return subprocess.Popen(
+        [*command, "-batch", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+def _text(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
