@@ -331,11 +331,11 @@ def mtree_milp() -> str:
     return lines("MILP (1) in 200 nodes", "trees in the pool", "CPU seconds", curves)
 
 
-def scatter(title: str, x_name: str, y_name: str, groups: Mapping[str, Points]) -> str:
-    """Points over equal axes in powers of ten, with the diagonal."""
+def scatter(title: str, x_name: str, y_name: str, groups: Mapping[str, Points], *, log: bool = True) -> str:
+    """Points over equal axes, in powers of ten or from 0, with the diagonal."""
     height, bottom, right = 480, 430, WIDTH - RIGHT
     values = [value for points in groups.values() for point in points for value in point]
-    across, up = Axis(values, LEFT, right, log=True), Axis(values, bottom, TOP, log=True)
+    across, up = Axis(values, LEFT, right, log=log), Axis(values, bottom, TOP, log=log)
     drawn = [text(LEFT, 24, title, 15, bold=True, anchor="start")]
     for tick in across.ticks:
         drawn += [rule(across(tick), bottom, across(tick), TOP), text(across(tick), bottom + 18, label(tick), 12)]
@@ -383,6 +383,15 @@ def measured_collectives() -> str:
     return dots("Median error on sizes that were not fitted", "error of the time, %", rows)
 
 
+def emulation() -> str:
+    """Measured over predicted times of emulated networks."""
+    points = {
+        re.sub(r", bandwidth='[^']*'|, latency='0 s'|[']", "", name): series(rows, "headers_s", "measured_s")
+        for name, rows in by(table("emulation"), lambda row: row["network"]).items()
+    }
+    return scatter("Schedules over emulated networks", "predicted with headers, s", "measured, s", points, log=False)
+
+
 CHARTS: Mapping[str, Callable[[], str]] = {
     "forestcoll-times": forestcoll_times,
     "forestcoll-sizes": forestcoll_sizes,
@@ -406,6 +415,7 @@ CHARTS: Mapping[str, Callable[[], str]] = {
     "measured": measured_times,
     "measured-errors": measured_errors,
     "measured-collectives": measured_collectives,
+    "emulation": emulation,
 }
 
 if __name__ == "__main__":
