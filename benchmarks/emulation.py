@@ -69,7 +69,7 @@ class Row(NamedTuple):
 
     @property
     def task(self) -> tuple[str, str, int]:
-        """What was asked of the method."""
+        """Network, collective and size, which all methods of a task share."""
         return self.network, self.collective, self.size_bytes
 
     @property

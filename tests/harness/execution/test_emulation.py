@@ -85,7 +85,7 @@ def test_a_switch_is_a_node_of_its_own():
 
 
 def test_processes_listen_and_connect_over_their_links():
-    """Who sends connects to the address at which the other end of the link listens, and knows its latency."""
+    """The sender of a link connects to the address at which its other end listens; receivers know the latency."""
     done = solve()
     programs = lower_by_hops(done)
     wires = wires_of(programs, done.problem.topology)
