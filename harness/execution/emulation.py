@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 from fractions import Fraction
 from ipaddress import IPv4Network
@@ -23,11 +24,11 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core.errors import InputError, Unsupported
+from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.topology import Topology
 from ...core.units import RATES, amount, show
 from .children import NAMESPACES, Assignment
-from .local import Processes, require_memory
+from .local import Processes, memory_shortage
 from .player import Job, Report
 from .program import Program
 from .sockets import Address
@@ -81,14 +82,16 @@ def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology:
     """
     wires = wires_of(programs, topology)
     require_programs()
-    require_memory(programs, itemsize, len(programs))
+    if why := memory_shortage(programs, itemsize):
+        raise OutOfTime(why)
     prefix = f"cwb-{os.getpid()}-{next(_numbers)}"
     with ExitStack() as stack:
         clear_leftovers()
         names = [f"{prefix}-{number}" for number in range(len(programs))]
         stack.callback(delete, names)
         set_up(names, wires)
-        return Processes(stack, assign(programs, job, wires, names)).reports()
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cwb-"))
+        return Processes(stack, folder, assign(programs, job, wires, names)).reports()
 
 
 def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:

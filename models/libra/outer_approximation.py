@@ -10,9 +10,9 @@ and C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a su
 over the polygon that the lines bound is a lower bound, the best plan an upper one; the next weights are those of
 the polygon's best corner, where the product's gradient is ``(C, T)``.
 
-Without computation (K = 0, none in DP branches) the product does not change when all bandwidths are scaled: the frontier follows a
-hyperbola and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed plans decides,
-for its minimum is ``2 sqrt(w T C)``.
+Without computation (K = 0, none in DP branches) the product does not change when all bandwidths are scaled: the
+frontier follows a hyperbola and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed
+plans decides, for its minimum is ``2 sqrt(w T C)``.
 """
 
 from __future__ import annotations
