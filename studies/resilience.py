@@ -160,9 +160,9 @@ def _is_exchange(instance: Instance) -> bool:
 def _exchange_optimum(instance: Instance) -> Optimum:
     """Return the time of the maximum concurrent flow, proved by lengths of links."""
     done = run(instance, Request("all-to-all-mcf"))
-    if done.certificate is None or not done.record.verified:
+    bound = None if done.certificate is None else exact_bound(instance, done.certificate)
+    if done.certificate is None or bound is None or not done.record.verified:
         raise InputError(done.record.message or "the maximum concurrent flow has no proved bound")
-    bound = exact_bound(instance, done.certificate)
     return Optimum(bound, bound, done.certificate)
 
 
