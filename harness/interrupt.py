@@ -174,7 +174,7 @@ class _Watch:
             self._ended.set()
 
     def has_begun(self) -> bool:
-        """Return whether it has begun to interrupt; from then on it repeats, and every SIGINT counts as its own."""
+        """Return whether it has begun to interrupt; from then on every SIGINT counts as its own."""
         return self._due
 
     def has_ended(self) -> bool:

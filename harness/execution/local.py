@@ -37,7 +37,7 @@ _END_S = 0.2
 
 
 def memory_shortage(programs: list[Program], itemsize: int) -> str:
-    """Return why programs of processes on this machine need more memory than it has left; empty if they do not."""
+    """Return the reason if programs need more memory than this machine has left; empty if they do not."""
     count = len(programs)
     need = sum(program.elements for program in programs) * itemsize * _TIMES + count * _PROCESS_BYTES
     if need <= (spare := spare_bytes()):

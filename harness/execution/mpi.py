@@ -108,7 +108,7 @@ def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[R
 
 
 def _end_all(communicator: Any, error: BaseException) -> NoReturn:
-    """End all processes with the error of this one, for which they would wait; the first speaks if it has one, too."""
+    """End all processes with the error of this one; the first process speaks if it has one, too."""
     status, why = 1, f"internal error: {type(error).__name__}: {error}"
     if isinstance(error, RunInterrupted):
         status, why = int(OutOfTime.exit_status), str(error) or why_exhausted()

@@ -30,7 +30,7 @@ def test_the_cheapest_low_tree(seed, unit):
 
 
 def test_rates_of_zero_are_no_solution(monkeypatch):
-    """What a solver that is stopped at once begins with, no rate for any tree, is no answer."""
+    """The start of a solver that is stopped at once, no rate for any tree, is no answer."""
     from cwb import solvers
     from cwb.models.mtree import extract
 
