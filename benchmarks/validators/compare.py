@@ -185,7 +185,7 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield "|---|---|---:|---:|---:|---:|---:|"
     for (simulator, network), errors in groups.items():
         near = [sum(abs(error) <= most for error in errors) / len(errors) for most in (0.001, 0.01)]
-        shares = " | ".join(f"{share:.0%}" for share in near)
+        shares = " | ".join(f"{share:.1%}" for share in near)
         yield f"| {simulator} | {network} | {len(errors)} | {shares} | {min(errors):+.2%} | {max(errors):+.2%} |"
 
 

@@ -48,7 +48,7 @@ def test_the_page_has_the_table_of_the_results():
     page = (ROOT / "docs" / "validators.md").read_text(encoding="utf-8")
     assert "\n".join(COMPARE.table(rows)) in page
     near = sum(abs(row.error) <= 0.01 for row in rows)
-    assert f"{near:,} of {len(rows):,} ({near / len(rows):.0%})" in page
+    assert f"{near:,} of {len(rows):,} ({near / len(rows):.1%})" in page
 
 
 def test_times_are_read_from_what_simulators_print():
