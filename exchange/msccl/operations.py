@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -225,7 +226,8 @@ class _OperationBuilder:
     def _receive(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
         transfer = self.flow.transfers[index]
         source, gpu = transfer.way[hop : hop + 2]
-        taken, known = (source, channel), {"chunk": transfer.chunk, "hop": transfer.hop(hop)}
+        taken = source, channel
+        known: dict[str, Any] = {"chunk": transfer.chunk, "hop": transfer.hop(hop)}
         if hop < len(transfer.way) - 2:
             place = _shift_place(self._relay(index, hop + 1), offset)
             operation = Operation("r", gpu, place, place, count, taken, passed=True, **known)
