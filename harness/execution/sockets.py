@@ -46,7 +46,7 @@ class SocketTransport:
         self._sockets = {True: incoming, False: outgoing}
         self._left: dict[tuple[int, bool], memoryview] = {}
         self._ended: list[tuple[int, bool]] = []
-        self._selector = selectors.DefaultSelector()
+        self._selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         for end in (*outgoing.values(), *incoming.values()):
             end.setblocking(False)
