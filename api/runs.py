@@ -205,7 +205,8 @@ def solve(
     pool : int
         Number of best different answers of a formulation, in files with their ranks in the names.
     start : Run, ScheduleFile, str or Path, optional
-        Schedule, also as a file, from which a formulation starts; the metric ``start`` says if it fits.
+        Schedule, also as a file, from which a formulation starts; the metric ``start`` says if it fits. Of a method
+        with an option of this name, the option.
     explain, sensitivity : bool
         Whether the record says why there is no answer, and what more bandwidth is worth; a failure is a warning.
     picture : str or Path, optional
@@ -236,8 +237,11 @@ def solve(
         model = model.name
     with keyword_names():
         chunks = None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
-        if chunks is not None and "chunks" in registry.get(model).options.model_fields:
+        own_names = registry.get(model).options.model_fields
+        if chunks is not None and "chunks" in own_names:
             options, chunks = {**options, "chunks": chunks}, None
+        if start is not None and "start" in own_names:
+            options, start = {**options, "start": start}, None
         asked = load(instance, collective=collective, size=size, chunks=chunks)
         seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
         time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")

@@ -101,7 +101,15 @@ def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Ref
         refusal = method.supports(instance)
         return instance, refusal and Refusal("size", f"{refusal}; {error.problem}")
     refusal = method.supports(view)
+    if refusal is not None and own not in method.networks and _has_adding_switch(instance.network):
+        refusal = Refusal(
+            refusal.code, f"{refusal}; its switches add, which no dimension does (nvls=false leaves it out)"
+        )
     return (view if refusal is None else instance), refusal
+
+
+def _has_adding_switch(network: Fabric | Topology) -> bool:
+    return isinstance(network, Topology) and any(node.reduces for node in network.nodes)
 
 
 def to_wired_fabric(fabric: Fabric) -> WiredFabric:
@@ -131,7 +139,7 @@ def fabric_of(topology: Topology) -> WiredFabric | None:
     Names, and what switches hold and copy, do not count. A switch that adds belongs to no fabric: with it, a
     reduction may end before the bound that is proved for the fabric.
     """
-    if any(node.reduces for node in topology.nodes):
+    if _has_adding_switch(topology):
         return None
     wires = _wires(topology)
     if wires is None or len(topology.ranks) < 2:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from .display import DisplayMixin
 from .errors import InputError
-from .schedule import Floats
 from .text import one_of
+
+if TYPE_CHECKING:
+    from .schedule import Floats
 
 
 class SimulationMode(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from typing import Any, NoReturn
 
@@ -23,6 +24,9 @@ _PAUSE_S, _LONGEST_S = 1e-6, 1e-4
 
 #: Seconds that the first process has to say why all end.
 _SAY_S = 1.0
+
+#: Seconds that the library has to end all processes.
+_ABORT_S = 5.0
 
 
 def is_started_by_mpi() -> bool:
@@ -117,5 +121,7 @@ def _end_all(communicator: Any, error: BaseException) -> NoReturn:
     if communicator.Get_rank():
         time.sleep(_SAY_S)
     print(f"cwb: error: {why}", file=sys.stderr, flush=True)
+    # A library that was interrupted may wait for itself; mpirun ends all when this process ends.
+    threading.Timer(_ABORT_S, os._exit, (status,)).start()
     communicator.Abort(status)
     raise error

@@ -81,13 +81,15 @@ def test_wrong_usage(call, message, run):
         call(run)
 
 
-def test_chunks_are_the_option_where_there_is_one():
-    """`chunks` is that of the collective, and of a method with an option of this name the option."""
+def test_keywords_are_the_option_where_there_is_one():
+    """`chunks` and `start` are those of all methods, and of a method with an option of this name the option."""
     record = cwb.solve("torus(2,2)", "tacos", collective="all_gather", size="1 MiB", chunks=2)
     assert record.options == {"chunks": 2}
+    record = cwb.solve("ring(3)", "teccl-milp", collective="all_gather", size="3 KiB", start="none")
+    assert record.options == {"start": "none"}
     keywords = set(signature(cwb.solve).parameters)
     taken = {name: keywords & set(registry.get(name).options.model_fields) for name in registry.names()}
-    assert set().union(*taken.values()) == {"chunks", "gap"}
+    assert set().union(*taken.values()) == {"chunks", "gap", "start"}
 
 
 def test_pictures(run, tmp_path):

@@ -7,6 +7,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import cwb
 import pytest
 from cwb import instances
 from cwb.core.collective import Collective, Demand
@@ -48,7 +49,7 @@ def test_what_is_expanded_is_read(stack):
         ("product(ring(4), complete(4))", "RI(4)_FC(4)"),
         ("switch2d()", "SW(8)_SW(4)"),
         ("rfs3d(4, 4, 2)", "RI(4)_FC(4)_SW(2)"),
-        ("h100(4)", "SW(8)_SW(4)"),
+        ("h100(4, nvls=false)", "SW(8)_SW(4)"),
         ("mi300x(2)", "FC(8)_SW(2)"),
     ],
 )
@@ -128,6 +129,15 @@ def test_the_reason_is_about_the_declared_view() -> None:
     for instance in (torus, grid):
         assert supported_view(links, instance) == (instance, Refusal("other", "Topology"))
     assert supported_view(fabrics, torus) == (torus, Refusal("other", "WiredFabric"))
+
+
+def test_switches_that_add_are_named_where_they_are_the_reason():
+    """A method of dimensions says how the machine is one of dimensions."""
+    refused = cwb.solve("dgx_h100(2)", "blueconnect", collective="all_reduce", size="1 MB")
+    assert "nvls=false leaves it out" in refused.message
+    assert (
+        cwb.solve("dgx_h100(2, nvls=false)", "blueconnect", collective="all_reduce", size="1 MB").status == "feasible"
+    )
 
 
 def test_a_design_has_one_view():

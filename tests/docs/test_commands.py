@@ -13,7 +13,6 @@ import cwb
 import pytest
 from cwb.api.plots import is_network
 from cwb.cli.main import cwb as program
-from cwb.cli.options import parse_options
 from cwb.core import collective
 from cwb.core.errors import ExitStatus, InputError, Unsupported, locate_errors
 from cwb.core.fields import run_validation
@@ -118,7 +117,7 @@ SCHEDULES = (".json", ".json.gz", ".npz")
 def check_formulate(params: dict[str, object]) -> None:
     """The formulation and the instance exist, and the options are the formulation's."""
     instance = with_demand(load(str(params["instance"])), params["collective"], params["data"], params["chunks"])
-    registry.formulation(str(params["formulation"])).validate_and_pose(instance, parse_options(params["options"]))
+    registry.formulation(str(params["formulation"])).validate_and_pose(instance, params["options"])
 
 
 def check_compare(params: dict[str, object]) -> None:

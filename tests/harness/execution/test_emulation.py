@@ -154,7 +154,7 @@ def test_namespaces_are_deleted_after_the_processes_whatever_fails(programs_on_p
     """If processes fail, they end before the namespaces are deleted, all of them and by name."""
     log = programs_on_path()
 
-    def fail(stack, assignments):
+    def fail(stack, folder, assignments):
         stack.callback(lambda: log.open("a").write("processes end\n"))
         raise KeyboardInterrupt
 
@@ -203,7 +203,7 @@ def test_what_killed_processes_left_is_cleared_by_name(programs_on_path, monkeyp
     assert deleted == [f"cwb-{ended.pid}-0-0", f"cwb-{ended.pid}-0-1"]
 
 
-class Told:
+class RecordingTransport:
     """A transport that remembers what it is asked for."""
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ def test_a_message_that_waits_delays_no_other_one():
     """The second message of a connection goes first if only its data is there, with its number before it."""
     operations = [Operation(0, 1, 0, 1, 0, False), Operation(1, 1, 1, 0, 0, False)]
     program = Program("0", 2, 2, {1: operations}, {2: [Operation(0, 1, 0, 0, 0, False)]}, [], [])
-    player = FirstComePlayer(program, np.array([5, 6]), transport := Told())
+    player = FirstComePlayer(program, np.array([5, 6]), transport := RecordingTransport())
     player.begin()
     assert transport.sent == [bytes((1, 0, 0, 0)) + np.array([6]).tobytes()]
     player.advance([(1, False)])
