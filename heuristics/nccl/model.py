@@ -48,14 +48,14 @@ class Graph(NamedTuple):
         Number of channels, the same in every box.
     intra, inter : float
         GB/s of a channel within a box and between boxes.
-    plain : bool
+    through_one_gpu : bool
         For trees: whether all of a box's links between boxes are at one GPU.
     """
 
     channels: int
     intra: float
     inter: float
-    plain: bool = False
+    through_one_gpu: bool = False
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class _Model:
         if protocol is Protocol.LL128:
             part = 7 / 9 if self.machine.nodes == 1 else 120 / 128
             rate = min(rate * part, graph.channels * self._of(self.tuning.tree_ll128_max))
-        return rate * 0.85 if graph.plain and self.version >= (2, 18, 3) else rate
+        return rate * 0.85 if graph.through_one_gpu and self.version >= (2, 18, 3) else rate
 
     def _over_switches(self, graph: Graph, algorithm: Algorithm) -> float:
         """GB/s of a channel of NVLS."""

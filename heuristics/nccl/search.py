@@ -90,11 +90,13 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
     for tried in _speeds(boxes, gpu, rates):
         if speed and tried / speed <= 0.49:
             break
-        found = [_channels(boxes, box, tried, list(rates), alone) for box in boxes.boxes]
+        found = [_channels_at(boxes, box, tried, list(rates), alone) for box in boxes.boxes]
         count = min(map(len, found))
         if count * tried > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
             best, speed = [channels[:count] for channels in found], tried
-        if best and (len(best[0]) == MAX_CHANNELS or len(best[0]) * speed >= _total(boxes, rates) - _ROUNDING):
+        if best and (
+            len(best[0]) == MAX_CHANNELS or len(best[0]) * speed >= _largest_gpu_rate(boxes, rates) - _ROUNDING
+        ):
             break
     if not best:  # no search finds a way: NCCL takes the order as it is
         best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.boxes], 0.1
@@ -119,33 +121,37 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
     count = len(found.channels)
     per_box = max(len(box.ranks) for box in boxes.boxes)
     ring = Graph(count, found.intra, found.inter)
-    tree = _tree(boxes, gpu, rates, count, per_box)._replace(plain=_is_plain(boxes, gpu))
+    tree = _tree_graph(boxes, gpu, rates, count, per_box)._replace(through_one_gpu=_is_through_one_gpu(boxes, gpu))
     made = {Algorithm.TREE: tree, Algorithm.RING: ring}
     made |= {Algorithm.COLLNET_DIRECT: ring, Algorithm.COLLNET_CHAIN: tree, Algorithm.PAT: tree}
     if switches and per_box > 1 and gpu in ("hopper", "blackwell"):
-        made[Algorithm.NVLS] = made[Algorithm.NVLS_TREE] = _nvls(boxes, gpu, rates, per_box)
+        made[Algorithm.NVLS] = made[Algorithm.NVLS_TREE] = _nvls_graph(boxes, gpu, rates, per_box)
     return made
 
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
     """Return the speeds to try, the highest first."""
     alone = len(boxes.boxes) == 1
-    most = _total(boxes, rates) if alone else max((rates[nic.out] for b in boxes.boxes for nic in b.nics), default=0.0)
+    most = (
+        _largest_gpu_rate(boxes, rates)
+        if alone
+        else max((rates[nic.out] for b in boxes.boxes for nic in b.nics), default=0.0)
+    )
     return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
 
 
-def _total(boxes: Boxes, rates: Sequence[float]) -> float:
+def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
     """Return the largest GB/s of all links of a GPU."""
-    return max(_of_gpu(boxes, rates, rank) for box in boxes.boxes for rank in box.ranks)
+    return max(_rate_of_gpu(boxes, rates, rank) for box in boxes.boxes for rank in box.ranks)
 
 
-def _of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
+def _rate_of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
     """Return the GB/s of a GPU's links within its box, or of its NICs if it is alone there."""
     node = boxes.nodes[rank]
     return sum(rates[i] for i in boxes.own(node) or boxes.leaving[node])
 
 
-def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
+def _channels_at(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
     """Channels of a box at a speed, each of which takes it from what is left of its links."""
     check_time("channels are searched")
     found: list[Channel] = []
@@ -153,7 +159,7 @@ def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bo
     while len(found) < MAX_CHANNELS:
         turn = len(found) % max(len(nics), 1)
         for number in nics[turn:] + nics[:turn]:
-            made = _one(boxes, box, number, speed, left, len(found))
+            made = _next_channel(boxes, box, number, speed, left, len(found))
             if made is not None:
                 found.append(made)
                 break
@@ -162,18 +168,18 @@ def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bo
     return found
 
 
-def _one(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], count: int) -> Channel | None:
+def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], count: int) -> Channel | None:
     """Return one more channel, on a NIC; None if there is not enough capacity."""
     ends: tuple[int, ...] = ()
     starts: Sequence[int] = box.ranks
     if number >= 0:
         nic = box.nics[number]
-        starts = _nearest(boxes, nic.near, nic.out)
+        starts = _nearest_ranks(boxes, nic.near, nic.out)
         ends = (nic.out, nic.back)
     if any(left[link] < speed - _ROUNDING for link in ends):
         return None
     first = starts[count % len(starts)]
-    order = _cycle(boxes, box, first, speed, left, count)
+    order = _find_ring(boxes, box, first, speed, left, count)
     if order is None:
         return None
     for link in ends:
@@ -181,14 +187,16 @@ def _one(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], c
     return Channel(order, number)
 
 
-def _nearest(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
+def _nearest_ranks(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
     """Return the ranks that are as near to a NIC as the nearest one."""
     node = boxes.topology.link_ends[out][0]
     hops = [len(boxes.ways(boxes.nodes[rank])[node][0]) for rank in near]
     return [rank for rank, far in zip(near, hops, strict=True) if far == hops[0]]
 
 
-def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int) -> tuple[int, ...] | None:
+def _find_ring(
+    boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int
+) -> tuple[int, ...] | None:
     """Return a cycle through the ranks of a box over links with enough capacity, by depth-first search.
 
     The capacity is subtracted from the links.
@@ -198,7 +206,7 @@ def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], 
         return (first,)
     path, used, choices = [first], {first}, [boxes.onward(box, first)]
 
-    def take(a: int, b: int, part: float) -> bool:
+    def reserve(a: int, b: int, part: float) -> bool:
         way = boxes.within(a, b, turn)
         if way is None or (part > 0 and any(left[link] < part - _ROUNDING for link in way)):
             return False
@@ -207,10 +215,10 @@ def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], 
         return True
 
     for _ in range(_VISITS * len(ranks)):
-        if len(path) == len(ranks) and take(path[-1], first, speed):
+        if len(path) == len(ranks) and reserve(path[-1], first, speed):
             return tuple(path)
         rest = choices[-1]
-        while rest and (rest[-1] in used or not take(path[-1], rest[-1], speed)):
+        while rest and (rest[-1] in used or not reserve(path[-1], rest[-1], speed)):
             rest.pop()
         if rest:
             path.append(rest.pop())
@@ -222,16 +230,16 @@ def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], 
         used.remove(last)
         if not path:
             return None
-        take(path[-1], last, -speed)
+        reserve(path[-1], last, -speed)
     for a, b in pairwise(path):
-        take(a, b, -speed)
+        reserve(a, b, -speed)
     return None
 
 
-def _tree(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: int) -> Graph:
+def _tree_graph(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: int) -> Graph:
     """Return the graph of trees with as many channels as rings: chains within boxes, which need not close."""
     alone, speeds = len(boxes.boxes) == 1, _speeds(boxes, gpu, rates) or [0.1]
-    room = _total(boxes, rates) * (per_box / (per_box - 1) if per_box > 1 else 1.0)
+    room = _largest_gpu_rate(boxes, rates) * (per_box / (per_box - 1) if per_box > 1 else 1.0)
     nics = min((sum(rates[nic.out] for nic in box.nics) for box in boxes.boxes), default=0.0)
     outside = room if alone else nics
     inter = next((s for s in speeds if s * count <= min(room, outside) + _ROUNDING), speeds[-1])
@@ -243,7 +251,7 @@ def _tree(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: i
     return Graph(count, intra, intra if alone else inter)
 
 
-def _is_plain(boxes: Boxes, gpu: str) -> bool:
+def _is_through_one_gpu(boxes: Boxes, gpu: str) -> bool:
     """Return whether one GPU has a box's whole part of a tree.
 
     It is the only one, or on Hopper the only one nearest to the NIC.
@@ -252,12 +260,15 @@ def _is_plain(boxes: Boxes, gpu: str) -> bool:
         return True
     if len(boxes.boxes) == 1 or gpu not in ("hopper", "blackwell"):
         return False
-    return any(len(_nearest(boxes, nic.near, nic.out)) == 1 for box in boxes.boxes for nic in box.nics)
+    return any(len(_nearest_ranks(boxes, nic.near, nic.out)) == 1 for box in boxes.boxes for nic in box.nics)
 
 
-def _nvls(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
-    """Return the graph of NVLS: a channel for every GPU, which pulls all data and its own twice."""
-    alone, total = len(boxes.boxes) == 1, _total(boxes, rates)
+def _nvls_graph(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
+    """Return the graph of NVLS: a channel for every GPU.
+
+    A link between a GPU and the NVSwitch carries the data of every channel once, and that of the GPU's own twice.
+    """
+    alone, total = len(boxes.boxes) == 1, _largest_gpu_rate(boxes, rates)
     count = min(MAX_CHANNELS, per_box)
     speeds = [s for s in _speeds(boxes, gpu, rates) if s * (count + 1) <= total + _ROUNDING]
     if not speeds:

@@ -54,7 +54,7 @@ MACHINES = {
 }
 _ONE = {Algorithm.RING: Graph(1, 3, 3), Algorithm.TREE: Graph(1, 3, 3)}
 _T4 = {Algorithm.RING: Graph(1, 9, 9), Algorithm.TREE: Graph(1, 9, 9)}
-_H800 = {Algorithm.RING: Graph(8, 22, 22), Algorithm.TREE: Graph(8, 22, 22, plain=True)}
+_H800 = {Algorithm.RING: Graph(8, 22, 22), Algorithm.TREE: Graph(8, 22, 22, through_one_gpu=True)}
 IMPLIED = {
     "four-boxes": ("2.10.3", Machine(16, 4, "volta", _ONE, nvlink=False)),
     "t4": ("2.10.3", Machine(16, 2, "volta", _T4, nvlink=False)),
