@@ -54,6 +54,8 @@ class Completion:
         Reason if ``seconds`` is None.
     unaware_s : float or None
         Arrival of the last byte without congestion, all sends on a link at once; None if not requested.
+    shares : bool
+        If trees have shares of links; else a link serves their pieces one at a time.
     """
 
     seconds: float | None
@@ -63,12 +65,13 @@ class Completion:
     why: str = ""
     unaware_s: float | None = None
     routing: Routing = Routing.FIXED
+    shares: bool = True
 
     @property
     def model(self) -> str:
         """A description of the model."""
         if self.pieces is not None:
-            return f"{OF_FORESTS}, {in_pieces(self.pieces)}"
+            return f"{OF_FORESTS if self.shares else OF_SCHEDULES}, {in_pieces(self.pieces)}"
         how = OF_SPRAY if self.routing is Routing.SPRAY else OF_SCHEDULES
         return ", ".join(filter(None, [how, self.routing.in_words]))
 

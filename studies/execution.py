@@ -14,6 +14,7 @@ from ..core.errors import Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.streamed_steps import StreamedSteps
+from ..core.trace import SimulationMode
 from ..core.trees import TreePacking
 from ..harness.execution.emulation import execute_emulated
 from ..harness.execution.local import execute_locally
@@ -24,6 +25,7 @@ from ..harness.execution.results import interval_of
 from ..schedules.chunk_orders import to_sends
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import Written
+from ..schedules.simulate import simulate
 from ..schedules.streamed_sends import store_sends
 from ..schedules.verify.answers import Whole, write_out
 from .sensitivity import scale_links
@@ -158,11 +160,11 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     instance, whole = _whole(instance, answer)
     if asked.size_bytes is not None:
         instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
+    require_few_messages(whole, asked.pieces or 1)
     framed = None
     if asked.scale is not None:
         framed = _predict(*_scale_rates(instance, whole, asked.scale * DATA_PART), asked)
         instance, whole = _scale_rates(instance, whole, asked.scale)
-    require_few_messages(whole, asked.pieces or 1)
     predicted = _predict(instance, whole, asked)
     itemsize = np.dtype(asked.job.dtype).itemsize
     pieces = (asked.pieces or predicted.pieces or 1) if isinstance(whole, TreePacking) else 1
@@ -187,8 +189,15 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
 
 
 def _predict(instance: Instance, whole: Whole, asked: ExecutionOptions) -> Completion:
-    """Predict the time of a schedule on the network of the instance."""
-    return completion_if_any(instance, whole, asked.pieces if isinstance(whole, TreePacking) else None)
+    """Predict the time of a schedule on the network of the instance.
+
+    A link of an emulated network serves the pieces of all trees first come, first served: none has a share of its own.
+    """
+    found = completion_if_any(instance, whole, asked.pieces if isinstance(whole, TreePacking) else None)
+    if asked.scale is None or found.seconds is None or found.pieces is None:
+        return found
+    trace = simulate(instance, whole, SimulationMode.CONGESTION_AWARE, pieces=found.pieces)
+    return replace(found, seconds=trace.completion_s, shares=False)
 
 
 def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:

@@ -21,7 +21,7 @@ import pytest
 from cwb.core.errors import ExitStatus, InputError, Unsupported
 from cwb.harness.execution import emulation
 from cwb.harness.execution.emulation import SUBNET, Wire, addresses, assign, configuration, creation, wires_of
-from cwb.harness.execution.player import FirstComePlayer, Job
+from cwb.harness.execution.player import FirstComePlayer, Job, Report
 from cwb.harness.execution.program import Operation, Program, lower
 from cwb.harness.execution.sockets import ConnectionLost, LateTransport
 from cwb.schedules.files import write_schedule
@@ -98,6 +98,18 @@ def test_processes_listen_and_connect_over_their_links():
         assert each.targets.keys() == each.program.sends.keys()
         assert each.latency_s == dict.fromkeys(each.program.receives, 1e-3)
     assert [each.namespace for each in found] == ["a", "b", "c"]
+
+
+def test_the_prediction_for_trees_is_that_of_links_which_serve_one_piece_at_a_time(monkeypatch):
+    """Trees have no shares of emulated links: their time is that of the congestion-aware simulation of their pieces."""
+    monkeypatch.setattr(
+        "cwb.studies.execution.execute_emulated", lambda programs, *_: [Report([1.0], [])] * len(programs)
+    )
+    done = solve("ring(4, bandwidth='1 MB/s')", "forestcoll")
+    found = cwb.run(done, emulate=True, scale="1", repeat=1, warmup=0, pieces=4)
+    trace = cwb.simulate(done, mode="congestion-aware", pieces=4)
+    assert found.predicted.seconds == trace.completion_s
+    assert "a link serves one piece at a time, 4 pieces of a tree" in found.predicted.model
 
 
 def test_networks_that_cannot_be_emulated_are_told():
