@@ -69,7 +69,7 @@ def test_advice_has_every_column(cwb, results, tmp_path):
         "-q",
     )
     status, out, _ = cwb(
-        "advise", "dgx_h100(boxes=2)", *words, "--measured", results, "-o", page, "--links-limit", "10", "--json"
+        "advise", "dgx_h100(boxes=2)", *words, "--measured", results, "-o", page, "--links-limit", "300", "--json"
     )
     assert status == 0
     found = json.loads(out)
