@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..schedules.files import ScheduleFile
     from ..studies.execution import Execution
 
+#: Largest factor of rates, and the inverse of the smallest: beyond them no link has a rate that can be emulated.
+MOST_SCALE = 10**12
+
 #: Processes: started here, or those of an MPI program.
 PROCESSES = ("local", "mpi")
 
@@ -116,8 +119,8 @@ def run(
     if scale is not None and not emulate:
         raise InputError("only the rates of an emulated network are scaled; expected --emulate", source="--scale")
     factor = exact_number(scale or "1") if emulate else None
-    if emulate and not factor:
-        raise InputError(f"{show_value(scale)}; expected a number above 0 such as 1/1000", source="--scale")
+    if emulate and not (factor and 1 / MOST_SCALE <= factor <= MOST_SCALE):
+        raise InputError(f"{show_value(scale)}; expected a number from 1e-12 to 1e12, such as 1/1000", source="--scale")
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s")), progress or ignore):
         if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.budget import Budget
-from ..core.solver import Capability
+from ..core.solver import Capability, Termination
 from ..solvers.conditions import index_names
 
 if TYPE_CHECKING:
@@ -43,14 +43,18 @@ def model_frames(solved: SolvedModel, solver: Adapter, budget: Budget) -> dict[s
 
 
 def _dual_values(solved: SolvedModel, solver: Adapter, budget: Budget) -> Any:
-    """Solve a linear program once more for its dual values; None for other models and solvers without them."""
+    """Solve a linear program once more for its dual values; None for other models and solvers.
+
+    It is also None if the solve is stopped, as by the time limit.
+    """
     matrix = solved.matrix
     if matrix.is_mixed_integer or matrix.Q is not None or matrix.quadratic_rows:
         return None
     if Capability.DUALS not in solver.capabilities:
         return None
     compiled = solver.compile(solved.model, budget)
-    compiled.solve(budget)
+    if compiled.solve(budget).termination is not Termination.OPTIMAL:
+        return None
     return np.array([compiled.dual(row) for row in matrix.rows])
 
 

@@ -59,7 +59,7 @@ class Adapter(ABC):
     requirement: ClassVar[str]
     capabilities: Capability
     numbers_threads: ClassVar[bool] = False
-    """Whether the library counts the threads that have called it, so that they must be used again."""
+    """True if the library counts the threads that have called it, so that they must be used again."""
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Options by the solver's own names that are set by other means: fields of :class:`SolverOptions`, or in words."""
 

@@ -33,7 +33,7 @@ ATTEMPTS = ((1e-7, 0.0), (1e-7, 0.1), (1e-9, 0.2), (1e-6, 0.3), (1e-5, 0.1), (1e
 """Pairs of a regularization (HiGHS's own comes first) and a part of the feasibility tolerance to move sides by."""
 
 _REFINEMENTS = 4
-"""How often the regularization is moved to the point just found."""
+"""Number of times that the regularization is moved to the point just found."""
 
 _CERTIFIED = 1e-6
 """Relative gap between objective and dual bound at which an answer is accepted, if no larger gap is requested."""

@@ -34,7 +34,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 INFINITY = 1e20
-"""What HiGHS, Gurobi and SCIP take for infinite: bounds beyond it become infinite here, for all of them alike."""
+"""Smallest bound that HiGHS, Gurobi and SCIP take for infinite; larger ones become infinite here, for all alike."""
 
 INTEGRALITY = 1e-5
 """An integer variable's value this near to an integer is rounded to it."""

@@ -119,9 +119,9 @@ class Session(ABC):
     version: str
     track: Track
     keeps_duals = False
-    """Whether outcomes of linear programs bring dual values."""
+    """True if outcomes of linear programs bring dual values."""
     tells_conflict = False
-    """Whether the outcome of an infeasible model brings what excludes one another, where the solver has that."""
+    """True if the outcome of an infeasible model names constraints that exclude one another."""
     grace_s: float | None = None
     """Seconds to return in after it was asked to stop; by default the guard's."""
 

@@ -23,7 +23,7 @@ from cwb.solvers.guard import StopReason, Worker
 from cwb.solvers.matrix import compile_matrix
 
 HANG_S = 30.0
-"""What a test waits at most for something that should have happened long ago."""
+"""Longest wait of a test for something that should have happened long ago."""
 
 
 class DeafSession(Session):
@@ -189,7 +189,7 @@ def test_worker_ends_with_its_owner() -> None:
 
 
 def test_solver_is_asked_once_and_ticks_go_on() -> None:
-    """When the time is up the solver is asked once; ticks go on while it finishes in its grace."""
+    """The solver is asked once when the time is up; ticks go on while it finishes in its grace."""
     worker, asked, ticks = Worker("test"), [], []
     may_return = threading.Event()
 

@@ -237,7 +237,7 @@ def _data(instance: Any, chunks: Any, moved: list[tuple[int, int, int, int]], ro
 
 
 def _arrivals(instance: Any, held: set[int], todo: list[tuple[int, int, int]]) -> tuple[dict[int, set[int]], list[str]]:
-    """When a chunk comes to each node, and the hop, if there is one, that sends what is not there."""
+    """Return the arrival of a chunk at each node, and the hop, if there is one, that sends what is not there."""
     came: dict[int, set[int]] = defaultdict(set)
     while todo:
         left = []

@@ -132,8 +132,9 @@ def test_networks_that_cannot_be_emulated_are_told():
     ("options", "told"),
     [
         ({"scale": "1/2"}, "only the rates of an emulated network are scaled; expected emulate="),
-        ({"emulate": True, "scale": "0"}, "'0'; expected a number above 0 such as 1/1000"),
-        ({"emulate": True, "scale": "some"}, "expected a number above 0"),
+        ({"emulate": True, "scale": "0"}, "'0'; expected a number from 1e-12 to 1e12, such as 1/1000"),
+        ({"emulate": True, "scale": "some"}, "expected a number from 1e-12"),
+        ({"emulate": True, "scale": "1e999"}, "expected a number from 1e-12"),
         ({"emulate": True, "processes": "mpi"}, "an emulated network has processes of its own"),
     ],
 )

@@ -205,7 +205,7 @@ def _overloads(case: Case, starts: set[tuple[int, int, int]]) -> list[str]:
 
 
 def _replay(case: Case, starts: set[tuple[int, int, int]]):
-    """When every chunk first came to every node, and the starts that could never happen."""
+    """Return the first arrival of every chunk at every node, and the starts that could never happen."""
     came = dict.fromkeys(enumerate(case.source), 0)
     exact: set[tuple[int, int, int]] = set()
     waiting = sorted(starts)
