@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,6 @@ import numpy as np
 from ...core.schedule import Floats, Ints
 from ...core.text import markup, printable
 from ...core.trace import Trace
-from .html_page import PAGE
-from .html_script import SCRIPT
 from .look import COLOURS
 from .schedule_gantt import Bars, assign_lanes, busiest
 from .schedule_view import Traffic, loads
@@ -76,10 +75,11 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         "TITLE": markup(printable(traffic.title)),
         "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
         "DATA": _embed_json(data),
-        "SCRIPT": SCRIPT,
+        "SCRIPT": files(__package__).joinpath("schedule.js").read_text("utf-8"),
     }
     # In one pass, so that nothing filled in is taken for a mark.
-    text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE)
+    frame = files(__package__).joinpath("schedule.html").read_text("utf-8")
+    text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], frame)
     return text.encode("utf-8", "backslashreplace")
 
 

@@ -1,8 +1,4 @@
-"""Script of the interactive page: draws on two canvases, and writes names as text only."""
-
-from __future__ import annotations
-
-SCRIPT = r"""'use strict';
+'use strict';
 const D = JSON.parse(document.getElementById('data').textContent), B = D.bars, N = B.row.length;
 const $ = id => document.getElementById(id), tip = $('tip');
 const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
@@ -201,4 +197,3 @@ const told = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + c
 $('summary').textContent = told;
 const draw = () => { drawGantt(); heats.forEach(drawHeat); };
 window.addEventListener('resize', draw); draw();
-"""
