@@ -36,19 +36,11 @@ def refuse(self: Any, *_: Any) -> Any:
 
 @dataclass(eq=False)
 class Scope:
-    """Domain over which a rule is evaluated: the rows, or the elements of a loop in all rows.
-
-    Parameters
-    ----------
-    outer : Scope or None
-        The scope around the loop; None for that of the rows.
-    up : array or None
-        Entry of the outer scope that each entry belongs to.
-    """
+    """Domain over which a rule is evaluated: the rows, or the elements of a loop in all rows."""
 
     size: int
-    outer: Scope | None
-    up: Array | None
+    outer: Scope | None  #: The scope around the loop; None for that of the rows.
+    up: Array | None  #: Entry of the outer scope that each entry belongs to.
     reading: RuleEvaluation
 
     def within(self, inner: Scope) -> Array | None:
@@ -192,25 +184,13 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Products of coefficients and variables of one component.
-
-    Parameters
-    ----------
-    places : array of int
-        Position in the component of every term's variable.
-    factors : array of float
-        Coefficient of every term's variable.
-    at : array of int or None
-        Entry of the scope that each term belongs to; None if that is its own position in the arrays.
-    variables : list
-        Variables of the component at the time of reading.
-    """
+    """Products of coefficients and variables of one component."""
 
     component: Any
-    places: Array
-    factors: Array
-    at: Array | None
-    variables: list[Any]
+    places: Array  #: Position in the component of every term's variable.
+    factors: Array  #: Coefficient of every term's variable.
+    at: Array | None  #: Entry of the scope that each term belongs to; None if that is its own position in the arrays.
+    variables: list[Any]  #: Variables of the component at the time of reading.
 
     @property
     def entries(self) -> Array:

@@ -40,25 +40,18 @@ class SupportingLine(DisplayMixin):
     multipliers of the linear constraints ``g_i . B <= h_i`` the Lagrangian has the closed minimum
     ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where ``c = cost_weight * price + sum_i u_i g_i``. All of it can
     be recomputed by hand from the instance and these numbers.
-
-    Parameters
-    ----------
-    time_weight, cost_weight : float
-        Weights of seconds and of dollars.
-    shares : tuple of tuple
-        ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases
-        are 0 forward, 1 input gradient, 2 weight gradient. A communication that is not listed has no share.
-    overlaps : tuple of tuple
-        ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the DP branch has the rest.
-    multipliers : tuple of float
-        One per linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free for
-        ``=``.
     """
 
+    #: time_weight, cost_weight: weights of seconds and of dollars.
     time_weight: float
     cost_weight: float
+    #: ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases are
+    #: 0 forward, 1 input gradient, 2 weight gradient. A communication that is not listed has no share.
     shares: tuple[tuple[int, int, int, int, tuple[float, ...]], ...]
+    #: ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the DP branch has the rest.
     overlaps: tuple[tuple[int, int, float], ...]
+    #: One per linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free for
+    #: ``=``.
     multipliers: tuple[float, ...]
 
 
@@ -77,14 +70,9 @@ class LagrangianCertificate(_Certificate, name="lagrangian"):
 
 @dataclass(frozen=True, repr=False)
 class SweepCertificate(_Certificate, name="sweep"):
-    """Certificates for every parallelization tried; the smallest of their bounds holds for all.
+    """Certificates for every parallelization tried; the smallest of their bounds holds for all."""
 
-    Parameters
-    ----------
-    parts : tuple of tuple
-        Pairs ``((TP, DP), certificate)``, one per parallelization.
-    """
-
+    #: Pairs ``((TP, DP), certificate)``, one per parallelization.
     parts: tuple[tuple[tuple[int, int], SolverBound | LagrangianCertificate], ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -106,15 +94,10 @@ class CutCertificate(_Certificate, name="cut"):
     With ``latency`` the bound is on the arrival of the last byte: in a time T a link of bandwidth b and latency a
     delivers at most ``b max(0, T - a)`` bytes, and T is at least as long as these need to add up to the bytes that
     must leave.
-
-    Parameters
-    ----------
-    latency : bool
-        If the latency of the links counts; the flow model omits it.
     """
 
     nodes: tuple[int, ...]
-    latency: bool = False
+    latency: bool = False  #: If the latency of the links counts; the flow model omits it.
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
@@ -135,14 +118,9 @@ class DimensionWeights(_Certificate, name="dimension-weights"):
 
     The busiest dimension is busy at least as long as any weighted average over the dimensions, and this is at least
     the weighted average of the best single order for all data. With few dimensions, all orders can be tried.
-
-    Parameters
-    ----------
-    weights : tuple of Fraction
-        One for each dimension; at least 0, with a sum of at most 1.
     """
 
-    weights: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]  #: One for each dimension; at least 0, with a sum of at most 1.
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,13 +137,9 @@ class PartitionCertificate(_Certificate, name="partition"):
     Every byte also leaves sets at least ``2 (p - 1)`` times if no switch outside them can copy, and p times if one
     can: an all-reduce reversed in time is an all-reduce, with additions and copies exchanged. So the same holds for
     the links that leave the sets, and the larger time is the bound.
-
-    Parameters
-    ----------
-    parts : tuple of tuple of int
-        Positions of nodes in the topology. Every compute node is in a set; nodes in none of them are switches.
     """
 
+    #: Positions of nodes in the topology. Every compute node is in a set; nodes in none of them are switches.
     parts: tuple[tuple[int, ...], ...]
 
 
@@ -197,30 +171,16 @@ class TreePrices(_Certificate, name="tree-prices"):
     height H, let r be the root: a link (u, v) of the broadcast ends at most H away from it, ``d(r, u) + L_uv <= H``
     with the least distance d, and likewise a link of the reduction begins at most H away. So the two directions
     cost at least as much as the cheapest arborescence from r over such links, and the one into r.
-
-    Parameters
-    ----------
-    prices : tuple of int
-        w_e, one for every link of the topology, at least 0.
-    tree_price_Bps : Fraction
-        p in bytes per second, at least 0.
-    trees : int or None
-        Largest number of trees; None is any number.
-    height, height_unit : int and str, or None
-        H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
-    min_rate_Bps : Fraction
-        Smallest rate of a tree; 0 is any.
-    link_sets : tuple of tuple of int
-        Sets S of links that exclude bandwidths.
     """
 
-    prices: tuple[int, ...]
-    tree_price_Bps: Fraction = Fraction(0)
-    trees: int | None = None
+    prices: tuple[int, ...]  #: w_e, one for every link of the topology, at least 0.
+    tree_price_Bps: Fraction = Fraction(0)  #: p in bytes per second, at least 0.
+    trees: int | None = None  #: Largest number of trees; None is any number.
+    #: height, height_unit: H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
     height: int | None = None
     height_unit: str = "links"
-    min_rate_Bps: Fraction = Fraction(0)
-    link_sets: tuple[tuple[int, ...], ...] = ()
+    min_rate_Bps: Fraction = Fraction(0)  #: Smallest rate of a tree; 0 is any.
+    link_sets: tuple[tuple[int, ...], ...] = ()  #: Sets S of links that exclude bandwidths.
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""
@@ -235,14 +195,9 @@ class LengthCertificate(_Certificate, name="lengths"):
     A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link
     carries at most bandwidth times T bytes:
     ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
-
-    Parameters
-    ----------
-    lengths : tuple of int
-        One for every link of the topology, at least 0.
     """
 
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...]  #: One for every link of the topology, at least 0.
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,15 +212,10 @@ class WholeChunks(_Certificate, name="whole-chunks"):
     Every rank that has it needs at least ``c / M`` for each further copy, with M the largest bandwidth out of a
     rank, so that the number of those that have it at most doubles in that time. If n ranks must have every chunk in
     the end, the time is at least ``D / B + (ceil(log2 n) - 1) c / M``.
-
-    Parameters
-    ----------
-    chunk_bytes : Fraction
-        Smallest chunk size for which the bound holds.
     """
 
     rank: int
-    chunk_bytes: Fraction
+    chunk_bytes: Fraction  #: Smallest chunk size for which the bound holds.
 
 
 @dataclass(frozen=True, repr=False)
@@ -290,18 +240,12 @@ class EpochCut(_Certificate, name="epoch-cut"):
     the nearest node that needs one of them) by the end. If the entering links cannot start that many chunks in K
     epochs, K is too few. In a fluid problem a link carries its rate in every epoch instead, from the smallest of
     the distances on, and a chunk enters once for every node inside that needs it, since nothing is copied.
-
-    Parameters
-    ----------
-    sink : int or None
-        The node inside that all these chunks must reach; None counts the needs of all nodes inside.
-    threshold : int
-        With a sink, nearer sources are left out.
     """
 
     nodes: tuple[int, ...]
+    #: The node inside that all these chunks must reach; None counts the needs of all nodes inside.
     sink: int | None = None
-    threshold: int = 0
+    threshold: int = 0  #: With a sink, nearer sources are left out.
 
 
 @dataclass(frozen=True, repr=False)
@@ -329,15 +273,10 @@ class EpochFlow(_Certificate, name="epoch-flow"):
     whole chunks. On a link with a window of w epochs, starts are counted in blocks of w epochs from the first
     possible one on, at most ``capacity`` in each, all of them as if they had started with the block. If the maximum
     flow is less than the number of chunks, K is too few.
-
-    Parameters
-    ----------
-    epochs : int
-        Proved bound: one epoch less is too few.
     """
 
     sink: int
-    epochs: int
+    epochs: int  #: Proved bound: one epoch less is too few.
 
 
 @dataclass(frozen=True, repr=False)
@@ -348,17 +287,10 @@ class EpochPrices(_Certificate, name="epoch-prices"):
     at least the cheapest path from (source, 0) to (target, K) over nodes at indices, and all chunks together pay at
     most the price of all links, filled to their rates in every epoch. If the cheapest paths cost more than that, K
     epochs are too few.
-
-    Parameters
-    ----------
-    starts : tuple of int
-        First epoch of every block and, last, K; the first is 0, and they increase.
-    prices : tuple of tuple of int
-        For every link of the topology the price in every block, at least 0.
     """
 
-    starts: tuple[int, ...]
-    prices: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]  #: First epoch of every block and, last, K; the first is 0, and they increase.
+    prices: tuple[tuple[int, ...], ...]  #: For every link of the topology the price in every block, at least 0.
 
 
 @dataclass(frozen=True, repr=False)
@@ -370,19 +302,11 @@ class EpochWindowPrices(_Certificate, name="epoch-window-prices"):
     of a tree over time from (source, 0) to these sinks at K, and pays at least for the cheapest such tree; all
     chunks together pay at most, for every window, its capacity times its price. If the cheapest trees cost more
     than that, K epochs are too few.
-
-    Parameters
-    ----------
-    epochs : int
-        Proved bound; K is one epoch less.
-    sinks : tuple of int
-        Positions of one to three nodes.
-    links, starts, prices : tuple of int
-        Windows with a price: the link, the first epoch, which may be before 0, and the price.
     """
 
-    epochs: int
-    sinks: tuple[int, ...]
+    epochs: int  #: Proved bound; K is one epoch less.
+    sinks: tuple[int, ...]  #: Positions of one to three nodes.
+    #: links, starts, prices: windows with a price: the link, the first epoch, which may be before 0, and the price.
     links: tuple[int, ...]
     starts: tuple[int, ...]
     prices: tuple[int, ...]
@@ -395,14 +319,9 @@ class EpochPartition(_Certificate, name="epoch-partition"):
     It applies to grids of epochs without switches. Let p be the number of sets with a rank of the group. Every
     chunk enters sets at least ``2 (p - 1)`` times, see :class:`PartitionCertificate`. If the links that enter the
     sets cannot start that many chunks in K epochs, K is too few.
-
-    Parameters
-    ----------
-    parts : tuple of tuple of int
-        Positions of nodes in the topology. Every node is in a set.
     """
 
-    parts: tuple[tuple[int, ...], ...]
+    parts: tuple[tuple[int, ...], ...]  #: Positions of nodes in the topology. Every node is in a set.
 
 
 @dataclass(frozen=True, repr=False)
@@ -413,15 +332,10 @@ class PairPrices(DisplayMixin):
     load between 1/2. Two on a GPU count at most 1, also in an average over several v. So all replicas together
     count at most the number of GPUs. With a price for every replica, and so for every slot, each expert has numbers
     of replicas that cost the least; if all of them cost more than GPUs and slots, no GPU can have less than T.
-
-    Parameters
-    ----------
-    light : tuple of tuple of Fraction
-        Every v and its weight in the average; weights add up to 1.
     """
 
     replica: Fraction
-    light: tuple[tuple[Fraction, Fraction], ...]
+    light: tuple[tuple[Fraction, Fraction], ...]  #: Every v and its weight in the average; weights add up to 1.
 
 
 @dataclass(frozen=True, repr=False)
@@ -432,17 +346,10 @@ class LeastLoads(_Certificate, name="least-loads"):
     slots; for groups on nodes, that of one of the nodes, however the groups are divided. If few experts have
     further replicas, all numbers of replicas and all ways to put them into slots are enumerated, and each has a GPU
     with this load. For two slots on a GPU there are prices (:class:`PairPrices`).
-
-    Parameters
-    ----------
-    loads : tuple of Fraction
-        One for every layer; the bound is their sum.
-    prices : tuple of PairPrices or None
-        One for every layer; None where its load is proved otherwise.
     """
 
-    loads: tuple[Fraction, ...]
-    prices: tuple[PairPrices | None, ...]
+    loads: tuple[Fraction, ...]  #: One for every layer; the bound is their sum.
+    prices: tuple[PairPrices | None, ...]  #: One for every layer; None where its load is proved otherwise.
 
 
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition

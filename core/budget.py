@@ -46,23 +46,12 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Incumbent:
-    """Best result of a run so far, reported early so that a stopped run keeps it.
+    """Best result of a run so far, reported early so that a stopped run keeps it."""
 
-    Parameters
-    ----------
-    objective : float or None
-        Objective of the best answer, in the unit of the method; not verified.
-    bound : float or None
-        Bound on the objective that the method has proved.
-    of_solver : bool
-        If the numbers belong to a solver's model, which may differ from the method's problem.
-    answer : callable or None
-        Returns the answer, if the method can; called at once, when the run is interrupted, or never.
-    """
-
-    objective: float | None = None
-    bound: float | None = None
-    of_solver: bool = False
+    objective: float | None = None  #: Objective of the best answer, in the unit of the method; not verified.
+    bound: float | None = None  #: Bound on the objective that the method has proved.
+    of_solver: bool = False  #: If the numbers belong to a solver's model, which may differ from the method's problem.
+    #: Returns the answer, if the method can; called at once, when the run is interrupted, or never.
     answer: Callable[[], Answer | None] | None = None
     certificate: Certificate | None = None
 
@@ -88,19 +77,11 @@ class NoClock:
 
 @dataclass(frozen=True)
 class PartClock:
-    """Clock of a part of a run, which has less time.
-
-    Parameters
-    ----------
-    seconds : float
-        Time limit of the part.
-    begun_s : float
-        Seconds that the run had left when the part began.
-    """
+    """Clock of a part of a run, which has less time."""
 
     whole: Clock
-    seconds: float
-    begun_s: float
+    seconds: float  #: Time limit of the part.
+    begun_s: float  #: Seconds that the run had left when the part began.
 
     def phase(self, name: str) -> AbstractContextManager[Lap]:
         """Time a phase of the run."""
@@ -122,49 +103,26 @@ class Start:
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits and services of one run.
+    """Limits and services of one run."""
 
-    Parameters
-    ----------
-    time_limit_s : float or None
-        Seconds for the whole run; None is no limit.
-    gap : float or None
-        Relative gap at which a search may stop; None is the method's own default.
-    pool : int
-        Number of different solutions wanted of a declared model, best first.
-    start : Start or None
-        Answer to start from, of a declared model that takes one.
-    clock : Clock
-        Measures phases and knows the time that is left.
-    progress : Progress
-        Receives progress messages during the run.
-    tell : callable
-        Receives an :class:`Incumbent` whenever there is a better one.
-    on_model : callable
-        Called before every solve with a function that returns the arrays of the model
-        (:class:`~cwb.solvers.matrix.MatrixModel`).
-    reserve_seconds : callable
-        Reserves seconds of the limit for the steps after the method; returns those left, reserved ones included,
-        None without a limit.
-    spare_bytes : callable
-        Returns the free memory of the machine in bytes, None if unknown.
-    stop : threading.Event
-        Set when the user asks to stop (Ctrl-C): finish with the best answer so far.
-    """
-
-    time_limit_s: float | None = None
+    time_limit_s: float | None = None  #: Seconds for the whole run; None is no limit.
     threads: int = 1
     seed: int = 0
-    gap: float | None = None
+    gap: float | None = None  #: Relative gap at which a search may stop; None is the method's own default.
     log_file: str | None = None
-    pool: int = 1
-    start: Start | None = None
-    clock: Clock = field(default_factory=NoClock)
-    progress: Progress = ignore
-    tell: Callable[[Incumbent], None] = ignore
+    pool: int = 1  #: Number of different solutions wanted of a declared model, best first.
+    start: Start | None = None  #: Answer to start from, of a declared model that takes one.
+    clock: Clock = field(default_factory=NoClock)  #: Measures phases and knows the time that is left.
+    progress: Progress = ignore  #: Receives progress messages during the run.
+    tell: Callable[[Incumbent], None] = ignore  #: Receives an :class:`Incumbent` whenever there is a better one.
+    #: Called before every solve with a function that returns the arrays of the model
+    #: (:class:`~cwb.solvers.matrix.MatrixModel`).
     on_model: Callable[[Callable[[], Any]], None] = ignore
+    #: Reserves seconds of the limit for the steps after the method; returns those left, reserved ones included, None
+    #: without a limit.
     reserve_seconds: Callable[[float], float | None] = ignore
-    spare_bytes: Callable[[], int | None] = ignore
+    spare_bytes: Callable[[], int | None] = ignore  #: Returns the free memory of the machine in bytes, None if unknown.
+    #: Set when the user asks to stop (Ctrl-C): finish with the best answer so far.
     stop: threading.Event = field(default_factory=threading.Event)
 
     def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:

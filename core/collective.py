@@ -15,15 +15,11 @@ from .text import one_of
 
 @dataclass(frozen=True)
 class Pieces:
-    """Columns of the equally large pieces of data that a collective moves.
-
-    Parameters
-    ----------
-    held, needed : sequence of int
-        Per piece, indices in ``groups`` of its holders before, or contributors to its sum, and of its receivers.
-    """
+    """Columns of the equally large pieces of data that a collective moves."""
 
     groups: tuple[tuple[int, ...], ...]
+    #: held, needed: per piece, indices in ``groups`` of its holders before, or contributors to its sum, and of its
+    #: receivers.
     held: Any
     needed: Any
 
@@ -158,24 +154,13 @@ class Collective:
 
 @dataclass(frozen=True)
 class Demand:
-    """One collective that an instance requires.
-
-    Parameters
-    ----------
-    size_bytes : Fraction
-        Size of the buffer that the collective's ``size`` names.
-    chunks : int
-        Number of equal chunks that each rank's part is cut into.
-    ranks : tuple of int or None
-        The process group; None is all ranks.
-    part_of : Collective or None
-        Collective with sizes per rank or pair that this message belongs to; a name, which changes no problem.
-    """
+    """One collective that an instance requires."""
 
     collective: Collective
-    size_bytes: Fraction
-    chunks: int = 1
-    ranks: tuple[int, ...] | None = None
+    size_bytes: Fraction  #: Size of the buffer that the collective's ``size`` names.
+    chunks: int = 1  #: Number of equal chunks that each rank's part is cut into.
+    ranks: tuple[int, ...] | None = None  #: The process group; None is all ranks.
+    #: Collective with sizes per rank or pair that this message belongs to; a name, which changes no problem.
     part_of: Collective | None = field(default=None, compare=False)
 
     def part_bytes(self, npus: int) -> Fraction:

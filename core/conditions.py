@@ -33,23 +33,15 @@ class RankGroup(tuple[int, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Kinds of data that a demand moves, by columns; all have the same size, and none occurs twice.
+    """Kinds of data that a demand moves, by columns; all have the same size, and none occurs twice."""
 
-    Parameters
-    ----------
-    groups : tuple of tuple of int
-        Sets of ranks, each sorted.
-    held, needed : array of int, shape (kinds,)
-        The groups that hold the data at the start, and need it in the end. Data that nobody lacks is left out.
-    size : Fraction
-        Bytes of the data of each kind.
-    """
-
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]  #: Sets of ranks, each sorted.
+    #: held, needed: shape (kinds,): the groups that hold the data at the start, and need it in the end. Data that
+    #: nobody lacks is left out.
     held: Any
     needed: Any
     reduced: bool
-    size: Fraction
+    size: Fraction  #: Bytes of the data of each kind.
 
     @cached_property
     def bytes_of(self) -> Mapping[Condition, Fraction]:

@@ -19,15 +19,10 @@ COMPONENTS: Mapping[Block, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class CostModel:
-    """Price of every component in every tier.
+    """Price of every component in every tier."""
 
-    Parameters
-    ----------
-    prices : mapping of str to mapping of str to Fraction
-        Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth.
-        An absent component cannot be bought in that tier; a price of zero means that it is not needed.
-    """
-
+    #: Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth. An
+    #: absent component cannot be bought in that tier; a price of zero means that it is not needed.
     prices: Mapping[str, Mapping[str, Fraction]]
 
     def price_per_Bps(self, fabric: Fabric) -> tuple[Fraction, ...]:

@@ -44,45 +44,26 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """Constraint ``coefficients . B  <comparison>  limit``, with the user's text.
-
-    Parameters
-    ----------
-    limit : Fraction
-        Right-hand side in bytes per second; in dollars for a cost budget, whose coefficients are prices.
-    label : str
-        The constraint in the user's words, for messages.
-    """
+    """Constraint ``coefficients . B  <comparison>  limit``, with the user's text."""
 
     coefficients: tuple[Fraction, ...]
     comparison: Comparison
+    #: Right-hand side in bytes per second; in dollars for a cost budget, whose coefficients are prices.
     limit: Fraction
-    label: str
+    label: str  #: The constraint in the user's words, for messages.
 
 
 @dataclass(frozen=True)
 class Design:
-    """Task of a bandwidth design: objective, budgets and constraints.
+    """Task of a bandwidth design: objective, budgets and constraints."""
 
-    Parameters
-    ----------
-    objective : Objective
-        Minimize the iteration time, or time multiplied by cost.
-    total_Bps : Fraction or None
-        Bandwidth per NPU over all dimensions, to be used exactly.
-    max_total_Bps : Fraction or None
-        The same as an upper limit.
-    constraints : tuple of str
-        Linear constraints as text; several may be joined by ``;`` or chained (``B1 >= B2 >= B3``).
-    partial_use : PartialUse
-        Share that a group can use of a fully connected dimension that it spans in part.
-    """
-
-    objective: Objective = Objective.PERF
-    total_Bps: Fraction | None = None
-    max_total_Bps: Fraction | None = None
+    objective: Objective = Objective.PERF  #: Minimize the iteration time, or time multiplied by cost.
+    total_Bps: Fraction | None = None  #: Bandwidth per NPU over all dimensions, to be used exactly.
+    max_total_Bps: Fraction | None = None  #: The same as an upper limit.
     cost_budget_usd: Fraction | None = None
+    #: Linear constraints as text; several may be joined by ``;`` or chained (``B1 >= B2 >= B3``).
     constraints: tuple[str, ...] = ()
+    #: Share that a group can use of a fully connected dimension that it spans in part.
     partial_use: PartialUse = PartialUse.FULL
 
     def linear_constraints(

@@ -133,16 +133,10 @@ RefusalCode = Literal["network", "collective", "ranks", "data", "timing", "size"
 
 @dataclass(frozen=True)
 class Refusal:
-    """Reason why a method does not support an instance.
-
-    Parameters
-    ----------
-    text : str
-        For users; no program reads it.
-    """
+    """Reason why a method does not support an instance."""
 
     code: RefusalCode
-    text: str
+    text: str  #: For users; no program reads it.
 
     def __str__(self) -> str:
         return self.text

@@ -20,17 +20,6 @@ class Experts(DisplayMixin):
     In every layer each GPU has the same number of slots, and each slot holds one replica of an expert of that
     layer. The replicas of an expert share its load equally.
 
-    Parameters
-    ----------
-    loads : tuple of tuple of Fraction
-        Load of each expert in every layer, such as tokens.
-    gpus, slots : int
-        Number of GPUs, and of slots per GPU and layer.
-    groups : int
-        Number of equal groups of consecutive experts; all replicas of a group are on one node.
-    nodes : int
-        Number of nodes with equally many consecutive GPUs and equally many groups; 1 restricts no group.
-
     Raises
     ------
     InputError
@@ -38,11 +27,12 @@ class Experts(DisplayMixin):
         numbers do not divide one another.
     """
 
-    loads: tuple[tuple[Fraction, ...], ...]
+    loads: tuple[tuple[Fraction, ...], ...]  #: Load of each expert in every layer, such as tokens.
+    #: gpus, slots: number of GPUs, and of slots per GPU and layer.
     gpus: int
     slots: int
-    groups: int = 1
-    nodes: int = 1
+    groups: int = 1  #: Number of equal groups of consecutive experts; all replicas of a group are on one node.
+    nodes: int = 1  #: Number of nodes with equally many consecutive GPUs and equally many groups; 1 restricts no group.
 
     def __post_init__(self) -> None:
         if not self.loads or not self.loads[0]:

@@ -14,26 +14,13 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Condition:
-    """One constraint, or one bound of a variable.
+    """One constraint, or one bound of a variable."""
 
-    Parameters
-    ----------
-    kind : str
-        One of ``constraint`` and ``bound``.
-    component : str
-        Name of the constraint, or of the variable, without its index.
-    index : str
-        The index in words, such as ``e=3 (a->b), s=0``; empty without one.
-    algebra : str
-        The condition itself, in the model's units.
-    equation : str
-        Meaning of the constraint, from the docstring of the function that declares it; empty for a bound.
-    """
-
-    kind: str
-    component: str
-    index: str
-    algebra: str
+    kind: str  #: One of ``constraint`` and ``bound``.
+    component: str  #: Name of the constraint, or of the variable, without its index.
+    index: str  #: The index in words, such as ``e=3 (a->b), s=0``; empty without one.
+    algebra: str  #: The condition itself, in the model's units.
+    #: Meaning of the constraint, from the docstring of the function that declares it; empty for a bound.
     equation: str = ""
 
     def to_json(self) -> dict[str, str]:
@@ -43,30 +30,17 @@ class Condition:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Conditions of a model that no point satisfies together.
-
-    Parameters
-    ----------
-    solver : str
-        Solver that proved the conflict.
-    conditions : tuple of Condition
-        Empty if none were found; ``message`` then has the reason.
-    whole : bool
-        If the conflict disappears when integer variables may be fractional.
-    irreducible : bool
-        If every proper subset can be satisfied: the rest was solved again without each condition.
-    message : str
-        Reason why there are no conditions.
-    """
+    """Conditions of a model that no point satisfies together."""
 
     model: str
-    solver: str
-    conditions: tuple[Condition, ...] = ()
-    whole: bool = False
+    solver: str  #: Solver that proved the conflict.
+    conditions: tuple[Condition, ...] = ()  #: Empty if none were found; ``message`` then has the reason.
+    whole: bool = False  #: If the conflict disappears when integer variables may be fractional.
+    #: If every proper subset can be satisfied: the rest was solved again without each condition.
     irreducible: bool = False
     by: str = ""
     solves: int = 0
-    message: str = ""
+    message: str = ""  #: Reason why there are no conditions.
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a record."""

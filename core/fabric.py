@@ -40,22 +40,12 @@ MAX_NPUS = 10**9
 
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension of a fabric.
+    """One dimension of a fabric."""
 
-    Parameters
-    ----------
-    block : Block
-        Building block that connects the NPUs which differ in this coordinate only.
-    tier : str
-        Technology, an entry of the cost model; one of :data:`TIERS` unless the user names another.
-    in_network : bool
-        If the switches of this dimension reduce all-reduces on the way (section 4.4.2).
-    """
-
-    block: Block
+    block: Block  #: Building block that connects the NPUs which differ in this coordinate only.
     size: int
-    tier: str
-    in_network: bool = False
+    tier: str  #: Technology, an entry of the cost model; one of :data:`TIERS` unless the user names another.
+    in_network: bool = False  #: If the switches of this dimension reduce all-reduces on the way (section 4.4.2).
 
     def __str__(self) -> str:
         return f"{self.block.value}({self.size})"
@@ -91,17 +81,13 @@ class Fabric:
 class WiredFabric(Fabric):
     """Fabric with known bandwidths and latencies.
 
-    Parameters
-    ----------
-    bandwidth_Bps, latency_s : tuple of Fraction
-        For each dimension, the bandwidth per NPU in each direction and the latency of a link.
-
     Raises
     ------
     InputError
         If their number differs from that of the dimensions, or a bandwidth is not positive.
     """
 
+    #: bandwidth_Bps, latency_s: for each dimension, the bandwidth per NPU in each direction and the latency of a link.
     bandwidth_Bps: tuple[Fraction, ...]
     latency_s: tuple[Fraction, ...]
 

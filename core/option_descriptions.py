@@ -13,34 +13,18 @@ from .units import TIMES, UnitKind, amount
 
 
 class Metric(NamedTuple):
-    """Number, list or text that records have.
-
-    Parameters
-    ----------
-    unit : str
-        Empty for a count, a ratio or a text.
-    """
+    """Number, list or text that records have."""
 
     meaning: str
-    unit: str = ""
+    unit: str = ""  #: Empty for a count, a ratio or a text.
 
 
 class Option(NamedTuple):
-    """Description of an option.
+    """Description of an option."""
 
-    Parameters
-    ----------
-    name : str
-        Name as written in ``-O name=value``.
-    values : str
-        Allowed values, such as ``integer, 1 to 64``; alternatives in backquotes.
-    default : str
-        Empty if the meaning describes the behaviour without the option.
-    """
-
-    name: str
-    values: str
-    default: str
+    name: str  #: Name as written in ``-O name=value``.
+    values: str  #: Allowed values, such as ``integer, 1 to 64``; alternatives in backquotes.
+    default: str  #: Empty if the meaning describes the behaviour without the option.
     meaning: str
 
 

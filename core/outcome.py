@@ -34,32 +34,18 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Claims of a method; the verifier recomputes the objective and checks the certificate.
+    """Claims of a method; the verifier recomputes the objective and checks the certificate."""
 
-    Parameters
-    ----------
-    status : Status
-        ``optimal`` only with an answer and a bound that meet within the method's stated gap.
-    objective, bound : float or None
-        Claimed value of the answer, and proved bound on the best possible one.
-    message : str
-        Reason why there is no answer, or a remark on it for the user.
-    size : ModelSize
-        The largest model that was passed to a solver.
-    metrics : mapping of str to object
-        The method's own numbers, of those that :attr:`~cwb.core.method.Method.metrics` declares; never a score.
-    pool : tuple of Alternative
-        Best solutions, if more than one was requested; the first is :attr:`answer`.
-    """
-
-    status: Status
+    status: Status  #: ``optimal`` only with an answer and a bound that meet within the method's stated gap.
     answer: Answer | None = None
+    #: objective, bound: claimed value of the answer, and proved bound on the best possible one.
     objective: float | None = None
     bound: float | None = None
     certificate: Certificate | None = None
-    message: str = ""
+    message: str = ""  #: Reason why there is no answer, or a remark on it for the user.
     reports: tuple[SolverResult, ...] = ()
-    size: ModelSize = field(default_factory=ModelSize)
+    size: ModelSize = field(default_factory=ModelSize)  #: The largest model that was passed to a solver.
     iterations: int = 0
+    #: The method's own numbers, of those that :attr:`~cwb.core.method.Method.metrics` declares; never a score.
     metrics: Mapping[str, Any] = field(default_factory=dict)
-    pool: tuple[Alternative, ...] = ()
+    pool: tuple[Alternative, ...] = ()  #: Best solutions, if more than one was requested; the first is :attr:`answer`.

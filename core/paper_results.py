@@ -28,24 +28,12 @@ Sign = Literal["", "<=", ">=", "<", ">", "~"]
 
 @dataclass(frozen=True)
 class PrintedValue:
-    """Number or word as printed in a paper.
+    """Number or word as printed in a paper."""
 
-    Parameters
-    ----------
-    text : str
-        As printed: ``354.1``, ``15/166``, ``<= 0.02``, ``~5``, a range as in ``70 to 85``, or a word.
-    sign : str
-        Claim of the paper: the number itself, about so much, at most, at least.
-    value : Fraction or None
-        The number, exactly as printed, or the lower end of a range; None for a word.
-    half_unit : Fraction
-        Half a unit of the last printed digit, of a range's coarser end; zero for a fraction.
-    """
-
-    text: str
-    sign: Sign
-    value: Fraction | None
-    half_unit: Fraction
+    text: str  #: As printed: ``354.1``, ``15/166``, ``<= 0.02``, ``~5``, a range as in ``70 to 85``, or a word.
+    sign: Sign  #: Claim of the paper: the number itself, about so much, at most, at least.
+    value: Fraction | None  #: The number, exactly as printed, or the lower end of a range; None for a word.
+    half_unit: Fraction  #: Half a unit of the last printed digit, of a range's coarser end; zero for a fraction.
     most: Fraction | None = None
 
     @property
@@ -218,41 +206,25 @@ class Quantity(Strict):
 
 
 class PublishedRow(Strict):
-    """One printed number.
+    """One printed number."""
 
-    Parameters
-    ----------
-    table : str
-        Table, figure or section: ``Table 3``, ``Figure 7``, ``Section 6.2``.
-    row, column : str
-        Place in the table, in the paper's words.
-    page : int, optional
-        Page of the paper; the texts from which the numbers were taken have no page breaks.
-    ours : Quantity, optional
-        Quantity that cwb computes; without it ``needs`` has the reason.
-    within : str, optional
-        Allowed difference of ours, such as ``2 %``; by default half a unit of the last printed digit.
-    why : str
-        Reason why ours differs, with the evidence; a difference without a reason is an open question.
-    predicted : str
-        The number was measured on hardware, and ours is what a model of time predicts: its name in the file's
-        ``models``.
-    needs : str
-        Requirement for checking it, such as ``GPUs``.
-    """
-
-    table: str
+    table: str  #: Table, figure or section: ``Table 3``, ``Figure 7``, ``Section 6.2``.
+    #: row, column: place in the table, in the paper's words.
     row: str
     column: str = ""
     section: str
+    #: Page of the paper; the texts from which the numbers were taken have no page breaks.
     page: Annotated[int, Field(ge=1, le=10_000)] | None = None
     printed: PrintedText
     unit: str = ""
-    ours: Quantity | None = None
+    ours: Quantity | None = None  #: Quantity that cwb computes; without it ``needs`` has the reason.
+    #: Allowed difference of ours, such as ``2 %``; by default half a unit of the last printed digit.
     within: str | None = Field(None, pattern=r"^[0-9]+(\.[0-9]+)? %$")
-    why: str = ""
+    why: str = ""  #: Reason why ours differs, with the evidence; a difference without a reason is an open question.
+    #: The number was measured on hardware, and ours is what a model of time predicts: its name in the file's
+    #: ``models``.
     predicted: str = ""
-    needs: str = ""
+    needs: str = ""  #: Requirement for checking it, such as ``GPUs``.
 
     @model_validator(mode="after")
     def _either(self) -> PublishedRow:
@@ -314,21 +286,14 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Printed number beside ours.
-
-    Parameters
-    ----------
-    difference : float or None
-        Ours over the printed number, less one; of a range, over its nearer end, and 0 inside.
-    reason : str
-        Reason why it differs, cannot be checked, or failed; or the model of time that predicts it.
-    """
+    """Printed number beside ours."""
 
     row: PublishedRow
     agreement: Agreement
     ours: float | str | None = None
+    #: Ours over the printed number, less one; of a range, over its nearer end, and 0 inside.
     difference: float | None = None
-    reason: str = ""
+    reason: str = ""  #: Reason why it differs, cannot be checked, or failed; or the model of time that predicts it.
 
     @property
     def is_explained(self) -> bool:

@@ -61,18 +61,11 @@ class LatencyModel(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Paths between the root and the leaves of every tree, one way.
+    """Paths between the root and the leaves of every tree, one way."""
 
-    Parameters
-    ----------
-    offset : array of int, shape (trees,)
-        First leaf of each tree.
-    waits_s, pace_s : array of float, shape (leaves,)
-        S and A of each path, in seconds.
-    """
-
-    offset: Ints
+    offset: Ints  #: Shape (trees,): first leaf of each tree.
     links: Ints
+    #: waits_s, pace_s: shape (leaves,): S and A of each path, in seconds.
     waits_s: Floats
     pace_s: Floats
 
@@ -88,15 +81,9 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees with exclusive rates, for computing their pipelined times.
+    """Trees with exclusive rates, for computing their pipelined times."""
 
-    Parameters
-    ----------
-    ways : tuple of Leaves
-        One for reduce or broadcast; reduce and broadcast for an overlapped all-reduce.
-    """
-
-    ways: tuple[Leaves, ...]
+    ways: tuple[Leaves, ...]  #: One for reduce or broadcast; reduce and broadcast for an overlapped all-reduce.
 
     def __len__(self) -> int:
         return len(self.ways[0].offset)

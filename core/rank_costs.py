@@ -14,27 +14,18 @@ from .units import TIMES, amount, show
 class RankCosts:
     """Costs of the nodes of an instance; an instance without costs has none of these.
 
-    Parameters
-    ----------
-    overhead_s : Fraction
-        Seconds of its rank that every message costs before its first byte leaves, one message after the other.
-    reduce_rate_Bps : Fraction or None
-        Bytes per second that a rank adds, one contribution after the other; None costs nothing.
-    switch_reduce_rate_Bps : Fraction or None
-        The same of a switch that adds.
-    while_receiving : bool
-        A contribution is added while it arrives; otherwise when it has arrived.
-
     Raises
     ------
     InputError
         If the overhead is negative or a rate is not positive.
     """
 
+    #: Seconds of its rank that every message costs before its first byte leaves, one message after the other.
     overhead_s: Fraction = Fraction(0)
+    #: Bytes per second that a rank adds, one contribution after the other; None costs nothing.
     reduce_rate_Bps: Fraction | None = None
-    switch_reduce_rate_Bps: Fraction | None = None
-    while_receiving: bool = False
+    switch_reduce_rate_Bps: Fraction | None = None  #: The same of a switch that adds.
+    while_receiving: bool = False  #: A contribution is added while it arrives; otherwise when it has arrived.
 
     def __post_init__(self) -> None:
         if self.overhead_s < 0:

@@ -20,16 +20,10 @@ from .trees import TreePacking
 
 @dataclass(frozen=True, eq=False)
 class RateReservation:
-    """Rates that trees reserve on all of their links.
-
-    Parameters
-    ----------
-    rates_Bps : array of float, shape (trees,)
-        The least rates for this time.
-    """
+    """Rates that trees reserve on all of their links."""
 
     seconds: float
-    rates_Bps: Floats
+    rates_Bps: Floats  #: Shape (trees,): the least rates for this time.
     chunks: Ints
 
 

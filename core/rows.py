@@ -161,16 +161,11 @@ def _reason(rule: Callable[..., Any], error: BaseException) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows of a constraint, in the order of its index.
-
-    Parameters
-    ----------
-    lower, upper : (rows,) array
-        Lower and upper sides, less the constants of the bodies.
-    """
+    """Rows of a constraint, in the order of its index."""
 
     keys: list[Any]
     terms: list[Terms]
+    #: lower, upper: lower and upper sides, less the constants of the bodies.
     lower: Array
     upper: Array
 

@@ -19,27 +19,16 @@ _PER_GB = 1e9
 
 @dataclass(frozen=True)
 class Side:
-    """Behaviour of the optimum on one side of a bandwidth.
+    """Behaviour of the optimum on one side of a bandwidth."""
 
-    Parameters
-    ----------
-    slope_s_per_GBps : float or None
-        The one-sided derivative dT/dB, at most 0: also below, where less bandwidth takes longer. None for a jump.
-    law : str
-        Law of the dependence, one of :data:`LAWS`.
-    until_GBps : float or None
-        The bandwidth up to which, or down to which, the law holds; None if no end was found.
-    seen_GBps : float
-        The farthest bandwidth at which the law was compared with a problem that was solved again.
-    check_GBps, check_s, expected_s : float or None
-        A bandwidth in between, the optimum of the problem solved again with it, and the value of the law there; for
-        a smooth dependence that of the curve through the other points. For a jump the optimum beside it.
-    """
-
+    #: The one-sided derivative dT/dB, at most 0: also below, where less bandwidth takes longer. None for a jump.
     slope_s_per_GBps: float | None
-    law: str
-    until_GBps: float | None
-    seen_GBps: float
+    law: str  #: Law of the dependence, one of :data:`LAWS`.
+    until_GBps: float | None  #: The bandwidth up to which, or down to which, the law holds; None if no end was found.
+    seen_GBps: float  #: The farthest bandwidth at which the law was compared with a problem that was solved again.
+    #: check_GBps, check_s, expected_s: A bandwidth in between, the optimum of the problem solved again with it, and the
+    #: value of the law there; for a smooth dependence that of the curve through the other points. For a jump the
+    #: optimum beside it.
     check_GBps: float | None = None
     check_s: float | None = None
     expected_s: float | None = None
@@ -47,54 +36,30 @@ class Side:
 
 @dataclass(frozen=True)
 class Entry:
-    """One bandwidth that can be changed, or several changed in the same proportion.
+    """One bandwidth that can be changed, or several changed in the same proportion."""
 
-    Parameters
-    ----------
-    name : str
-        The link as ``a - b``, the dimension, or the limit of the design.
-    bandwidth_GBps : float
-        Present bandwidth; of links, in the direction that has more. The other one changes in proportion.
-    count : int
-        Number of bandwidths changed together, each in the same proportion.
-    alike : int
-        Number of those that a symmetry of the network exchanges with this one.
-    members : tuple of tuple of str
-        Ends of all of those; empty unless they are links.
-    up, down : Side or None
-        Effects of more and of less; None if the changed problem could not be solved.
-    """
-
-    name: str
+    name: str  #: The link as ``a - b``, the dimension, or the limit of the design.
+    #: Present bandwidth; of links, in the direction that has more. The other one changes in proportion.
     bandwidth_GBps: float
-    count: int = 1
-    alike: int = 1
-    members: tuple[tuple[str, str], ...] = ()
+    count: int = 1  #: Number of bandwidths changed together, each in the same proportion.
+    alike: int = 1  #: Number of those that a symmetry of the network exchanges with this one.
+    members: tuple[tuple[str, str], ...] = ()  #: Ends of all of those; empty unless they are links.
+    #: up, down: effects of more and of less; None if the changed problem could not be solved.
     up: Side | None = None
     down: Side | None = None
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Derivatives of an optimum by bandwidths.
-
-    Parameters
-    ----------
-    seconds : float
-        The optimum, or the proved bound, that is differentiated.
-    entries : tuple of Entry
-        Entries by decreasing gain of more bandwidth.
-    complete : bool
-        If the time sufficed for all entries.
-    """
+    """Derivatives of an optimum by bandwidths."""
 
     model: str
     instance: str
-    seconds: float
+    seconds: float  #: The optimum, or the proved bound, that is differentiated.
     optimal: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...]  #: Entries by decreasing gain of more bandwidth.
     solves: int
-    complete: bool = True
+    complete: bool = True  #: If the time sufficed for all entries.
     exact: bool = False
 
     def to_json(self) -> dict[str, Any]:

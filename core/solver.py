@@ -56,26 +56,13 @@ class Availability:
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of a solve.
+    """Options of a solve."""
 
-    Parameters
-    ----------
-    rel_gap : float
-        Relative gap at which a MIP or nonconvex search stops.
-    feasibility_tolerance : float
-        Largest violation of a row, if the solver lets it be chosen.
-    node_limit : int or None
-        Nodes of a search; reproducible, unlike a time limit. None is no limit.
-    use_start : bool
-        If the values of the model's variables are passed to the solver as a start.
-    extra : mapping of str to object
-        The solver's own options by their own names; an unknown one is an error.
-    """
-
-    rel_gap: float = 1e-6
-    feasibility_tolerance: float = 1e-7
-    node_limit: int | None = None
-    use_start: bool = False
+    rel_gap: float = 1e-6  #: Relative gap at which a MIP or nonconvex search stops.
+    feasibility_tolerance: float = 1e-7  #: Largest violation of a row, if the solver lets it be chosen.
+    node_limit: int | None = None  #: Nodes of a search; reproducible, unlike a time limit. None is no limit.
+    use_start: bool = False  #: If the values of the model's variables are passed to the solver as a start.
+    #: The solver's own options by their own names; an unknown one is an error.
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -91,36 +78,23 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class SolverResult:
-    """Result of one solve.
-
-    Parameters
-    ----------
-    has_solution : bool
-        If the model's variables now hold a feasible point.
-    bound : float or None
-        Proved bound on the optimum: from below when minimizing, from above when maximizing.
-    nodes, iterations : int or None
-        Work done, if the solver counts it.
-    transfer_s, solve_s : float
-        Seconds to transfer the model and to solve it, by the clock of the budget.
-    message : str
-        The solver's own message if it helps.
-    row_by_row : mapping of str to str
-        Constraints whose rule was called row by row, and why (:func:`cwb.core.rows.row_by_row_reasons`).
-    """
+    """Result of one solve."""
 
     solver: str
     version: str
     termination: Termination
-    has_solution: bool
+    has_solution: bool  #: If the model's variables now hold a feasible point.
     objective: float | None = None
-    bound: float | None = None
+    bound: float | None = None  #: Proved bound on the optimum: from below when minimizing, from above when maximizing.
+    #: nodes, iterations: work done, if the solver counts it.
     nodes: int | None = None
     iterations: int | None = None
+    #: transfer_s, solve_s: seconds to transfer the model and to solve it, by the clock of the budget.
     transfer_s: float = 0.0
     solve_s: float = 0.0
     size: ModelSize = field(default_factory=ModelSize)
-    message: str = ""
+    message: str = ""  #: The solver's own message if it helps.
+    #: Constraints whose rule was called row by row, and why (:func:`cwb.core.rows.row_by_row_reasons`).
     row_by_row: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -36,18 +36,13 @@ class BandwidthChange:
     """Interval of epochs in which a link is slower or faster.
 
     From section 5, "Modeling variable bandwidth".
-
-    Parameters
-    ----------
-    first, last : int
-        First epoch of the interval, and the first one after it.
-    factor : Fraction
-        Bandwidth over the link's own; 0 is a link that is down. Factors of overlapping changes multiply.
     """
 
     link: int
+    #: first, last: first epoch of the interval, and the first one after it.
     first: int
     last: int
+    #: Bandwidth over the link's own; 0 is a link that is down. Factors of overlapping changes multiply.
     factor: Fraction
 
     def __post_init__(self) -> None:
@@ -59,15 +54,6 @@ class BandwidthChange:
 class Timing:
     """Grid of epochs of an instance's schedules.
 
-    Parameters
-    ----------
-    fluid : bool
-        If chunks may be split arbitrarily, as in TE-CCL's linear program: then a link carries bandwidth times epoch
-        in every epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: if one takes w
-        epochs, a link starts at most one in any w epochs, and its delay includes all of them.
-    changes : tuple of BandwidthChange
-        Links whose bandwidth varies. The capacity of a window is the sum over its epochs; delays do not change.
-
     Raises
     ------
     InputError
@@ -76,7 +62,11 @@ class Timing:
 
     semantics: Semantics
     epoch_s: Fraction
+    #: If chunks may be split arbitrarily, as in TE-CCL's linear program: then a link carries bandwidth times epoch in
+    #: every epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: if one takes w epochs, a
+    #: link starts at most one in any w epochs, and its delay includes all of them.
     fluid: bool = False
+    #: Links whose bandwidth varies. The capacity of a window is the sum over its epochs; delays do not change.
     changes: tuple[BandwidthChange, ...] = ()
 
     def factor(self, link: int, epoch: int) -> Fraction:

@@ -23,26 +23,15 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """Node of the network.
-
-    Parameters
-    ----------
-    kind : NodeKind
-        ``compute`` nodes are the ranks, in the order of the topology.
-    multicast : bool
-        If a switch may send one incoming chunk to several links.
-    buffer_bytes : Fraction or None
-        Capacity of a switch; None is no limit, 0 is a switch that cannot store. For a rank on a grid of epochs: its
-        capacity for data of others, where 0 is a rank that forwards what it receives at once, or never.
-    reduces : bool
-        If a switch adds up the contributions to a sum that pass it.
-    """
+    """Node of the network."""
 
     name: str
-    kind: NodeKind = NodeKind.COMPUTE
-    multicast: bool = False
+    kind: NodeKind = NodeKind.COMPUTE  #: ``compute`` nodes are the ranks, in the order of the topology.
+    multicast: bool = False  #: If a switch may send one incoming chunk to several links.
+    #: Capacity of a switch; None is no limit, 0 is a switch that cannot store. For a rank on a grid of epochs: its
+    #: capacity for data of others, where 0 is a rank that forwards what it receives at once, or never.
     buffer_bytes: Fraction | None = None
-    reduces: bool = False
+    reduces: bool = False  #: If a switch adds up the contributions to a sum that pass it.
 
     @property
     def adds(self) -> bool:
@@ -62,18 +51,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Link:
-    """Directed link; parallel links between the same nodes are separate links.
-
-    Parameters
-    ----------
-    latency_s : Fraction
-        Seconds that the first byte takes.
-    """
+    """Directed link; parallel links between the same nodes are separate links."""
 
     source: str
     target: str
     bandwidth_Bps: Fraction
-    latency_s: Fraction = Fraction(0)
+    latency_s: Fraction = Fraction(0)  #: Seconds that the first byte takes.
 
 
 @dataclass(frozen=True, repr=False)

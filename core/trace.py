@@ -64,19 +64,14 @@ def mode_named(name: str) -> SimulationMode:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace(DisplayMixin):
-    """Simulated schedule.
-
-    Parameters
-    ----------
-    start_s, end_s : array of float, shape (sends,)
-        Times at which each send began on its first link and its last byte reached the target.
-    hop_start_s, hop_end_s : array of float, shape (entries of path_links,)
-        Start and end of each send's occupation of each link.
-    """
+    """Simulated schedule."""
 
     mode: SimulationMode
+    #: start_s, end_s: shape (sends,): times at which each send began on its first link and its last byte reached the
+    #: target.
     start_s: Floats
     end_s: Floats
+    #: hop_start_s, hop_end_s: shape (entries of path_links,): start and end of each send's occupation of each link.
     hop_start_s: Floats
     hop_end_s: Floats
     link_busy_s: Floats

@@ -41,35 +41,21 @@ TP, DP = "tp", "dp"
 
 @dataclass(frozen=True)
 class Transformer:
-    """Transformer with its training setup.
-
-    Parameters
-    ----------
-    layers, hidden, sequence : int
-        Number of layers, hidden size, sequence length in tokens.
-    batch : int
-        Sequences per iteration over all replicas.
-    tensor_parallel, data_parallel : int
-        Degrees of TP and DP; their product is the number of NPUs.
-    zero_stage : int
-        Stage of ZeRO, from 0 (plain data parallelism) to 3.
-    vocabulary : int
-        Size of the vocabulary; 0 leaves embedding and output layer out.
-    speed_flops : Fraction
-        Operations per second that an NPU attains.
-    """
+    """Transformer with its training setup."""
 
     name: str
+    #: layers, hidden, sequence: number of layers, hidden size, sequence length in tokens.
     layers: int
     hidden: int
     sequence: int
-    batch: int
+    batch: int  #: Sequences per iteration over all replicas.
     precision_bytes: int = 2
+    #: tensor_parallel, data_parallel: degrees of TP and DP; their product is the number of NPUs.
     tensor_parallel: int = 1
     data_parallel: int = 1
-    zero_stage: int = 2
-    vocabulary: int = 0
-    speed_flops: Fraction = DEFAULT_SPEED_FLOPS
+    zero_stage: int = 2  #: Stage of ZeRO, from 0 (plain data parallelism) to 3.
+    vocabulary: int = 0  #: Size of the vocabulary; 0 leaves embedding and output layer out.
+    speed_flops: Fraction = DEFAULT_SPEED_FLOPS  #: Operations per second that an NPU attains.
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
     weight: Fraction = Fraction(1)
 

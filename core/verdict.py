@@ -11,24 +11,12 @@ from .display import DisplayMixin
 
 @dataclass(frozen=True, repr=False)
 class Verdict(DisplayMixin):
-    """Findings of the verifier; created in ``schedules``, never by the method.
+    """Findings of the verifier; created in ``schedules``, never by the method."""
 
-    Parameters
-    ----------
-    violations : tuple of str
-        The first errors of the answer or its certificate; empty if there are none.
-    objective : float or None
-        The objective recomputed from the answer alone.
-    bound : float or None
-        The bound recomputed from the certificate; None if this is not possible.
-    metrics : mapping of str to object
-        Numbers of the answer, documented on the method's page.
-    """
-
-    violations: tuple[str, ...] = ()
-    objective: float | None = None
-    bound: float | None = None
-    metrics: Mapping[str, Any] = field(default_factory=dict)
+    violations: tuple[str, ...] = ()  #: The first errors of the answer or its certificate; empty if there are none.
+    objective: float | None = None  #: The objective recomputed from the answer alone.
+    bound: float | None = None  #: The bound recomputed from the certificate; None if this is not possible.
+    metrics: Mapping[str, Any] = field(default_factory=dict)  #: Numbers of the answer, documented on the method's page.
 
     @property
     def ok(self) -> bool:

@@ -30,18 +30,10 @@ class TrainingLoop(Enum):
 
 @dataclass(frozen=True)
 class Communication:
-    """One collective of a phase, among the NPUs of a named group.
+    """One collective of a phase, among the NPUs of a named group."""
 
-    Parameters
-    ----------
-    collective : Collective
-        One of all_reduce, reduce_scatter, all_gather, all_to_all or point_to_point.
-    size_bytes : Fraction
-        Full buffer (see :class:`~cwb.core.collective.Collective`), also for an all_gather.
-    """
-
-    collective: Collective
-    size_bytes: Fraction
+    collective: Collective  #: One of all_reduce, reduce_scatter, all_gather, all_to_all or point_to_point.
+    size_bytes: Fraction  #: Full buffer (see :class:`~cwb.core.collective.Collective`), also for an all_gather.
     group: str
 
 
@@ -69,21 +61,14 @@ class Layer:
 
 @dataclass(frozen=True, repr=False)
 class Workload(DisplayMixin):
-    """Training iteration mapped onto a fabric.
-
-    Parameters
-    ----------
-    groups : mapping of str to Span
-        The process groups, one entry per dimension of the fabric.
-    weight : Fraction
-        Importance in a group of workloads (dissertation, section 4.4.6).
-    """
+    """Training iteration mapped onto a fabric."""
 
     name: str
     layers: tuple[Layer, ...]
+    #: The process groups, one entry per dimension of the fabric.
     groups: Mapping[str, Span] = field(default_factory=dict)
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
-    weight: Fraction = Fraction(1)
+    weight: Fraction = Fraction(1)  #: Importance in a group of workloads (dissertation, section 4.4.6).
 
     def _facts(self) -> Mapping[str, object]:
         return {"name": self.name, "layers": len(self.layers), "groups": ", ".join(self.groups)}

@@ -132,22 +132,12 @@ def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ShardParts(_EqualLinks):
-    """Parts of all shards over all links.
-
-    Parameters
-    ----------
-    parts : mapping of (v, e) to float
-        Part of v's shard that link e carries.
-    pieces : int
-        Number of pieces of which the parts are multiples, or into which the shards are to be cut.
-    time : Fraction
-        Time of the solver's parts: T_B in M/B.
-    """
+    """Parts of all shards over all links."""
 
     choices: Choices
-    parts: Mapping[tuple[int, int], float]
-    pieces: int
-    time: Fraction
+    parts: Mapping[tuple[int, int], float]  #: By (v, e): part of v's shard that link e carries.
+    pieces: int  #: Number of pieces of which the parts are multiples, or into which the shards are to be cut.
+    time: Fraction  #: Time of the solver's parts: T_B in M/B.
 
     @property
     def steps(self) -> int:

@@ -40,21 +40,11 @@ def networks(instance: Instance) -> list[Topology]:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Possible senders of every shard, for all nodes and steps.
+    """Possible senders of every shard, for all nodes and steps."""
 
-    Parameters
-    ----------
-    graph : IncomingLinks
-        The network; every node has its own rows, even if all nodes are equivalent.
-    over : dict of (v, u) to list of e
-        Links over which u may receive v's shard, f(v).
-    carries : dict of (e, t) to list of v
-        Shards that a link may carry in a step, counted from 1.
-    """
-
-    graph: IncomingLinks
-    over: dict[tuple[int, int], list[int]]
-    carries: dict[tuple[int, int], list[int]]
+    graph: IncomingLinks  #: The network; every node has its own rows, even if all nodes are equivalent.
+    over: dict[tuple[int, int], list[int]]  #: By (v, u): links over which u may receive v's shard, f(v).
+    carries: dict[tuple[int, int], list[int]]  #: By (e, t): shards that a link may carry in a step, counted from 1.
     target: dict[int, int]
 
     def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Choices:
@@ -73,17 +63,11 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class GatherChoices(Choices):
-    """Choices of an all_gather.
-
-    Parameters
-    ----------
-    pieces : int
-        P, pieces that every shard is cut into, for models with pieces.
-    """
+    """Choices of an all_gather."""
 
     topology: Topology
     demand: Demand
-    pieces: int
+    pieces: int  #: P, pieces that every shard is cut into, for models with pieces.
     instance_sha256: str
 
     @property

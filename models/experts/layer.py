@@ -39,24 +39,12 @@ Groups = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LayerPlacement:
-    """Placement of a layer with its bound.
+    """Placement of a layer with its bound."""
 
-    Parameters
-    ----------
-    slots : list of list of int
-        Experts of the slots of every GPU.
-    load : Fraction
-        Largest load of a GPU.
-    bound : Fraction
-        Lower bound on the largest load.
-    prices : PairPrices or None
-        Prices that prove the bound, if it is proved by prices.
-    """
-
-    slots: Slots
-    load: Fraction
-    bound: Fraction
-    prices: PairPrices | None = None
+    slots: Slots  #: Experts of the slots of every GPU.
+    load: Fraction  #: Largest load of a GPU.
+    bound: Fraction  #: Lower bound on the largest load.
+    prices: PairPrices | None = None  #: Prices that prove the bound, if it is proved by prices.
 
 
 class Layer:

@@ -32,15 +32,9 @@ _HEAT = 0.006
 
 @dataclass(frozen=True)
 class ReplicaPacking:
-    """Replicas on GPUs.
+    """Replicas on GPUs."""
 
-    Parameters
-    ----------
-    slots : numpy.ndarray
-        Experts of the slots, a row for each GPU.
-    """
-
-    slots: Ints
+    slots: Ints  #: Experts of the slots, a row for each GPU.
     loads: Floats
 
     @property

@@ -22,19 +22,11 @@ COLUMN_S = 4e-5
 
 @dataclass(frozen=True)
 class Servers:
-    """Ranks in servers, and the links between them.
-
-    Parameters
-    ----------
-    members : tuple of tuple of int
-        Ranks of every server; those at the same place are joined by a rail.
-    hubs : tuple of int
-        The node of the switch inside every server.
-    """
+    """Ranks in servers, and the links between them."""
 
     topology: Topology
-    members: tuple[tuple[int, ...], ...]
-    hubs: tuple[int, ...]
+    members: tuple[tuple[int, ...], ...]  #: Ranks of every server; those at the same place are joined by a rail.
+    hubs: tuple[int, ...]  #: The node of the switch inside every server.
 
     @cached_property
     def place(self) -> dict[int, tuple[int, int]]:
@@ -105,20 +97,12 @@ def servers_of(topology: Topology) -> Servers | None:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Messages between the ranks of servers.
-
-    Parameters
-    ----------
-    sizes : dict of tuple of int to Fraction
-        Bytes from rank to rank.
-    chunks : int
-        Chunks of every piece of a message.
-    """
+    """Messages between the ranks of servers."""
 
     instance: Instance
     servers: Servers
-    sizes: dict[tuple[int, int], Fraction]
-    chunks: int
+    sizes: dict[tuple[int, int], Fraction]  #: Bytes from rank to rank.
+    chunks: int  #: Chunks of every piece of a message.
 
     @property
     def between(self) -> list[tuple[int, int]]:

@@ -24,25 +24,14 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Dual values of the relaxation for one pair of weights.
+    """Dual values of the relaxation for one pair of weights."""
 
-    Parameters
-    ----------
-    time_weight, cost_weight : float
-        Weights of seconds and of dollars.
-    shares : sequence of sequence of float
-        ``[term][dimension]``, each row sums to 1.
-    tp_shares : sequence of float
-        For each overlap, the share of its TP branch, between 0 and 1.
-    constraints : sequence of float
-        One for each linear constraint: at least 0 for ``<=``, at most 0 for ``>=``.
-    """
-
+    #: time_weight, cost_weight: weights of seconds and of dollars.
     time_weight: float
     cost_weight: float
-    shares: Sequence[Sequence[float]]
-    tp_shares: Sequence[float]
-    constraints: Sequence[float]
+    shares: Sequence[Sequence[float]]  #: ``[term][dimension]``, each row sums to 1.
+    tp_shares: Sequence[float]  #: For each overlap, the share of its TP branch, between 0 and 1.
+    constraints: Sequence[float]  #: One for each linear constraint: at least 0 for ``<=``, at most 0 for ``>=``.
 
 
 @dataclass(frozen=True)

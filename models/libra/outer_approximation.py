@@ -72,18 +72,12 @@ LP_OPTIONS = SolverOptions(feasibility_tolerance=1e-9)
 
 @dataclass
 class Relaxation:
-    """Compiled relaxation; it grows by tangents and keeps them when the weights change.
-
-    Parameters
-    ----------
-    scale_free : bool
-        Allow all multiples of allowed plans.
-    """
+    """Compiled relaxation; it grows by tangents and keeps them when the weights change."""
 
     problem: DesignProblem
     solver: ResolvingSolver
     budget: Budget
-    scale_free: bool = False
+    scale_free: bool = False  #: Allow all multiples of allowed plans.
     reports: list[SolverResult] = field(default_factory=list)
     rounds: int = 0
 

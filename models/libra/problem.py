@@ -42,15 +42,9 @@ _SMALLEST_UNIT = 1e-7
 
 @dataclass(frozen=True)
 class Term:
-    """One collective, or several of the same direction: ``t = max_d traffic_d / B_d``.
+    """One collective, or several of the same direction: ``t = max_d traffic_d / B_d``."""
 
-    Parameters
-    ----------
-    traffic : tuple of Fraction
-        Bytes in each dimension, including weights and repetitions.
-    """
-
-    traffic: tuple[Fraction, ...]
+    traffic: tuple[Fraction, ...]  #: Bytes in each dimension, including weights and repetitions.
     members: tuple[Member, ...]
 
     def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
@@ -73,22 +67,12 @@ class Overlap:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """Iteration time of an instance as a function of the bandwidths.
+    """Iteration time of an instance as a function of the bandwidths."""
 
-    Parameters
-    ----------
-    constant_s : Fraction
-        K: everything that no bandwidth changes.
-    serial : tuple of int
-        Terms that count in full.
-    overlaps : tuple of Overlap
-        Stages whose branches run in parallel; their terms are the others.
-    """
-
-    constant_s: Fraction
+    constant_s: Fraction  #: K: everything that no bandwidth changes.
     terms: tuple[Term, ...]
-    serial: tuple[int, ...]
-    overlaps: tuple[Overlap, ...]
+    serial: tuple[int, ...]  #: Terms that count in full.
+    overlaps: tuple[Overlap, ...]  #: Stages whose branches run in parallel; their terms are the others.
 
     def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
         """Return the iteration time at the given bandwidths."""
@@ -108,17 +92,12 @@ class TimeModel:
 
 @dataclass(frozen=True)
 class DesignProblem:
-    """Objective and constraints of a design.
-
-    Parameters
-    ----------
-    prices_usd_per_Bps : tuple of Fraction or None
-        Dollars of the whole network per byte per second in each dimension.
-    """
+    """Objective and constraints of a design."""
 
     objective: Objective
     time: TimeModel
     dimensions: int
+    #: Dollars of the whole network per byte per second in each dimension.
     prices_usd_per_Bps: tuple[Fraction, ...] | None
     constraints: tuple[LinearConstraint, ...]
 

@@ -31,27 +31,16 @@ from .formulation import bandwidth_unit, largest_exchange, weights_of
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Demands between points of a network.
-
-    Parameters
-    ----------
-    weights : array of float, shape (sources, points)
-        Demand of every point from each source, in multiples of the rate; 0 for itself.
-    room : array of float, shape (links,)
-        Capacity of a link, in units of bandwidth.
-    load : array of float, shape (links,)
-        Load of a link that does not depend on the flows, in multiples of the rate.
-    unit_s : Fraction
-        Seconds of the exchange at the rate 1.
-    """
+    """Demands between points of a network."""
 
     tails: Ints
     heads: Ints
     sources: Ints
+    #: Shape (sources, points): demand of every point from each source, in multiples of the rate; 0 for itself.
     weights: Floats
-    room: Floats
-    load: Floats
-    unit_s: Fraction
+    room: Floats  #: Shape (links,): capacity of a link, in units of bandwidth.
+    load: Floats  #: Shape (links,): load of a link that does not depend on the flows, in multiples of the rate.
+    unit_s: Fraction  #: Seconds of the exchange at the rate 1.
 
     @property
     def points(self) -> int:

@@ -52,23 +52,15 @@ _COARSE = "all links into a node have the same length, since the program is too 
 
 @dataclass(frozen=True)
 class FlowBound:
-    """Bound proved by a solve.
+    """Bound proved by a solve."""
 
-    Parameters
-    ----------
-    seconds : Fraction or None
-        Lower bound on the time of the all-to-all; None if the solver has found none in its budget.
-    exact : bool
-        True if it is the time of the maximum concurrent flow, which may be longer otherwise.
-    flows : callable or None
-        ``flows(source)``, by the source's number, is its flow over every link when it sends 1 to each target; None
-        if unknown.
-    """
-
+    #: Lower bound on the time of the all-to-all; None if the solver has found none in its budget.
     seconds: Fraction | None
     certificate: LengthCertificate | SolverBound | None
     report: SolverResult
-    exact: bool = True
+    exact: bool = True  #: True if it is the time of the maximum concurrent flow, which may be longer otherwise.
+    #: ``flows(source)``, by the source's number, is its flow over every link when it sends 1 to each target; None if
+    #: unknown.
     flows: Callable[[int], Floats] | None = None
 
 

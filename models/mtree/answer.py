@@ -44,20 +44,12 @@ _FINE = 2**31
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """Trees with their shares of the data.
-
-    Parameters
-    ----------
-    rated : RatedTrees
-        Their rates; trees that are too long to help are left out.
-    flow_s : Fraction
-        Seconds that the most loaded link takes for its bytes.
-    """
+    """Trees with their shares of the data."""
 
     packing: TreePacking
-    rated: RatedTrees
+    rated: RatedTrees  #: Their rates; trees that are too long to help are left out.
     roots: Ints
-    flow_s: Fraction
+    flow_s: Fraction  #: Seconds that the most loaded link takes for its bytes.
 
 
 def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:

@@ -36,52 +36,29 @@ ANY_SCHEDULE = "any schedule"
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Result of a search: the best trees, and bounds on all allowed trees.
-
-    Parameters
-    ----------
-    bound : Fraction
-        Units that no allowed trees carry together, if they use both directions of their links alike; at most the
-        strength.
-    prover : tuple of str
-        Name and version of the prover of a bound below the strength.
-    trees : int or None
-        K, the largest number of trees; None is no limit.
-    prices : tuple of Prices
-        Candidate prices for a proof of the bound.
-    apart : DisjointRates or None
-        Known rates of K trees without a common link.
-    among : str
-        Scope of the bound, if it is not at most K trees of the given height and rate.
-    """
+    """Result of a search: the best trees, and bounds on all allowed trees."""
 
     rated: RatedTrees | None
+    #: Units that no allowed trees carry together, if they use both directions of their links alike; at most the
+    #: strength.
     bound: Fraction
-    prover: tuple[str, str]
+    prover: tuple[str, str]  #: Name and version of the prover of a bound below the strength.
     reports: tuple[SolverResult, ...] = ()
     rounds: int = 0
     metrics: dict[str, Any] | None = None
-    trees: int | None = None
-    prices: tuple[Prices, ...] = ()
-    apart: DisjointRates | None = None
-    among: str = ""
+    trees: int | None = None  #: K, the largest number of trees; None is no limit.
+    prices: tuple[Prices, ...] = ()  #: Candidate prices for a proof of the bound.
+    apart: DisjointRates | None = None  #: Known rates of K trees without a common link.
+    among: str = ""  #: Scope of the bound, if it is not at most K trees of the given height and rate.
 
 
 @dataclass(frozen=True)
 class ProvedBound:
-    """Bound with its certificate and scope.
+    """Bound with its certificate and scope."""
 
-    Parameters
-    ----------
-    rate : Fraction
-        Upper bound on the rate in units.
-    holds_for : str
-        Schedules for which the bound holds.
-    """
-
-    rate: Fraction
+    rate: Fraction  #: Upper bound on the rate in units.
     certificate: Certificate
-    holds_for: str
+    holds_for: str  #: Schedules for which the bound holds.
 
 
 def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:

@@ -48,26 +48,15 @@ GAP = 1e-8
 
 @dataclass(eq=False)
 class TreeRelaxation:
-    """Linear relaxation over trees, as far as it is solved: best rates and dual bound.
+    """Linear relaxation over trees, as far as it is solved: best rates and dual bound."""
 
-    Parameters
-    ----------
-    rated : RatedTrees or None
-        Trees with exact rates; with a price of trees they may be more than K.
-    bound : Fraction
-        Units that no trees carry together.
-    from_solver : bool
-        True if the bound rests on trust in a solver; else prices and exact arithmetic prove it.
-    prices : Prices or None
-        Prices that prove the best bound by prices.
-    """
-
-    rated: RatedTrees | None
-    bound: Fraction
+    rated: RatedTrees | None  #: Trees with exact rates; with a price of trees they may be more than K.
+    bound: Fraction  #: Units that no trees carry together.
     pool: Ints
     rounds: int = 0
+    #: True if the bound rests on trust in a solver; else prices and exact arithmetic prove it.
     from_solver: bool = False
-    prices: Prices | None = None
+    prices: Prices | None = None  #: Prices that prove the best bound by prices.
     reports: list[SolverResult] = field(default_factory=list)
 
     @property
@@ -78,34 +67,16 @@ class TreeRelaxation:
 
 @dataclass(frozen=True, eq=False)
 class ColumnTask:
-    """Input of column generation.
-
-    Parameters
-    ----------
-    limit : HeightLimit or None
-        Height of the trees; None is any.
-    most_trees : int or None
-        K, as ``sum_T r_T / c_T <= K``; None is no limit.
-    floor : int
-        Smallest capacity of a tree's links, in units.
-    ceiling : Fraction
-        A known bound, in units.
-    complete : bool
-        True if the pool has all trees, so that none is to be added.
-    exact : bool
-        Find the cheapest low tree by a model where the heuristic finds no more.
-    gap : float
-        Relative gap of value and bound at which to stop.
-    """
+    """Input of column generation."""
 
     wan: Wan
-    limit: HeightLimit | None
-    most_trees: int | None
-    floor: int
-    ceiling: Fraction
-    complete: bool = False
-    exact: bool = True
-    gap: float = GAP
+    limit: HeightLimit | None  #: Height of the trees; None is any.
+    most_trees: int | None  #: K, as ``sum_T r_T / c_T <= K``; None is no limit.
+    floor: int  #: Smallest capacity of a tree's links, in units.
+    ceiling: Fraction  #: A known bound, in units.
+    complete: bool = False  #: True if the pool has all trees, so that none is to be added.
+    exact: bool = True  #: Find the cheapest low tree by a model where the heuristic finds no more.
+    gap: float = GAP  #: Relative gap of value and bound at which to stop.
 
 
 def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> TreeRelaxation:
@@ -271,15 +242,9 @@ _ADDED_TO_REPAIR, _ROUNDS = 20, 100
 
 @dataclass(eq=False)
 class RepairRelaxation:
-    """Linear relaxation of old trees and at most m new ones.
+    """Linear relaxation of old trees and at most m new ones."""
 
-    Parameters
-    ----------
-    bound : Fraction
-        Units that old trees and m new ones do not exceed.
-    """
-
-    bound: Fraction
+    bound: Fraction  #: Units that old trees and m new ones do not exceed.
     trees: list[Ints] = field(default_factory=list)
     reports: list[SolverResult] = field(default_factory=list)
 

@@ -28,74 +28,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CandidateTrees:
-    """Pool of trees to choose from.
-
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every tree; those of an older plan come first.
-    most_trees : int or None
-        K; None is no limit.
-    floor : Fraction or int
-        Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree.
-    old : int
-        Number of trees of an older plan.
-    new_trees : int or None
-        m, the largest number of other trees; None is no limit.
-    """
+    """Pool of trees to choose from."""
 
     wan: Wan
-    trees: Ints
-    most_trees: int | None = None
-    floor: Fraction | int = 0
-    old: int = 0
-    new_trees: int | None = None
+    trees: Ints  #: Shape (trees, sites - 1): links of every tree; those of an older plan come first.
+    most_trees: int | None = None  #: K; None is no limit.
+    floor: Fraction | int = 0  #: Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree.
+    old: int = 0  #: Number of trees of an older plan.
+    new_trees: int | None = None  #: m, the largest number of other trees; None is no limit.
 
 
 @dataclass(frozen=True, eq=False)
 class PosedPool(CandidateTrees):
-    """Pool of trees that respect the limits of an instance.
-
-    Parameters
-    ----------
-    complete : bool
-        True if the pool has all such trees.
-    """
+    """Pool of trees that respect the limits of an instance."""
 
     problem: TreeProblem = field(kw_only=True)
-    complete: bool = True
+    complete: bool = True  #: True if the pool has all such trees.
 
 
 @dataclass(frozen=True, eq=False)
 class TreePatterns:
-    """Number of arbitrary trees, and trees of an older plan beside them.
-
-    Parameters
-    ----------
-    limit : HeightLimit or None
-        Height of the arbitrary trees; None is any.
-    count : int
-        Number of arbitrary trees: K, or m beside old ones.
-    widest : int
-        Upper bound on the rate of one arbitrary tree, in units.
-    ceiling : float
-        Upper bound on the sum of all rates, in units.
-    floor : Fraction or int
-        Smallest rate of an arbitrary tree that is used, in units.
-    old : array of int, shape (trees, sites - 1), or None
-        Links of the old trees; None if there is no older plan.
-    most_trees : int or None
-        K beside old trees; None is no limit.
-    """
+    """Number of arbitrary trees, and trees of an older plan beside them."""
 
     wan: Wan
-    limit: HeightLimit | None
-    count: int
-    widest: int
-    ceiling: float
-    floor: Fraction | int = 0
-    old: Ints | None = None
-    most_trees: int | None = None
+    limit: HeightLimit | None  #: Height of the arbitrary trees; None is any.
+    count: int  #: Number of arbitrary trees: K, or m beside old ones.
+    widest: int  #: Upper bound on the rate of one arbitrary tree, in units.
+    ceiling: float  #: Upper bound on the sum of all rates, in units.
+    floor: Fraction | int = 0  #: Smallest rate of an arbitrary tree that is used, in units.
+    old: Ints | None = None  #: Links of the old trees; None if there is no older plan.
+    most_trees: int | None = None  #: K beside old trees; None is no limit.
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,16 +69,10 @@ class PosedPatterns(TreePatterns):
 
 @dataclass(frozen=True, eq=False)
 class LinkPrices:
-    """Prices of links for the cheapest tree.
-
-    Parameters
-    ----------
-    price : array of float, shape (links,)
-        Nonnegative price of every link.
-    """
+    """Prices of links for the cheapest tree."""
 
     problem: TreeProblem
-    price: Floats
+    price: Floats  #: Shape (links,): nonnegative price of every link.
 
 
 def pose_trees(

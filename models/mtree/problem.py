@@ -17,17 +17,11 @@ from ...core.outcome import Outcome, Status
 
 @dataclass(frozen=True, eq=False)
 class WanProblem:
-    """All-reduce over a wide-area network.
-
-    Parameters
-    ----------
-    highest : Ceiling
-        The bound for any schedule.
-    """
+    """All-reduce over a wide-area network."""
 
     instance: Instance
     wan: Wan
-    highest: Ceiling
+    highest: Ceiling  #: The bound for any schedule.
 
     @property
     def size_bytes(self) -> Fraction:
@@ -41,21 +35,11 @@ class WanProblem:
 
 @dataclass(frozen=True, eq=False)
 class TreeProblem(WanProblem):
-    """All-reduce over a wide-area network along trees of limited height and rate.
+    """All-reduce over a wide-area network along trees of limited height and rate."""
 
-    Parameters
-    ----------
-    limit : HeightLimit
-        Largest height of a tree; without a limit every tree of fewest hops has it.
-    floor : Fraction
-        Smallest rate of a tree, in units; 0 is any.
-    strongest : Strength
-        The bound for any trees that use both directions of their links alike.
-    """
-
-    limit: HeightLimit
-    floor: Fraction
-    strongest: Strength
+    limit: HeightLimit  #: Largest height of a tree; without a limit every tree of fewest hops has it.
+    floor: Fraction  #: Smallest rate of a tree, in units; 0 is any.
+    strongest: Strength  #: The bound for any trees that use both directions of their links alike.
 
     @property
     def any_height(self) -> bool:

@@ -28,20 +28,12 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class LinkChange:
-    """Change of all links between two sites, in both directions.
-
-    Parameters
-    ----------
-    factor : Fraction
-        Share of the bandwidth that is kept.
-    rate_Bps : Fraction or None
-        The bandwidth instead; a negative one is subtracted.
-    """
+    """Change of all links between two sites, in both directions."""
 
     one: str
     other: str
-    factor: Fraction = Fraction(1)
-    rate_Bps: Fraction | None = None
+    factor: Fraction = Fraction(1)  #: Share of the bandwidth that is kept.
+    rate_Bps: Fraction | None = None  #: The bandwidth instead; a negative one is subtracted.
 
     def of(self, rate_Bps: Fraction) -> Fraction:
         """Return the new bandwidth of a link from its old one; 0 if it has failed."""
@@ -124,22 +116,12 @@ class PreviousTree(Strict):
 
 @dataclass(frozen=True, eq=False)
 class SurvivingTrees:
-    """Old trees that have kept all links, and the remains of the others.
+    """Old trees that have kept all links, and the remains of the others."""
 
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        Sorted links of every tree.
-    units : tuple of int
-        Data that each tree carried, in proportion.
-    stumps : tuple of array of int
-        Surviving links of the other trees.
-    """
-
-    trees: Ints
-    units: tuple[int, ...]
+    trees: Ints  #: Shape (trees, sites - 1): sorted links of every tree.
+    units: tuple[int, ...]  #: Data that each tree carried, in proportion.
     roots: tuple[int, ...]
-    stumps: tuple[Ints, ...] = ()
+    stumps: tuple[Ints, ...] = ()  #: Surviving links of the other trees.
 
 
 def _between(topology: Topology) -> dict[tuple[str, str], list[int]]:

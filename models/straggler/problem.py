@@ -75,18 +75,11 @@ def pose(instance: Instance, options: Any) -> Instance:
 
 @dataclass(frozen=True)
 class RoundLinks:
-    """Links that chunks take in a round, by positions of ranks in the group.
+    """Links that chunks take in a round, by positions of ranks in the group."""
 
-    Parameters
-    ----------
-    round_s : Fraction
-        Most seconds that a chunk takes from one rank to another.
-    links : mapping
-        Link of every pair of ranks, ``(source, target)``; or of every rank to the switch, ``(rank, None)``, and from
-        it, ``(None, rank)``.
-    """
-
-    round_s: Fraction
+    round_s: Fraction  #: Most seconds that a chunk takes from one rank to another.
+    #: Link of every pair of ranks, ``(source, target)``; or of every rank to the switch, ``(rank, None)``, and from it,
+    #: ``(None, rank)``.
     links: Mapping[tuple[int | None, int | None], int]
 
     def path(self, source: int, target: int) -> tuple[int, ...]:

@@ -41,24 +41,12 @@ def fewest_rounds(ranks: int, chunks: int) -> int:
 
 @dataclass
 class ChunkSpread:
-    """State of the chunks at the ranks while rounds are chosen.
+    """State of the chunks at the ranks while rounds are chosen."""
 
-    Parameters
-    ----------
-    chunks : int
-        Chunks of each rank but the late one.
-    full : array of bool, shape (chunks in all, ranks)
-        True where a rank has the chunk's full sum.
-    has : array of int, shape (chunks in all,)
-        Number of ranks with the full sum.
-    age : array of int, shape (chunks in all,)
-        Rounds since it was exchanged; -1 before.
-    """
-
-    chunks: int
-    full: Bools
-    has: Ints
-    age: Ints
+    chunks: int  #: Chunks of each rank but the late one.
+    full: Bools  #: Shape (chunks in all, ranks): true where a rank has the chunk's full sum.
+    has: Ints  #: Shape (chunks in all,): number of ranks with the full sum.
+    age: Ints  #: Shape (chunks in all,): rounds since it was exchanged; -1 before.
     random: np.random.Generator
     passed: int = 0
 
