@@ -130,12 +130,7 @@ class Collective:
     def messages(self, sizes: Sequence[Any], chunks: int, ranks: Sequence[int]) -> tuple[Demand, ...]:
         """Return a message or broadcast for every piece that is not empty.
 
-        Parameters
-        ----------
-        sizes : sequence of Fraction, or of rows of them
-            Bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
-        chunks : int
-            Number of equal chunks of every message.
+        ``sizes`` are bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
         """
         pieces, found = self.pieces_of(len(ranks)), list[Demand]()
         for held, needed in zip(pieces.held, pieces.needed, strict=True):
@@ -182,13 +177,7 @@ _loaders: list[Callable[[], object]] = []
 
 
 def register_collective(collective: Collective) -> Collective:
-    """Register a collective by name in this process, and return it.
-
-    Raises
-    ------
-    InputError
-        If the name is used already, or is not a word of lowercase letters, digits and underscores.
-    """
+    """Register a collective in this process under a new name of lowercase letters, digits and underscores."""
     if not _WORD.fullmatch(collective.name):
         text = f"{show_value(collective.name)} is no name of a collective; expected such as ring_shift"
         raise InputError(text)

@@ -51,18 +51,7 @@ class Conditions:
 
 
 def conditions(demand: Demand, npus: int) -> Conditions:
-    """Return the conditions of a demand.
-
-    Parameters
-    ----------
-    demand : Demand
-        One collective over a group of ranks; the first rank is the root of a rooted one.
-
-    Raises
-    ------
-    InputError
-        If the group has fewer than two ranks.
-    """
+    """Return the conditions of a demand among at least two ranks; the first is the root of a rooted one."""
     ranks = tuple(range(npus)) if demand.ranks is None else demand.ranks
     count = len(ranks)
     if count < 2:

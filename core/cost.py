@@ -31,11 +31,6 @@ class CostModel:
         A ring block has 2n half-bandwidth links, a fully connected one n(n-1) links of B/(n-1), a switch n links, n
         NICs and n ports: each is n times the bandwidth per NPU, so that the whole network costs the number of NPUs
         times this price times B.
-
-        Raises
-        ------
-        InputError
-            If the model lacks an entry that a dimension needs; names it.
         """
         total: list[Fraction] = []
         for index, dimension in enumerate(fabric.dimensions):

@@ -71,15 +71,7 @@ class Design:
     ) -> tuple[LinearConstraint, ...]:
         """Return every budget and constraint as a linear constraint over the bandwidths.
 
-        Parameters
-        ----------
-        prices : sequence of Fraction or None
-            Dollars of the whole network per byte per second in each dimension; needed for a cost budget.
-
-        Raises
-        ------
-        InputError
-            If a constraint cannot be read or names a dimension that the network does not have.
+        ``prices`` are dollars of the whole network per byte per second in each dimension; needed for a cost budget.
         """
         ones = (Fraction(1),) * dimensions
         budgets: list[LinearConstraint] = []
@@ -132,16 +124,8 @@ _COMPARISONS = {
 def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...]:
     """Read linear constraints between the bandwidths of the dimensions.
 
-    Parameters
-    ----------
-    text : str
-        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``;
-        a sum has terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
-
-    Raises
-    ------
-    InputError
-        If the text is not such a constraint or names a dimension that does not exist.
+    Constraints are joined by ``;``. Each is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has terms such as
+    ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
     """
     found: list[LinearConstraint] = []
     for clause in filter(None, (part.strip() for part in text.split(";"))):

@@ -55,14 +55,8 @@ class CwbError(Exception):
 class InputError(CwbError):
     """Bad input, reported in one line with source, place, value and expectation.
 
-    Parameters
-    ----------
-    problem : str
-        Error, and the input that was expected instead.
-    source : str, optional
-        File name, option name or expression that the value came from.
-    place : str, optional
-        Place inside the source, as a JSON path such as ``network.dimensions[2].block``.
+    The source is a file, an option or an expression, the place a JSON path in it, such as
+    ``network.dimensions[2].block``.
     """
 
     exit_status = ExitStatus.BAD_INPUT

@@ -17,14 +17,8 @@ MAX_SLOTS = 10_000_000
 class Experts(DisplayMixin):
     """Loads of experts, and the slots that are to hold their replicas.
 
-    In every layer each GPU has the same number of slots, and each slot holds one replica of an expert of that
-    layer. The replicas of an expert share its load equally.
-
-    Raises
-    ------
-    InputError
-        If layers differ in their number of experts, a load is negative, the slots do not hold every expert, or the
-        numbers do not divide one another.
+    In every layer each GPU has the same number of slots, and each slot holds one replica of an expert of that layer.
+    The replicas of an expert share its load equally.
     """
 
     loads: tuple[tuple[Fraction, ...], ...]  #: Load of each expert in every layer, such as tokens.

@@ -85,11 +85,8 @@ def network_labels(
 ) -> Mapping[str, Callable[[Any], str]]:
     """Return names for the indices of constraints, for ``Formulation.labels``.
 
-    Parameters
-    ----------
-    **ends
-        For each argument of the constraints' rules, the node or pair of nodes of each of its values: the ends of
-        links, the sources of chunks.
+    ``ends`` has for each argument of the rules the node or pair of nodes of each value: ends of links, sources of
+    chunks.
     """
 
     def name_of(places: Sequence[int] | Sequence[tuple[int, int]]) -> Callable[[Any], str]:

@@ -79,13 +79,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class WiredFabric(Fabric):
-    """Fabric with known bandwidths and latencies.
-
-    Raises
-    ------
-    InputError
-        If their number differs from that of the dimensions, or a bandwidth is not positive.
-    """
+    """Fabric with known bandwidths and latencies."""
 
     #: bandwidth_Bps, latency_s: for each dimension, the bandwidth per NPU in each direction and the latency of a link.
     bandwidth_Bps: tuple[Fraction, ...]
@@ -110,19 +104,9 @@ def default_tiers(count: int) -> tuple[str, ...]:
 
 
 def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
-    """Read the building-block notation.
+    """Read a fabric such as ``RI(4)_FC(8)_RI(4)_SW(32)``, with :func:`default_tiers` unless tiers are given.
 
-    Parameters
-    ----------
-    notation : str
-        Such as ``RI(4)_FC(8)_RI(4)_SW(32)``; ``R`` is short for ``RI``.
-    tiers : tuple of str, optional
-        Technology per dimension; :func:`default_tiers` unless given.
-
-    Raises
-    ------
-    InputError
-        If a block is unknown, a size is below 2, or the network is out of range.
+    ``R`` is short for ``RI``.
     """
     parts = notation.split("_")
     if len(parts) > MAX_DIMENSIONS:
@@ -175,17 +159,9 @@ def links_per_npu(dimension: Dimension) -> int:
 def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequence[Fraction]) -> Topology:
     """Return a fabric's explicit network: NPUs by rank, then one switch per block of a switch dimension.
 
-    Parameters
-    ----------
-    bandwidth_Bps, latency_s : sequence of Fraction
-        For each dimension, the bandwidth per NPU in each direction and the latency of a link.
-
-    Returns
-    -------
-    Topology
-        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to
-        the only one of a ring of 2), B/(n - 1) to every peer of a fully connected block, B to and from its switch,
-        over two links of half the latency each.
+    An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to the only
+    one of a ring of 2), B/(n - 1) to every peer of a fully connected block, B to and from its switch, over two links of
+    half the latency each.
     """
     sizes = fabric.sizes
     stride = [prod(sizes[:d]) for d in range(len(sizes))]

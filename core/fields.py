@@ -26,14 +26,8 @@ class Strict(BaseModel):
 def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any]) -> type[ModelT]:
     """Return an options class with only the named options, for a formulation that shares its method's.
 
-    The others cannot be set and keep their defaults, so that code and rules for the whole class hold.
-
-    Parameters
-    ----------
-    *names : str
-        Options that stay as they are.
-    **changed : (type, Field)
-        Options of which the formulation has another type, default or description.
+    The others cannot be set and keep their defaults, so that code and rules for the whole class hold. Options with
+    another type, default or description are passed as ``name=(type, Field)``.
     """
     chosen = {*names, *changed}
     fixed = {name: field for name, field in options.model_fields.items() if name not in chosen}
@@ -71,19 +65,9 @@ Speed = Annotated[Fraction, *_quantity(UnitKind.SPEED, positive=True)]
 
 
 def run_validation(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
-    """Run a pydantic validation.
+    """Run a pydantic validation; its first error becomes an InputError with JSON path, value and expected input.
 
-    Parameters
-    ----------
-    make : callable
-        Builds the model, such as ``lambda: InstanceFile.model_validate(data)``.
-    known : iterable of str
-        Fields to suggest in place of an unknown one.
-
-    Raises
-    ------
-    InputError
-        For the first error: its JSON path, the value, and the expected input.
+    ``known`` are fields to suggest in place of an unknown one.
     """
     try:
         return make()

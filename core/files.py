@@ -26,19 +26,9 @@ NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:
-    """Read a file, unless it has more than ``most`` bytes.
+    """Read a file of at most ``most`` bytes; the caller names it in errors.
 
-    Parameters
-    ----------
-    most : int
-        Largest size in bytes; a larger file is rejected before it is read.
-    kind : str
-        Expected input, for the message if the path is a directory, such as ``a JSON file``.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is larger; the caller names the file.
+    ``kind`` is the expected input, such as ``a JSON file``, for the error if the path is a directory.
     """
     try:
         if path.is_dir():
@@ -57,18 +47,7 @@ def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int) -> str:
-    """Read a UTF-8 text file.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Largest size; a larger file is rejected before it is read.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is larger, or is not UTF-8 text; the caller names the file.
-    """
+    """Read a UTF-8 text file of at most ``max_bytes``; the caller names it in errors."""
     raw = read_whole(path, max_bytes, "a text file")
     try:
         return raw.decode("utf-8-sig")
@@ -88,11 +67,6 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
 
     A new file has the permissions that the umask leaves, a replaced one keeps its own. If the block raises an
     exception, nothing has changed, except for devices and pipes.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written; errors of the block are passed on.
     """
     with locate_os_errors("cannot be written", str(path)):
         there = _status(path)

@@ -11,13 +11,7 @@ from .errors import InputError, locate_errors, locate_os_errors
 
 
 def check_new(folder: Path) -> None:
-    """Reject a folder that cannot be created, before anything is computed.
-
-    Raises
-    ------
-    InputError
-        If it is not empty, or its parent folder does not exist.
-    """
+    """Reject a folder that is not empty, or has no parent folder, before anything is computed."""
     with locate_errors(source=str(folder)):
         try:
             if not folder.absolute().parent.is_dir():

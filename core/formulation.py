@@ -323,35 +323,11 @@ class Formulation:
         model.del_component(constraint)
 
     def index(self, instance: Instance, options: Any = None) -> Any:
-        """Return the sets and parameters of the model of a posed instance.
-
-        Parameters
-        ----------
-        options : pydantic.BaseModel, optional
-            Options of the type :attr:`options`; by default the defaults.
-        """
+        """Return the sets and parameters of the model of a posed instance, by default with default options."""
         return self._resolve_function(self._index)(instance, self.options() if options is None else options)
 
     def build(self, problem: Any, **options: Any) -> Any:
-        """Build the model.
-
-        Parameters
-        ----------
-        problem : Instance or object
-            An instance, which is posed and indexed first, or the result of :meth:`index`.
-
-        Returns
-        -------
-        pyomo.environ.ConcreteModel
-
-        Raises
-        ------
-        Unsupported
-            If the formulation is not for such an instance.
-        InputError
-            If an option is wrong, a component of the model has a name that Pyomo reserves, or a function from
-            outside the package fails.
-        """
+        """Build the Pyomo model of an instance, which is posed and indexed first, or of a result of :meth:`index`."""
         if isinstance(problem, Instance):
             posed, chosen = self.validate_and_pose(problem, options)
             problem = self.index(posed, chosen)
@@ -366,15 +342,7 @@ class Formulation:
             ) from error
 
     def validate_and_pose(self, instance: Instance, options: Any) -> tuple[Instance, Any]:
-        """Validate options and pose an instance with them.
-
-        Raises
-        ------
-        Unsupported
-            If the formulation is not for such an instance.
-        InputError
-            If an option is wrong.
-        """
+        """Validate options and pose an instance with them."""
         seen, refusal = supported_view(self, instance)
         if refusal is not None:
             raise Unsupported(f"{self.name}: {refusal}")

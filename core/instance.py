@@ -82,26 +82,14 @@ class Instance(DisplayMixin):
 
     @property
     def fabric(self) -> Fabric:
-        """The network as a fabric.
-
-        Raises
-        ------
-        InputError
-            If the network is an explicit graph.
-        """
+        """The network as a fabric; an error if it is an explicit graph."""
         if not isinstance(self.network, Fabric):
             raise InputError("expected a network of dimensions such as RI(4)_SW(32), not a graph", place="network")
         return self.network
 
     @property
     def topology(self) -> Topology:
-        """The network as a graph of nodes and links.
-
-        Raises
-        ------
-        InputError
-            If the network is a fabric, whose links do not exist yet.
-        """
+        """The network as a graph of nodes and links; an error if it is a fabric, whose links do not exist yet."""
         if not isinstance(self.network, Topology):
             raise InputError("expected an explicit network of nodes and links, not building blocks", place="network")
         return self.network

@@ -78,24 +78,10 @@ class _TextColumn(LazyColumn):
 
 
 def read_stream(stream: BinaryIO, max_bytes: int, max_keys: int, doing: str = "reading a file") -> Any:
-    """Read one JSON value.
+    """Read one JSON value, with long lists of numbers as arrays.
 
-    Parameters
-    ----------
-    doing : str
-        Activity, for the message if the time is up.
-
-    Returns
-    -------
-    object
-        Plain data; lists of numbers of at least :data:`COLUMN` bytes are arrays if all are integers or all floats.
-
-    Raises
-    ------
-    InputError
-        If it is invalid JSON, or exceeds a limit on numbers, other values, texts or depth.
-    OutOfTime
-        If the limits (:func:`~cwb.core.limits.limited_by`) are exhausted.
+    Lists of at least :data:`COLUMN` bytes are arrays if all their numbers are integers or all floats. Limits hold for
+    numbers, other values, texts and depth. ``doing`` is the activity in the message if the time is up.
     """
     columns: list[LazyColumn | np.ndarray[Any, Any]] = []
     rest = _without_columns(_read_bytes(stream, max_bytes, doing), columns, doing)

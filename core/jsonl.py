@@ -32,14 +32,8 @@ class Appendable:
         """Append a line with its newline; if the disk is full, remove the written part.
 
         Devices and pipes are written to directly. An incomplete last line is healed first: completed if only its
-        newline is missing, else moved aside.
-
-        Raises
-        ------
-        InputError
-            If only a part of the line could be written.
-        OSError
-            If nothing of it could be written.
+        newline is missing, else moved aside. Raises InputError if only a part of the line could be written, OSError if
+        nothing.
         """
         if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
             with os.fdopen(os.dup(self.descriptor), "wb") as stream:
@@ -84,13 +78,7 @@ class Appendable:
 
 @contextmanager
 def lock_for_append(path: Path) -> Iterator[Appendable]:
-    """Open or create a file for appending, and lock it against every other writer.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
-    """
+    """Open or create a file for appending, and lock it against every other writer."""
     descriptor = _open(path)
     try:
         yield Appendable(path, descriptor)
@@ -136,15 +124,7 @@ def is_open(descriptor: int, path: Path) -> bool:
 
 
 def heal(path: Path) -> int:
-    """Move lines that are not JSON objects to a file with the suffix ``.broken``; return their number.
-
-    The file need not exist.
-
-    Raises
-    ------
-    InputError
-        If the files cannot be written; nothing is lost then.
-    """
+    """Move lines that are not JSON objects to a file with the suffix ``.broken``; return their number."""
     if not path.exists() or is_stream(path):
         return 0
     with locate_os_errors("cannot be read", str(path)), lock_for_append(path) as file:

@@ -180,10 +180,7 @@ class _Kernel:
 
     @functools.cached_property
     def _folder(self) -> Path | None:
-        """Folder of the compiled code, by the digest of the function and those that it calls.
-
-        numba itself notices only changes of the file that a function is in.
-        """
+        """Folder of the compiled code; numba itself notices only changes of the file that a function is in."""
         root = cache_folder()
         return None if root is None else root / f"{self.__module__}.{self.name}-{self.digest}"
 

@@ -84,11 +84,8 @@ _made = count(1)
 def limited_by(limits: Limits, doing: str = "") -> Iterator[None]:
     """Apply limits to the code of the block.
 
-    Parameters
-    ----------
-    doing : str
-        Activity that is abandoned when the time is up, such as ``"loading the instance"``. Empty for a method,
-        which checks its budget itself and ends with its best answer.
+    ``doing`` is the activity that is abandoned when the time is up, such as ``"loading the instance"``. Empty for a
+    method, which checks its budget itself and ends with its best answer.
     """
     token = _LIMITS.set((limits, doing))
     try:
@@ -110,13 +107,7 @@ def why_exhausted() -> str:
 
 
 def check_time(step: str) -> None:
-    """Raise OutOfTime if the time is up.
-
-    Raises
-    ------
-    OutOfTime
-        If the limits are exhausted and the block of :func:`limited_by` is one to abandon.
-    """
+    """Raise OutOfTime if the limits are exhausted and the block of :func:`limited_by` is one to abandon."""
     limits, doing = _LIMITS.get() or (None, "")
     if limits and doing and limits.is_exhausted:
         raise OutOfTime(f"{limits.why_exhausted} while {doing}: {step}")
@@ -129,13 +120,7 @@ def check_time_rarely(step: str) -> None:
 
 
 def iterate_in_time(items: Iterable[_T], total: int, noun: str) -> Iterator[_T]:
-    """Yield items, with occasional checks of the time and progress reports.
-
-    Parameters
-    ----------
-    noun : str
-        Plural noun for the items, for messages.
-    """
+    """Yield items, a plural noun in messages, with occasional checks of the time and progress reports."""
     rest, done = iter(items), 0
     while some := tuple(islice(rest, ITEMS_PER_CHECK)):
         yield from some
@@ -147,16 +132,10 @@ def iterate_in_time(items: Iterable[_T], total: int, noun: str) -> Iterator[_T]:
 
 
 def why_unbuildable(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> str:
-    """Return the reason not to build a model; empty if there is none.
+    """Return the reason not to build a model named ``what``, such as ``"8 epochs"``; empty if there is none.
 
-    Parameters
-    ----------
-    what : str
-        Its name in the message, such as ``"8 epochs"``.
-    column_s : float
-        Least seconds per column of such a model, its share of the rows included.
-    most : int
-        Number of columns beyond which it is never built.
+    ``column_s`` are its least seconds per column, with its share of the rows; beyond ``most`` columns it is never
+    built.
     """
     has = f"a model of {what} has {columns:,} columns"
     if columns > most:
@@ -165,16 +144,10 @@ def why_unbuildable(columns: int, what: str, column_s: float = COLUMN_S, most: i
 
 
 def require_buildable(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> None:
-    """Reject a model by the size of its index sets, before it is built.
+    """Reject a model by the size of its index sets, before it is built; see :func:`why_unbuildable`.
 
-    Parameters are those of :func:`why_unbuildable`.
-
-    Raises
-    ------
-    Unsupported
-        If it has too many columns for any machine.
-    OutOfTime
-        If it needs more memory or time than is left.
+    Raises Unsupported if it has too many columns for any machine, OutOfTime if it needs more memory or time than is
+    left.
     """
     if why := why_unbuildable(columns, what, column_s, most):
         raise Unsupported(why) if columns > most else OutOfTime(why)
@@ -183,10 +156,7 @@ def require_buildable(columns: int, what: str, column_s: float = COLUMN_S, most:
 def why_unschedulable(sends: int, hops: int | None = None) -> str:
     """Return the reason not to create a schedule; if empty, reserve time for verifying and writing it.
 
-    Parameters
-    ----------
-    hops : int, optional
-        Number of links on all their paths; by default one per send.
+    ``hops`` is the number of links on all paths, by default one per send.
     """
     hops = sends if hops is None else hops
     seconds = SEND_S * sends + HOP_S * hops
@@ -204,13 +174,7 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
 
 
 def require_streamable(sends: int, size_bytes: int) -> None:
-    """Reject a schedule whose sends are not stored, or reserve time for verifying it.
-
-    Parameters
-    ----------
-    size_bytes : int
-        Memory for the state: which rank has which data.
-    """
+    """Reject a schedule whose sends are not stored, or reserve time for verifying it with ``size_bytes`` of state."""
     seconds = STREAMED_S * sends
     if why := _shortage(f"{sends:,} sends, step by step, take", "to make and verify", size_bytes, 2 * seconds):
         raise OutOfTime(why)

@@ -93,12 +93,7 @@ class Method:
     def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Method:
         """Return a method that solves a formulation as declared, without heuristics or another algorithm.
 
-        Parameters
-        ----------
-        name, summary : str
-            Name and summary of the method; by default those of the formulation.
-        kind : Kind, optional
-            Meaning of its objective; by default the one that follows from the model's bound.
+        Name and summary are by default those of the formulation, the kind the one that follows from the model's bound.
         """
         if kind is None:
             kind = Kind.HEURISTIC if not formulation.bounds else Kind.EXACT if formulation.answers else Kind.RELAXATION

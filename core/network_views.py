@@ -62,12 +62,8 @@ def to_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callabl
 def other_view(instance: Instance) -> Instance | None:
     """Return the instance with its fabric as links or its links as a fabric; None if impossible.
 
-    Workloads, prices and a design belong to the fabric; an instance that has them has no other view.
-
-    Raises
-    ------
-    InputError
-        If the fabric has more than :data:`MAX_LINKS` links.
+    Workloads, prices and a design belong to the fabric; an instance that has them has no other view. A fabric has at
+    most :data:`MAX_LINKS` links.
     """
     if instance.workloads or instance.transformers or instance.cost_model or instance.design:
         return None
@@ -79,20 +75,8 @@ def other_view(instance: Instance) -> Instance | None:
 def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
     """Return the view of an instance that a method supports, and the reason for a refusal.
 
-    A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a
-    method of fabrics.
-
-    Parameters
-    ----------
-    method : Method or Formulation
-        Asked about one view only, chosen by its ``networks``.
-
-    Returns
-    -------
-    instance : Instance
-        The view; the instance itself if it is refused, or has no other view.
-    refusal : Refusal or None
-        None if the method supports the view.
+    A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a method of
+    fabrics. An instance that is refused, or has no other view, is returned itself.
     """
     own = NetworkView.FABRIC if isinstance(instance.network, Fabric) else NetworkView.LINKS
     try:

@@ -306,13 +306,8 @@ class Finding:
 def compare_row(row: PublishedRow, ours: float | str, model: str = "") -> Finding:
     """Compare a printed number with ours; words are compared as words.
 
-    Computing times and predictions are set beside the printed number and not assessed: their verdict does not
-    depend on the values.
-
-    Parameters
-    ----------
-    model : str
-        Description of the model of time that predicts it.
+    Computing times and predictions are set beside the printed number and not assessed: their verdict does not depend on
+    the values.
     """
     paper = parse_printed(row.printed)
     difference: float | None = None

@@ -89,13 +89,7 @@ class Forest:
         return len(self.ways[0].offset)
 
     def seconds(self, flow_s: Floats, chunks: Ints) -> Floats:
-        """Compute the time of every tree.
-
-        Parameters
-        ----------
-        flow_s : array of float, shape (trees,)
-            Seconds that all data of each tree takes on a link.
-        """
+        """Compute the time of every tree, of which all data takes ``flow_s`` seconds on a link."""
         piece_s, more = flow_s / chunks, (chunks - 1).astype(np.float64)
         free, held = [], []
         for way in self.ways:
@@ -121,16 +115,8 @@ class Forest:
     def flow_within(self, deadline_s: float, chunks: Ints | None = None) -> Floats:
         """Compute every tree's largest flow time within a deadline; 0 if latency alone is too long.
 
-        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends
-        at the root. If the chunks are free, the best ones for that flow time leave time for more, until no others
-        do.
-
-        Parameters
-        ----------
-        deadline_s : float
-            Time at which the last chunk must be at its leaf.
-        chunks : array of int, shape (trees,), optional
-            Number of chunks of each tree; by default the best.
+        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends at
+        the root. If the chunks are free, the best ones for that flow time leave time for more, until no others do.
         """
         number = np.ones(len(self), dtype=np.int64) if chunks is None else chunks
         flow = self._newton(np.full(len(self), deadline_s), deadline_s, number)

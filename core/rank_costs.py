@@ -12,13 +12,7 @@ from .units import TIMES, amount, show
 
 @dataclass(frozen=True)
 class RankCosts:
-    """Costs of the nodes of an instance; an instance without costs has none of these.
-
-    Raises
-    ------
-    InputError
-        If the overhead is negative or a rate is not positive.
-    """
+    """Costs of the nodes of an instance; an instance without costs has none of these."""
 
     #: Seconds of its rank that every message costs before its first byte leaves, one message after the other.
     overhead_s: Fraction = Fraction(0)

@@ -32,17 +32,7 @@ def forest_of(
 ) -> Forest:
     """Measure the paths of a packing's trees; every link of an edge stores chunks.
 
-    Parameters
-    ----------
-    packing : TreePacking
-        Trees, each with at least one edge.
-    overhead_s : Fraction or float
-        Seconds that each chunk occupies a link beside its bytes.
-
-    Raises
-    ------
-    InputError
-        If a tree has no edge.
+    Each chunk occupies a link for ``overhead_s`` seconds beside its bytes.
     """
     if not len(packing) or any((np.diff(part.edge_offset) == 0).any() for part in packing.passes):
         raise InputError("expected trees of at least one edge", place="trees")
@@ -82,13 +72,8 @@ def reserve_rates(
     """Reserve rates for a packing such that its last tree ends as early as possible.
 
     A tree whose data takes x seconds at its rate ends in time if x is at most
-    :meth:`~cwb.core.pipelining.Forest.flow_within`: it needs the rate data over x. The time is the least one at
-    which the rates that all trees need fit on every link.
-
-    Parameters
-    ----------
-    chunks : int, optional
-        Number of chunks of every tree; by default the best for each.
+    :meth:`~cwb.core.pipelining.Forest.flow_within`: it needs the rate data over x. The time is the least one at which
+    the rates that all trees need fit on every link. Every tree has its best number of chunks unless one is given.
     """
     forest = forest_of(topology, packing, model, overhead_s)
     given = None if chunks is None else np.full(len(packing), chunks, dtype=np.int64)
@@ -128,12 +113,8 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     """Split data such that all trees end at once at given rates.
 
     A tree that is too long to help gets nothing. Return the bytes of every tree, whose sum is the size; trees with data
-    end at the same time, to a part of :data:`~.pipelining.TOLERANCE`.
-
-    Parameters
-    ----------
-    chunks : int, optional
-        Number of chunks of every tree; by default the best for each.
+    end at the same time, to a part of :data:`~.pipelining.TOLERANCE`. Every tree has its best number of chunks unless
+    one is given.
     """
     flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
     given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)

@@ -171,37 +171,19 @@ class RunRecord(DisplayMixin):
 
 
 def append_record(path: Path, record: RunRecord) -> None:
-    """Append a record to a JSONL file in a single write under a lock, so that lines are whole.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, or not to the end of the line.
-    """
+    """Append a record to a JSONL file in a single write under a lock, so that lines are whole."""
     line = to_line(record)
     with locate_os_errors("cannot be written", str(path)), lock_for_append(path) as file:
         file.append(line)
 
 
 def to_line(record: RunRecord) -> bytes:
-    """Return a record as a line of JSON.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it has values that JSON cannot represent.
-    """
+    """Return a record as a line of JSON."""
     return (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
 
 
 def read_records(path: Path) -> Iterator[RunRecord]:
-    """Read the records of a JSONL file, or of every ``*.jsonl`` file in a folder.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or a line is not a record; names the line.
-    """
+    """Read the records of a JSONL file, or of every ``*.jsonl`` file in a folder."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError("no *.jsonl file in this folder", source=str(path))

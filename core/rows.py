@@ -87,13 +87,8 @@ class _UnpickledRule:
 def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a rule to declare its constraint, by the rule's name, for every member of the index.
 
-    A true row without variables, such as ``0 == 0`` or ``(0, 0, 4)``, is left out. The rule is called more than
-    once, in any order: its result may depend only on its index and on data that it does not change.
-
-    Parameters
-    ----------
-    *index
-        Index sets, as for ``pyomo.environ.Constraint``.
+    A true row without variables, such as ``0 == 0`` or ``(0, 0, 4)``, is left out. The rule is called more than once,
+    in any order: its result may depend only on its index and on data that it does not change.
     """
     if len(index) == 1 and isinstance(index[0], list):
         # Pyomo would look at every member of a list.

@@ -142,14 +142,9 @@ class Solver(Protocol):
     def solve(self, model: Any, budget: Budget, options: SolverOptions = ...) -> SolverResult:
         """Solve a Pyomo model and load the best point found into its variables.
 
-        Raises
-        ------
-        SolverUnavailable
-            If the solver or its licence is missing, or the licence is too small for the model.
-        Unsupported
-            If the model needs a capability that the solver does not have.
-        InputError
-            If an option of ``options.extra`` is unknown to the solver.
+        Raises SolverUnavailable if the solver or its licence is missing, or the licence too small for the model;
+        Unsupported if the solver lacks a capability that the model needs; InputError for an unknown option in
+        ``options.extra``.
         """
         ...
 

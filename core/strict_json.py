@@ -23,18 +23,10 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 def parse_json(
     raw: bytes, max_keys: int, max_values: int = MAX_VALUES, made: Callable[[dict[str, Any]], Any] | None = None
 ) -> Any:
-    """Parse a JSON text.
+    """Parse a JSON text, whose size the caller bounds.
 
-    Parameters
-    ----------
-    raw : bytes
-        The text, whose size the caller bounds.
-    max_keys : int
-        Largest number of keys of one object: each wrong one costs memory before the first is reported.
-    max_values : int
-        Largest number of all values; more are rejected before they are in memory.
-    made : callable, optional
-        Converts every object as soon as it is read.
+    More than ``max_keys`` keys of one object, or ``max_values`` values in all, are rejected before they cost memory.
+    ``made`` converts every object as soon as it is read.
     """
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")

@@ -19,13 +19,7 @@ _IN_A_LINE = re.compile(f"[\t\n{_UNSAFE}]")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Escape unprintable characters as Python does, such as ``\x1b``.
-
-    Parameters
-    ----------
-    lines : bool
-        If line feeds and tabs are kept, for text of several lines.
-    """
+    r"""Escape unprintable characters as Python does, such as ``\x1b``; ``lines`` keeps line feeds and tabs."""
     if text.isprintable():
         return text
     return (_IN_LINES if lines else _IN_A_LINE).sub(lambda found: found[0].encode("unicode_escape").decode(), text)

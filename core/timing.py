@@ -52,13 +52,7 @@ class BandwidthChange:
 
 @dataclass(frozen=True)
 class Timing:
-    """Grid of epochs of an instance's schedules.
-
-    Raises
-    ------
-    InputError
-        If the epoch is not a positive time.
-    """
+    """Grid of epochs of an instance's schedules."""
 
     semantics: Semantics
     epoch_s: Fraction

@@ -61,13 +61,7 @@ class Link:
 
 @dataclass(frozen=True, repr=False)
 class Topology(DisplayMixin):
-    """Nodes and directed links.
-
-    Raises
-    ------
-    InputError
-        If a name is used twice, a link ends at an unknown node or at its own start, or a bandwidth is not positive.
-    """
+    """Nodes and directed links."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]

@@ -64,13 +64,7 @@ class Transformer:
         return replace(self, tensor_parallel=tensor_parallel, data_parallel=data_parallel)
 
     def workload(self, fabric: Fabric) -> Workload:
-        """Derive the workload on a fabric, by the formulas of the module's docstring.
-
-        Raises
-        ------
-        InputError
-            If the degrees do not fit the fabric, or the batch does not split over the replicas.
-        """
+        """Derive the workload on a fabric, by the formulas of the module's docstring."""
         spans = map_groups(fabric, {TP: self.tensor_parallel, DP: self.data_parallel})
         if self.batch % self.data_parallel:
             raise InputError(

@@ -89,29 +89,11 @@ _QUANTITY = re.compile(
 def parse(
     text: object, kind: UnitKind, *, allow_zero: bool = True, bare_unit: str = "", expected: str = ""
 ) -> Fraction:
-    """Parse one quantity.
+    """Parse one quantity to base units (B, B/s, s, USD, USD per B/s, FLOP/s).
 
-    Parameters
-    ----------
-    text : object
-        Text of the user; anything but a string is rejected, since a bare number has no unit.
-    allow_zero : bool
-        If 0 is accepted; negative values never are.
-    bare_unit : str
-        Unit of a number without one; by default it must have one.
-    expected : str
-        Description of valid text, for the message; by default the kind and an example.
-
-    Returns
-    -------
-    Fraction
-        The value in base units (B, B/s, s, USD, USD per B/s, FLOP/s).
-
-    Raises
-    ------
-    InputError
-        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a
-        sensible size.
+    Anything but a string is rejected, since a bare number has no unit; ``bare_unit`` is the unit of a string without
+    one. Negative values are never accepted, 0 if ``allow_zero``. ``expected`` describes valid text in the message; by
+    default the kind and an example.
     """
     if not isinstance(text, str):
         raise InputError(f"{show_value(text)} has no unit; expected {expected or _describe_kind(kind)}")
@@ -161,11 +143,6 @@ def exact(value: Fraction, unit: str) -> str:
     """Format a number with its unit so that :func:`parse` reads the same number.
 
     The result is a decimal, or a fraction such as ``100/3 GB/s``.
-
-    Raises
-    ------
-    InputError
-        If it has more digits than a quantity may have.
     """
     twos, fives = (next(k for k in count() if value.denominator % prime ** (k + 1)) for prime in (2, 5))
     places = max(twos, fives)

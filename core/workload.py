@@ -75,13 +75,7 @@ class Workload(DisplayMixin):
 
 
 def check_span(span: Span, fabric: Fabric) -> None:
-    """Check that groups of this span can tile the fabric.
-
-    Raises
-    ------
-    InputError
-        If the number of dimensions differs, or a group is larger than its dimension or does not divide it.
-    """
+    """Check that groups of this span can tile the fabric: every part divides its dimension."""
     if len(span) != len(fabric.dimensions):
         raise InputError(
             f"{list(span)} has {len(span)} entries; expected one for each of the {len(fabric.dimensions)} dimensions "
@@ -101,22 +95,11 @@ def check_span(span: Span, fabric: Fabric) -> None:
 
 
 def map_groups(fabric: Fabric, degrees: Mapping[str, int]) -> dict[str, Span]:
-    """Map nested groups onto the dimensions, the first group innermost.
+    """Map nested groups, given by their sizes from the innermost on, onto the dimensions.
 
-    Every group uses in each dimension, inside out, the largest common divisor of its remaining size and the NPUs
-    that the groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2,
-    4, 32): both span a part of dimension 2.
-
-    Parameters
-    ----------
-    degrees : mapping of str to int
-        Size of each group, innermost first; their product must be the number of NPUs.
-
-    Raises
-    ------
-    InputError
-        If the sizes do not multiply to the number of NPUs, or a group cannot be laid out on whole dimensions'
-        divisors.
+    Every group uses in each dimension, inside out, the largest common divisor of its remaining size and the NPUs that
+    the groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2, 4, 32):
+    both span a part of dimension 2. The product of the sizes must be the number of NPUs.
     """
     shown = " x ".join(f"{name}={degree}" for name, degree in degrees.items())
     if (product := prod(degrees.values())) != fabric.npus:
