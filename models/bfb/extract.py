@@ -70,20 +70,10 @@ def outcome(
     schedule: bool | None,
     metrics: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Write the broadcasts of all parts of the collective as one schedule.
+    """Write the broadcasts of :func:`networks`, one for each part of the collective, as one schedule.
 
-    Parameters
-    ----------
-    found : sequence of AllGather
-        One for each of :func:`networks`.
-    schedule : bool or None
-        True for a schedule, False for metrics alone; None for a schedule unless it is large.
-
-    Returns
-    -------
-    Outcome
-        Without an answer if none is requested or it were too large; the latter is a limit only on request. See
-        :func:`_is_optimal` for the status of a schedule.
+    Without an answer if ``schedule`` is False, or the schedule would be too large, which is a limit only if it is True.
+    See :func:`_is_optimal` for the status of a schedule.
     """
     topology, demand = network_and_demand(instance)
     nodes = len(topology.nodes)
@@ -181,13 +171,7 @@ def round_parts(parts: Sequence[float], pieces: int) -> list[int]:
 
 
 def all_gather(shares: PieceRanges, size_bytes: Fraction, instance_sha256: str) -> StepSchedule:
-    """Expand the orbit's shares to a schedule of all nodes; chunk ``v P + i`` is v's piece i.
-
-    Parameters
-    ----------
-    shares : Shares
-        Shares for a network whose nodes are all ranks.
-    """
+    """Expand the orbit's shares to a schedule of all nodes; chunk ``v P + i`` is v's piece i."""
     nodes, pieces = shares.graph.nodes, shares.pieces
     sent = shares.everywhere().single_pieces()
     chunk, source = sent.source * pieces + sent.start, shares.graph.source[sent.target, sent.slot]

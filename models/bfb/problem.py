@@ -77,15 +77,7 @@ class GatherChoices(Choices):
 
 
 def choices_of(topology: Topology) -> Choices:
-    """List the choices on a network, by step, receiver and shard.
-
-    Raises
-    ------
-    InputError
-        If a node cannot be reached from another one.
-    Unsupported, OutOfTime
-        If a model of them would be too large.
-    """
+    """List the choices on a network, by step, receiver and shard, unless a model of them would be too large."""
     graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
     over: dict[tuple[int, int], list[int]] = defaultdict(list)
     carries: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -111,13 +103,7 @@ def index(instance: Instance, options: Any) -> GatherChoices:
 
 
 def unit_of(network: Topology, shard_bytes: Fraction) -> Fraction:
-    """Return the time unit of LP (14): seconds of a shard over the fastest link.
-
-    Raises
-    ------
-    Unsupported
-        If links differ so much that the fast ones' times are below a solver's tolerance.
-    """
+    """Return the time unit of LP (14): seconds of a shard over the fastest link."""
     unit_s = shard_bytes / max(link.bandwidth_Bps for link in network.links)
     longest_s = max(shard_bytes / link.bandwidth_Bps + link.latency_s for link in network.links)
     if longest_s > WIDEST * unit_s:

@@ -45,18 +45,7 @@ SAME = 1e-7
 
 
 def balance(topology: Topology) -> Balance:
-    """Balance all nodes and steps of a network, lazily.
-
-    Parameters
-    ----------
-    topology : Topology
-        Network of compute nodes alone, with links of one bandwidth.
-
-    Raises
-    ------
-    InputError
-        If a node has no link into it or out of it.
-    """
+    """Balance all nodes and steps of a network without switches, lazily."""
     return Balance(graph_of([node.name for node in topology.nodes], topology.link_ends))
 
 
@@ -79,10 +68,7 @@ def run_each(
 ) -> Outcome:
     """Solve for every part of a collective, and write the schedule.
 
-    Parameters
-    ----------
-    broadcast : callable
-        ``broadcast(network, solve)``: builds models, solves and reads them.
+    ``broadcast(network, solve)`` builds models, solves and reads them.
     """
     reports: list[SolverResult] = []
 
@@ -166,12 +152,7 @@ def fastest(
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
     """Solve LP (14), and again without useless links wherever there are any.
 
-    Returns
-    -------
-    dict of (v, e) to float
-        Part of v's shard that link e carries.
-    dict of (u, t) to float
-        U in seconds.
+    Return the part of v's shard on e by (v, e), and U in seconds by (u, t).
     """
     from .formulation import build_heterogeneous
 

@@ -27,13 +27,7 @@ def few_placements(experts: int, slots: int) -> bool:
 
 
 def find_placement_below(loads: Sequence[Fraction], gpus: int, slots: int, limit: Fraction) -> Slots | None:
-    """Return a placement in which every GPU has less than ``limit``; None if there is none.
-
-    Raises
-    ------
-    TooManyError
-        If there are too many placements.
-    """
+    """Return a placement in which every GPU has less than ``limit``; None if there is none."""
     least = [1 if load == 0 else load // limit + 1 for load in loads] if limit > 0 else []
     further = gpus * slots - sum(least)
     if limit <= 0 or further < 0 or sum(loads, Fraction(0)) >= limit * gpus:

@@ -48,15 +48,7 @@ class LayerPlacement:
 
 
 class Layer:
-    """Search for a placement of one layer; results for a node are cached.
-
-    Parameters
-    ----------
-    moves : int
-        Number of random changes if GPUs have two slots.
-    budget : Budget
-        The time, and the gap at which to stop.
-    """
+    """Search for a placement of one layer, with random moves if GPUs have two slots; nodes' results are cached."""
 
     def __init__(self, experts: Experts, moves: int, random: np.random.Generator, budget: Budget) -> None:
         self._experts, self._loads = experts, experts.loads[0]

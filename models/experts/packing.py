@@ -114,15 +114,7 @@ def pack_replicas(loads: Floats, count: Ints, gpus: int, *, swaps: bool = True) 
 
 
 def improve_counts(loads: Floats, count: Ints, gpus: int, enough: float, stopped: Callable[[], bool]) -> ReplicaPacking:
-    """Place replicas, with numbers improved by steepest descent: one more here, one less there.
-
-    Parameters
-    ----------
-    loads, count : numpy.ndarray
-        Loads of the experts, and initial numbers of replicas.
-    enough : float
-        A largest load at which to stop.
-    """
+    """Place replicas, with numbers improved by steepest descent until the largest load is ``enough``."""
     best = pack_replicas(loads, count, gpus)
     while best.loads.max() > enough and not stopped():
         tried = [(pack_replicas(loads, changed, gpus), changed) for changed in _changes(loads, count, best)]
@@ -153,13 +145,7 @@ def _move_replica(count: Ints, more: int, less: int) -> Ints:
 def anneal_counts(
     loads: Floats, count: Ints, moves: int, random: np.random.Generator, stopped: Callable[[], bool]
 ) -> Ints:
-    """Anneal the numbers of replicas for two slots on every GPU.
-
-    Parameters
-    ----------
-    loads, count : numpy.ndarray
-        Loads of the experts, and initial numbers of replicas.
-    """
+    """Anneal the numbers of replicas for two slots on every GPU."""
     scale = 2 * loads.sum() / count.sum() or 1.0
     now, best = count.copy(), count.copy()
     worth, least = _pairs(loads, now, scale)

@@ -53,21 +53,10 @@ class _Counts:
 def pair_bound(
     loads: tuple[Fraction, ...], gpus: int, low: Fraction, high: Fraction
 ) -> tuple[Fraction, PairPrices | None, list[Ints]]:
-    """Return the best lower bound by prices on the largest load with two slots per GPU.
+    """Return the best lower bound by prices on the largest load with two slots per GPU, and its proof.
 
-    Parameters
-    ----------
-    low, high : Fraction
-        Proved lower bound and attained load.
-
-    Returns
-    -------
-    Fraction
-        The bound; ``low`` where prices prove no more.
-    PairPrices or None
-        Proof of the bound.
-    list of numpy.ndarray
-        Numbers of replicas that nearly attain the bound, as starts of a search.
+    It is ``low``, a proved bound, where prices prove no more. Numbers of replicas that nearly attain the bound come
+    with it, as starts of a search.
     """
     weights = np.array([float(load) for load in loads])
     hints: list[Ints] = []

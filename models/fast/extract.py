@@ -100,12 +100,9 @@ def _chunks(exchange: Exchange, parts: list[Part]) -> Chunks:
 
 
 def stages_of(matrix: list[list[Fraction]]) -> list[Stage]:
-    """Decompose into at most ``N^2 - 2N + 2`` stages of total weight the largest row or column sum.
+    """Decompose a nonnegative square matrix into stages of total weight the largest row or column sum.
 
-    Parameters
-    ----------
-    matrix : list of list of Fraction
-        Square matrix of nonnegative entries.
+    They are at most ``N^2 - 2N + 2``.
     """
     scale = lcm(*(value.denominator for row in matrix for value in row))
     left = pad_matrix(np.array([[int(value * scale) for value in row] for row in matrix], dtype=object))

@@ -80,13 +80,7 @@ class CodesignOptions(LibraOptions):
 
 
 def pose(instance: Instance, options: DesignOptions) -> Instance:
-    """Return the instance with the problem that the options state.
-
-    Raises
-    ------
-    InputError
-        If options contradict one another or name a dimension that the network does not have.
-    """
+    """Return the instance with the problem that the options state."""
     if options.total_bandwidth is not None and options.max_total_bandwidth not in (None, _NONE):
         raise InputError("give total_bandwidth (exactly) or max_total_bandwidth (at most), not both", source="-O")
     for text in options.constraints or ():

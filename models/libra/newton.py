@@ -170,19 +170,8 @@ def sharpen(
 ) -> tuple[tuple[float, ...] | None, Multipliers] | None:
     """Compute optimal bandwidths and multipliers, if the active set of a near point remains.
 
-    Parameters
-    ----------
-    given : Multipliers
-        Multipliers to start from, of the same or of other weights.
-    time_weight, cost_weight : float
-        Weights of seconds and of dollars.
-
-    Returns
-    -------
-    tuple
-        A plan (None where it violates a limit) and multipliers.
-    None
-        Newton's method does not converge.
+    It starts from multipliers of the same or of other weights. The plan is None where it violates a limit, and the
+    whole is None if Newton's method does not converge.
     """
     problem = coefficients.problem
     weights = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd

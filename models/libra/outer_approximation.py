@@ -111,14 +111,9 @@ class Relaxation:
         return self.compiled.size
 
     def largest_bandwidths(self) -> list[float] | SolverResult:
-        """Return the largest bandwidth of every dimension under the linear constraints alone, in B/s.
+        """Return each dimension's largest bandwidth under the linear constraints alone, in B/s; ``inf`` has no limit.
 
-        Returns
-        -------
-        list of float
-            ``inf`` where there is no limit.
-        SolverResult
-            The reason without a result: the constraints clash, or the solve was stopped.
+        A result is the reason without bandwidths: the constraints clash, or the solve was stopped.
         """
         largest: list[float] = []
         for d in self.model.D:
@@ -370,10 +365,7 @@ class Frontier:
 def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Frontier:
     """Search the frontier until the relative gap is reached or the budget ends.
 
-    Parameters
-    ----------
-    limited : bool
-        True if every dimension with traffic has a largest bandwidth, so that a fastest network exists.
+    ``limited`` if every dimension with traffic has a largest bandwidth, so that a fastest network exists.
     """
     problem, frontier = relaxation.problem, Frontier(relaxation.problem)
     frontier.lines += [_plain_line(problem, 1.0, 0.0), _plain_line(problem, 0.0, 1.0)]

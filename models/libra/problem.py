@@ -171,11 +171,8 @@ def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
 def pose_problem(instance: Instance) -> DesignProblem:
     """Read an instance as a LIBRA problem.
 
-    Raises
-    ------
-    InputError
-        If workloads or prices that the objective needs are missing, or the objective is ill-posed: perf-per-cost when
-        zero bandwidth is allowed and there is computation, whose cost shrinks with the network.
+    Ill-posed is perf-per-cost when zero bandwidth is allowed and there is computation, whose cost shrinks with the
+    network.
     """
     design = instance.design or Design()
     count = len(instance.fabric.dimensions)
@@ -202,13 +199,7 @@ def _allows_zero(constraint: LinearConstraint) -> bool:
 
 
 def time_model(instance: Instance) -> TimeModel:
-    """Build the time model of an instance.
-
-    Raises
-    ------
-    InputError
-        If the instance has no workload.
-    """
+    """Build the time model of an instance."""
     workloads = instance.training()
     if not workloads:
         raise InputError("missing, but a bandwidth design needs a workload", place="workloads")
@@ -306,18 +297,9 @@ class _Collector:
 
 
 def traffic(communication: Communication, span: Span, fabric: Fabric, partial_use: PartialUse) -> tuple[Fraction, ...]:
-    """Compute the bytes per NPU in every dimension; over the bandwidth they give its time.
+    """Compute the bytes per NPU in every dimension; over the bandwidth they give a communication's time.
 
-    Return one entry for each dimension, 0 where the group does not use it.
-
-    Parameters
-    ----------
-    communication : Communication
-        The collective, of full-buffer size m.
-    span : Span
-        NPUs n_i that its group spans in each dimension.
-    partial_use : PartialUse
-        Usable share of a fully connected dimension that a group spans in part.
+    ``span`` are the NPUs of its group in each dimension; an entry is 0 where the group does not use it.
     """
     m = communication.size_bytes
     used = [_dimension(communication.collective, m, span, i, fabric) for i in range(len(span))]

@@ -191,15 +191,7 @@ def infeasible(
 
 
 def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, budget: Budget) -> list[Any]:
-    """Find an irreducible infeasible set of constraints by deletion filtering.
-
-    Return a subset that is infeasible, and feasible without any one of it. Larger where the budget ended first.
-
-    Parameters
-    ----------
-    candidates : sequence of ConstraintData
-        The active constraints that may be left out; the others always stay.
-    """
+    """Find an irreducible infeasible set among candidates by deletion filtering; larger if the budget ended."""
     needed: list[Any] = []
     try:
         for constraint in candidates:
@@ -214,10 +206,7 @@ def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, 
 
 
 def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
-    """Try every strategy and keep the best pair (``Method.run``).
-
-    All strategies, with their bounds, are in the metric ``strategies``.
-    """
+    """Try every strategy, listed in the metric ``strategies``, and keep the best pair (``Method.run``)."""
     sweep: list[dict[str, Any]] = []
     tried: list[tuple[tuple[int, int], Outcome]] = []
     for tensor, data in strategies(instance, options):
@@ -267,13 +256,7 @@ def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: Co
 
 
 def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, int]]:
-    """Return the pairs (TP, DP) to try.
-
-    Raises
-    ------
-    InputError
-        If a requested degree does not fit the network or the batch.
-    """
+    """Return the pairs (TP, DP) to try; requested degrees must fit the network and the batch."""
     npus = instance.npus
     if options.tensor_parallel is not None:
         wanted = list(dict.fromkeys(options.tensor_parallel))

@@ -19,13 +19,7 @@ from .problem import FlowClasses, classes_of, exchange_of, line_graph_base
 
 
 def index(instance: Instance, options: ClassOptions) -> FlowClasses:
-    """Return the classes of an instance (``Formulation.index``).
-
-    Raises
-    ------
-    InputError
-        If the network is not that often a line graph.
-    """
+    """Return the classes of an instance that is a line graph often enough (``Formulation.index``)."""
     exchange = exchange_of(instance)
     for taken in range(options.line_graphs):
         smaller = line_graph_base(exchange)

@@ -131,18 +131,9 @@ def _pieces(instance: Instance) -> int:
 def ways_of(
     exchange: Exchange, wanted: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
 ) -> Ways | None:
-    """Return the paths of all pieces, by source, target and piece.
+    """Return the paths of all pieces, by source, target and piece; None when the time is over.
 
-    None when the time is over.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Exchange with weights 0 and 1.
-    wanted : callable
-        ``wanted(source)``: its flow over every link, in pieces.
-    pieces : int
-        Number of pieces of every pair.
+    Weights are 0 and 1, and ``wanted(source)`` is its flow over every link, in pieces.
     """
     order = np.argsort(exchange.heads, kind="stable")
     first = offsets(np.bincount(exchange.heads, minlength=exchange.points))

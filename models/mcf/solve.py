@@ -67,22 +67,9 @@ class FlowBound:
 def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_CLASSES) -> FlowBound:
     """Bound the time from below by the maximum concurrent flow between single ranks.
 
-    Parameters
-    ----------
-    instance : Instance
-        An explicit network and collectives, at least one of them an all_to_all, a scatter, a gather or a message.
-    most : int
-        Largest number of classes of flows; above it a line graph is reduced to a smaller network.
-
-    Returns
-    -------
-    FlowBound
-        With lengths of links as certificate if the solver gives dual values, else resting on trust in the solver.
-
-    Raises
-    ------
-    InputError
-        If no single rank has data for another single rank, or a rank cannot be reached.
+    Of the collectives at least one is an all_to_all, a scatter, a gather or a message. With more than ``most`` classes
+    of flows a line graph is reduced to a smaller network. The certificate has lengths of links if the solver gives dual
+    values, else it rests on trust in the solver.
     """
     topology = instance.topology
     if not topology.links:

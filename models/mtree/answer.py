@@ -1,7 +1,4 @@
-"""Outcome of a run from rated trees: data of each tree in chunks (section III-C), and metrics.
-
-The formulas of chunks are those of :mod:`~cwb.core.pipelining`.
-"""
+"""Outcome of a run from rated trees: data in chunks (section III-C, :mod:`~cwb.core.pipelining`), and metrics."""
 
 from __future__ import annotations
 
@@ -53,13 +50,7 @@ class DataSplit:
 
 
 def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:
-    """Split the data among trees in proportion to their rates, or so that all trees end at once.
-
-    Parameters
-    ----------
-    rated : RatedTrees
-        Feasible rates, raised until a link is full.
-    """
+    """Split the data in proportion to the trees' feasible rates, or so that all trees end at once."""
     trees = packing(instance, wan, rated, roots)
     size = trees.unit_bytes * int(trees.units.sum())
     if options.split == "rate":
@@ -103,17 +94,7 @@ def outcome(
     roots: Sequence[int] | None = None,
     message: str = "",
 ) -> Outcome:
-    """Build the outcome of a run.
-
-    Parameters
-    ----------
-    budget : Budget
-        Its gap decides whether the outcome is optimal.
-    options : ChunkOptions, optional
-        Split of the data and number of chunks.
-    roots : sequence of int, optional
-        Roots of the trees; by default those that make them lowest.
-    """
+    """Build the outcome of a run; trees have the roots that make them lowest unless others are given."""
     options = options or ChunkOptions.model_validate({})
     # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
     proof = proof_of(problem, found, trees_only=options.split == "rate" or not problem.floor)

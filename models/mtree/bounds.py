@@ -64,10 +64,7 @@ class ProvedBound:
 def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
     """Choose the bound to claim: of any schedule if as sharp, else a recomputable, else a trusted one.
 
-    Parameters
-    ----------
-    trees_only : bool
-        True if the answer is among the allowed trees, so that a bound on these holds for it.
+    A bound on the allowed trees holds if the answer is among them (``trees_only``).
     """
     best = ProvedBound(problem.highest.rate, problem.highest.certificate, ANY_SCHEDULE)
     if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):

@@ -80,13 +80,7 @@ class ColumnTask:
 
 
 def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> TreeRelaxation:
-    """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends.
-
-    Raises
-    ------
-    Unsupported
-        If the solver gives no dual values.
-    """
+    """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends."""
     return _ColumnGeneration(task, pool, solver, budget).run()
 
 
@@ -260,23 +254,11 @@ def repair_column_generation(
     solver: Solver,
     budget: Budget,
 ) -> RepairRelaxation:
-    """Add new trees to the linear relaxation until none prices out; old trees pay no p.
+    """Add new trees to the linear relaxation ``start`` until none prices out; old trees pay no p.
 
-    For prices ``w_e, p >= 0``: old and new trees together carry at most
-    ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the new ones have ``sum r_T / c_T <= m``.
-
-    Parameters
-    ----------
-    every : array of int or None
-        All new trees that are allowed, at least one; None if they are to be generated.
-    limit : HeightLimit or None
-        The height of new trees; None is any.
-    new_trees : int
-        m, the largest number of new trees.
-    floor : int
-        Smallest capacity of a new tree's links.
-    start : RepairRelaxation
-        A known bound and initial trees; changed in place.
+    New trees are among ``every``, or are generated with a capacity of at least ``floor``. For prices ``w_e, p >= 0``:
+    old and new trees together carry at most ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the
+    new ones have ``sum r_T / c_T <= m``.
     """
     if not len(old) and not start.trees:
         return start

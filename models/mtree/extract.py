@@ -24,14 +24,9 @@ NODES = 2000
 def select(
     pool: CandidateTrees, solver: Solver, budget: Budget, options: SolverOptions, start: RatedTrees | None = None
 ) -> tuple[RatedTrees | None, SolverResult]:
-    """Solve MILP (1), and make its rates exact.
+    """Solve MILP (1), if possible from some trees of the pool with rates, and make its rates exact.
 
     Return the chosen trees, None if the solver found none, and the solver's report.
-
-    Parameters
-    ----------
-    start : RatedTrees or None
-        Some trees of the pool with rates, to start from.
     """
     with budget.clock.phase("build"):
         model = selection.build(pool)

@@ -83,13 +83,7 @@ def pose_trees(
     any_radius: bool = False,
     kept: Collection[tuple[int, int]] = (),
 ) -> TreeProblem:
-    """Return the problem of an instance and limits, with ``any_radius`` also at an infeasible height.
-
-    Raises
-    ------
-    Unsupported
-        If no tree respects the limits.
-    """
+    """Return the problem of an instance and limits, with ``any_radius`` also at an infeasible height."""
     problem = tree_problem(instance, height, min_rate, Budget(), any_radius=any_radius, kept=kept)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
@@ -103,13 +97,7 @@ def filter_trees(problem: TreeProblem, trees: Ints) -> Ints:
 
 
 def all_trees(problem: TreeProblem) -> Ints:
-    """List all spanning trees that respect height and rate limits.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many to list.
-    """
+    """List all spanning trees that respect height and rate limits, unless they are too many."""
     trees = every_tree(problem.wan)
     if trees is None:
         raise Unsupported("the network has too many spanning trees to enumerate")
@@ -144,11 +132,6 @@ def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
     """Return the given prices, by default 1 (``Formulation.index``).
 
     Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.
-
-    Raises
-    ------
-    InputError
-        If there is not one price for every pair of joined sites.
     """
     problem = pose_trees(instance, options.height, any_radius=True)
     prices = options.prices or [1.0] * len(problem.wan)

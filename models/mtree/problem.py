@@ -55,15 +55,7 @@ class TreeProblem(WanProblem):
 
 
 def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
-    """Read an instance, and compute the bound for any schedule on its network.
-
-    Raises
-    ------
-    InputError
-        If the network is not connected.
-    Unsupported
-        If the instance does not fit.
-    """
+    """Read an instance, and compute the bound for any schedule on its network."""
     wan = pose(instance)
     with budget.clock.phase("strength"):
         return WanProblem(instance, wan, ceiling(instance.topology, wan))
@@ -82,13 +74,6 @@ def tree_problem(
 
     With ``any_radius`` the height may be one at which there is no tree; ``kept`` is that of
     :func:`~cwb.algorithms.trees.network.pose`.
-
-    Raises
-    ------
-    InputError
-        If the network is not connected.
-    Unsupported
-        If the instance does not fit.
     """
     wan = pose(instance, kept)
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)

@@ -48,13 +48,7 @@ PATTERNS = 200
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptions) -> Outcome:
-    """Repair a plan (``Method.run``).
-
-    Raises
-    ------
-    InputError
-        If the network is not connected, or an old tree is no spanning tree.
-    """
+    """Repair a plan (``Method.run``)."""
     if not options.previous:
         raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
     height = options.height if options.new_trees else None  # old trees are as high as they are
@@ -267,8 +261,7 @@ def measure_survivors(
 ) -> tuple[RatedTrees | None, list[SolverResult], dict[str, float]]:
     """Measure the surviving trees with the old split of the data and at the best rates.
 
-    Return the trees at the best rates, None if there are none; the solver's reports; ``surviving_trees``,
-    ``old_shares_rate_Bps`` and ``old_plan_rate_Bps``.
+    Return the trees at the best rates, None if there are none; the solver's reports; the metrics.
     """
     if not len(left.trees):
         return None, [], {"surviving_trees": 0, "old_shares_rate_Bps": 0.0, "old_plan_rate_Bps": 0.0}
@@ -290,17 +283,10 @@ _KEPT = (0.05, 0.2, 0.4)
 
 
 def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints]) -> Ints:
-    """Graft every tree of a plan, and the remains of others.
+    """Graft every tree of a plan, and the remains of others (``stumps``), some of whose links are gone.
 
-    A tree keeps those of its links that have room beside the other trees of the plan; the other links follow by falling
-    room (Kruskal). Return different trees, sorted.
-
-    Parameters
-    ----------
-    floor : int
-        Smallest capacity of a new tree's links.
-    stumps : sequence of array of int
-        Surviving links of further trees, some of whose links are gone.
+    A tree keeps those of its links that have room beside the other trees of the plan; the other links, of a capacity of
+    at least ``floor``, follow by falling room (Kruskal). Return different trees, sorted.
     """
     found = [tree for share in _SHARES for tree in _graft_at_share(wan, floor, plan, stumps, share)]
     rows = np.array(found, dtype=np.int64).reshape(-1, wan.nodes - 1)

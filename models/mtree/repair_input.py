@@ -43,13 +43,7 @@ class LinkChange:
 
 
 def read_change(text: str, topology: Topology) -> LinkChange:
-    """Parse a change of a network.
-
-    Raises
-    ------
-    InputError
-        If it has no such form, or names sites that no link joins.
-    """
+    """Parse a change of a network."""
     pair, equals, value = text.rpartition("=")
     if not equals:
         raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}")
@@ -71,15 +65,7 @@ def read_change(text: str, topology: Topology) -> LinkChange:
 
 
 def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
-    """Return the instance after some changes in sequence, without links that have lost all bandwidth.
-
-    Raises
-    ------
-    InputError
-        If a change is malformed.
-    Unsupported
-        If the instance has no explicit network.
-    """
+    """Return the instance after some changes in sequence, without links that have lost all bandwidth."""
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")
@@ -179,13 +165,7 @@ def _links(packing: TreePacking, tree: int) -> dict[tuple[int, int], int] | None
 
 
 def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
-    """Find the old trees that survive on a network; its links include all pairs of :func:`pairs_of`.
-
-    Raises
-    ------
-    InputError
-        If an old tree is no spanning tree of these sites.
-    """
+    """Find the old trees that survive on a network; its links include all pairs of :func:`pairs_of`."""
     site = {name: index for index, name in enumerate(wan.names)}
     between = _between(wan.topology)
     link_of = {frozenset(pair): e for e, pair in enumerate(zip(wan.forth.tolist(), wan.back.tolist(), strict=True))}

@@ -64,13 +64,7 @@ _MORE_STARTS = 10
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
-    """Solve an instance that :func:`.network.supports` accepts (``Method.run``).
-
-    Raises
-    ------
-    InputError
-        If the network is not connected.
-    """
+    """Solve an instance that :func:`.network.supports` accepts (``Method.run``)."""
     if options.height == "auto":
         return run_heights(instance, solver, budget, options)
     problem = tree_problem(instance, options.height, options.min_rate, budget)

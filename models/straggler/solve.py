@@ -60,13 +60,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOp
 
 
 def bound_of(problem: GroupProblem) -> Bound:
-    """Return the larger of the bounds by the network and by whole chunks.
-
-    Raises
-    ------
-    Unsupported
-        If no path leads to some rank.
-    """
+    """Return the larger of the bounds by the network and by whole chunks."""
     try:
         network = best_bound(problem.instance)
     except InputError as error:

@@ -25,17 +25,7 @@ from .selection import model_unit
 
 
 def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> Any:
-    """Build the model with some trees.
-
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every initial tree.
-    bottleneck : array of int, shape (trees,)
-        ``c_T``, or a smaller threshold at which a tree is used.
-    most_trees : int or None
-        K; None is no limit.
-    """
+    """Build the model with some trees, each with ``c_T`` or a smaller threshold at which it is used."""
     m = pyo.ConcreteModel("mtree-cover")
     variables(m, wan, most_trees)
     tree_cost(m)
