@@ -74,11 +74,7 @@ class InputError(CwbError):
         error at ``network.dimensions[0]``. A place in another source is not added.
         """
         places = [p for p in (None if self.source else place, self.place) if p]
-        return InputError(
-            self.problem,
-            source=self.source or source,
-            place=".".join(places).replace(".[", "[") or None,
-        )
+        return InputError(self.problem, source=self.source or source, place=".".join(places).replace(".[", "[") or None)
 
     def __str__(self) -> str:
         source = self.source and _shorten_source(self.source)

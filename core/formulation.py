@@ -59,25 +59,21 @@ _STATUS = {
 
 def always(instance: Instance) -> Refusal | None:
     """Support every instance."""
-    del instance
     return None
 
 
 def in_seconds(instance: Instance) -> str:
     """Return the second as the unit of the objective."""
-    del instance
     return "s"
 
 
 def as_it_is(instance: Instance, options: Any) -> Instance:
     """Return the instance unchanged."""
-    del options
     return instance
 
 
 def nothing_more(options: Any) -> str:
     """Return no restriction of answers beyond the instance."""
-    del options
     return ""
 
 
@@ -87,19 +83,16 @@ class NoOptions(Strict):
 
 def instance_as_index(instance: Instance, options: Any) -> Instance:
     """Return the instance as the index of a model that is built from it directly."""
-    del options
     return instance
 
 
 def keep_objective(index: Any, objective: float) -> float:
     """Return a model's objective that already is the objective of the run."""
-    del index
     return objective
 
 
 def no_labels(index: Any) -> Mapping[str, Callable[[Any], str]]:
     """Return no names for the indices of constraints."""
-    del index
     return {}
 
 

@@ -276,5 +276,4 @@ def timed_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
 
 def prove_bound(instance: Instance, options: Any) -> Fraction:
     """Return the bound by latencies and the links of single ranks (``Method.proved``)."""
-    del options
     return best_bound(instance)[0]

@@ -51,7 +51,6 @@ def balance(topology: Topology) -> Balance:
 
 def run_bfb(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
     """Balance every node and step by theorem 19 (``Method.run``)."""
-    del solver
     with budget.clock.phase("balance"):
         found = [balance(network) for network in networks(instance)]
         budget.progress(" and ".join(f"T_L = {one.steps}, T_B = {one.time}" for one in found))
@@ -176,10 +175,7 @@ def fastest(
 
 
 def unused_links(
-    choices: Choices,
-    network: Topology,
-    parts: Mapping[tuple[int, int], float],
-    times: Mapping[tuple[int, int], float],
+    choices: Choices, network: Topology, parts: Mapping[tuple[int, int], float], times: Mapping[tuple[int, int], float]
 ) -> set[tuple[int, int]]:
     """Find links without a load in a step whose latency alone is the step's time."""
     return {

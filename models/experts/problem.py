@@ -39,7 +39,6 @@ def supports_layer(instance: Instance) -> Refusal | None:
 
 def load_unit(instance: Instance) -> str:
     """Return the unit of the loads as the unit of the objective."""
-    del instance
     return "load"
 
 
@@ -51,7 +50,6 @@ def experts_of(instance: Instance) -> Experts:
 
 def index(instance: Instance, options: Any) -> Experts:
     """Return the experts of one layer (``Formulation.index``)."""
-    del options
     experts = experts_of(instance)
     require_buildable(experts.count * experts.most * experts.gpus, f"{experts.count} experts")
     return experts

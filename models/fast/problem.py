@@ -224,7 +224,6 @@ def exchange_of(instance: Instance) -> Exchange:
 
 def index(instance: Instance, options: object) -> Exchange:
     """Return the messages (``Formulation.index``)."""
-    del options
     exchange = exchange_of(instance)
     require_buildable(len(exchange.between) * len(exchange.rails), f"{len(exchange.between):,} messages", COLUMN_S)
     return exchange

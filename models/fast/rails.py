@@ -41,11 +41,7 @@ def balance_rails(exchange: Exchange) -> Pieces:
 
 
 def _take(
-    pieces: Pieces,
-    left: dict[tuple[int, int], Fraction],
-    room: dict[int, Fraction],
-    pair: tuple[int, int],
-    rail: int,
+    pieces: Pieces, left: dict[tuple[int, int], Fraction], room: dict[int, Fraction], pair: tuple[int, int], rail: int
 ) -> None:
     size = min(left[pair], room[rail])
     if size:

@@ -42,12 +42,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions
         schedule, stages = schedule_of(exchange, pieces)
     metrics |= {"stages": stages, "rail_time_s": float(max(busy["rail_out"], busy["rail_in"]))}
     return Outcome(
-        Status.FEASIBLE,
-        schedule,
-        bound=float(bound),
-        certificate=certificate,
-        reports=reports,
-        metrics=metrics,
+        Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, reports=reports, metrics=metrics
     )
 
 

@@ -141,7 +141,6 @@ def objective_unit(instance: Instance) -> str:
 
 def split_equally(instance: Instance, solver: Solver, budget: Budget, options: DesignOptions) -> Outcome:
     """Compute EqualBW, equal bandwidth in every dimension (section 4.5.2); infeasible if it breaks a constraint."""
-    del solver, budget, options
     problem = pose_problem(instance)
     prices = None if instance.cost_model is None else network_price(instance.fabric, instance.cost_model)
     equal = (instance.design or Design()).equal_bandwidth_Bps(problem.dimensions, prices)

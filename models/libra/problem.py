@@ -159,7 +159,6 @@ class DesignProblem:
 
 def index(instance: Instance, options: Any) -> DesignProblem:
     """Return the problem of an instance with the options' changes (``Formulation.index``)."""
-    del options
     return pose_problem(instance)
 
 

@@ -44,7 +44,6 @@ _MOST = 0.5
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
     """Solve LP (3), cut its flows into pieces, and schedule these (``Method.run``)."""
-    del options
     found = bound(instance, solver, budget)
     if found.seconds is None or found.flows is None:
         message = (

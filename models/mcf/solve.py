@@ -147,7 +147,6 @@ def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
     """Solve LP (3), and prove the bound by lengths of links (``Method.run``)."""
-    del options
     found = bound(instance, solver, budget)
     report = found.report
     if found.seconds is None:

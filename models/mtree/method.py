@@ -179,8 +179,7 @@ PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
 #: What the methods' metrics mean, beside those of the verifier.
 WAN_METRICS = {
     "allreduce_rate_Bps": Metric(
-        "sum of the rates of the trees; of messages the size over the time of the most loaded link",
-        "B/s",
+        "sum of the rates of the trees; of messages the size over the time of the most loaded link", "B/s"
     ),
     "normalized_throughput": Metric("that rate over N, at which trees would fill every link"),
     "strength_share": Metric("that rate over the strength; 1 can be reached"),

@@ -67,7 +67,6 @@ def group_problem(instance: Instance) -> GroupProblem:
 
 def pose(instance: Instance, options: Any) -> Instance:
     """Return the instance on a grid with one round per epoch (``Method.pose``)."""
-    del options
     found = round_links_of(group_problem(instance))
     assert found is not None  # noqa: S101 (it is supported)
     return instance.with_changes(timing=Timing(Semantics.CIRCUIT, found.round_s))

@@ -21,7 +21,6 @@ from .rounds import ChunkSpread, Send, fewest_rounds
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOptions) -> Outcome:
     """Choose rounds until their number meets the bound (``Method.run``)."""
-    del solver
     problem = group_problem(instance)
     assert instance.timing is not None  # noqa: S101 (posed)
     chunks = (problem.n - 1) * problem.demand.chunks
