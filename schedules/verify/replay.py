@@ -6,24 +6,18 @@ to it, or fills an empty target. Data that is not summed is held or not, and can
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...core.schedule import Bools, Chunks, Ints, Sends
 from ...core.topology import NodeKind
 from .holdings import NOTHING, Block, Members, blocks, needers
 from .network import Network
-from .report import KEPT, Findings, Violation
+from .report import KEPT, AtSend, Findings, Violation
 from .sums import Sums
 from .switches import Stays, copied_by_switches, overfull_switches, stays
 
 #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 MAX_ORDER = 2**31
-
-#: Makes a violation of a kind and text, placed at a send.
-AtSend = Callable[[str, str, int], Violation]
-
 
 def replay(
     network: Network,

@@ -40,6 +40,10 @@ class Violation:
         return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")
 
 
+#: Makes a violation of a kind and text, placed at a send.
+AtSend = Callable[[str, str, int], Violation]
+
+
 @dataclass(frozen=True)
 class Report:
     """Result of the verifier.
