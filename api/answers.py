@@ -65,7 +65,7 @@ def instance_and_sends(run: Run | ScheduleFile | Spec, answer: Answer | None) ->
         If an instance is given without an answer, or there are too many sends.
     """
     from ..core.answers import ChunkOrders
-    from ..schedules.chunk_orders import to_sends
+    from ..schedules.multirail import to_sends
 
     instance, found = instance_and_answer(run, answer)
     return to_sends(instance, found) if isinstance(found, ChunkOrders) else (instance, found)

@@ -103,8 +103,8 @@ def plot_of_answer(
     from ..core.answers import BandwidthPlan, ChunkOrders
     from ..core.trace import mode_named
     from ..reports.plots import PLOTS, get
-    from ..schedules.chunk_orders import to_sends
     from ..schedules.files import ScheduleFile, Written
+    from ..schedules.multirail import to_sends
 
     if isinstance(answer, ChunkOrders):
         problem, answer = to_sends(problem, answer)

@@ -25,7 +25,7 @@ from cwb.core.schedule import Floats, Ints
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run
 from cwb.reports.plots.look import COLOURS, LINES, look, new_figure, to_bytes
-from cwb.schedules.simulate.rate_reservation import simulate_reserved
+from cwb.schedules.simulate.pipeline import simulate_reserved
 
 HELD = LatencyModel.OCCUPANCY
 

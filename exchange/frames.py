@@ -17,7 +17,7 @@ from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from ..schedules.completion import completion_if_any
 from ..schedules.simulate.network import wires
-from ..schedules.simulate.trees import tree_sends
+from ..schedules.trees import tree_sends
 from ..schedules.verify.answers import write_out
 
 

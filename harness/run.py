@@ -34,7 +34,7 @@ from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
 from ..schedules import verdict_of
-from ..schedules.contradiction import ATTESTED_TOLERANCE
+from ..schedules.objective_type import ATTESTED_TOLERANCE
 from . import registry
 from .best_so_far import BestSoFar
 from .clock import WallClock

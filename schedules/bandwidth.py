@@ -12,10 +12,8 @@ from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.verdict import Verdict
-from .contradiction import contradictions
-from .objective_type import question_of
-from .training import weighted_time, workload_time
-from .training_bounds import recomputed_bound, sweep_bound
+from .objective_type import contradictions, question_of
+from .training import recomputed_bound, sweep_bound, weighted_time, workload_time
 
 #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
 TOLERANCE = 1e-7

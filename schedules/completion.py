@@ -1,7 +1,7 @@
 """The common time model: the arrival of the last byte of an answer.
 
-Store and forward, link by link. A piece occupies a link for its bytes over the link's rate; the link's latency
-delays the piece without occupying the link. The links of a schedule serve one piece at a time (:mod:`.simulate`,
+Store and forward, link by link. A piece occupies a link for its bytes over the link's rate; the link's latency delays
+the piece without occupying the link. The links of a schedule serve one piece at a time (:mod:`.simulate`,
 congestion-aware); the trees of a forest have shares of every link, and their pieces are pipelined
 (:mod:`.simulate.pipeline`). A network that sprays carries packets, so that nodes on a path forward a piece while it
 arrives. Every completion time is computed here.
@@ -21,16 +21,15 @@ from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats
 from ..core.streamed_steps import StreamedSteps
 from ..core.trace import Routing, SimulationMode
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.translated_trees import TranslatedTrees, translate_ranks
+from ..core.trees import TreeKind, TreePacking
 from .simulate import totals
 from .simulate.network import wires
-from .simulate.pipeline import Pipeline, pipeline
-from .simulate.rate_reservation import CONSTANT
-from .simulate.translated_trees import simulate_translated
+from .simulate.pipeline import CONSTANT, Pipeline, pipeline
 from .verify.answers import write_out
+from .verify.equal_steps import MAX_SENDS, generator_links
+from .verify.network import network_of
 from .verify.orbits import orbit_loads
-from .verify.translated_trees import MAX_SENDS
 
 #: What a completion time means, in the words of reports.
 OF_SCHEDULES = "link by link, store and forward; a link serves one piece at a time"
@@ -203,3 +202,53 @@ def _(answer: TreeOrbits, instance: Instance) -> Floats:
     each = np.zeros(len(least))
     each[list(load)] = [float(units * answer.trees.unit_bytes) for units in load.values()]
     return each[least]
+
+
+def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[float, Floats] | None:
+    """Simulate translated trees with congestion.
+
+    Returns
+    -------
+    tuple of float and array of float, shape (links,), or None
+        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ, ranks have
+        costs, or sends take other paths.
+    """
+    if instance.demand is None:
+        raise InputError("expected a collective", place="collective")
+    if instance.rank_costs is not None or instance.routing is not Routing.FIXED:
+        return None  # ranks serve the sends of all generators in turn
+    network = network_of(instance)
+    columns = wires(network.topology)
+    size = float(instance.demand.size_bytes / (answer.ranks * instance.demand.chunks))
+    ranks, chunks = answer.ranks, instance.demand.chunks
+    generator = translate_ranks(answer.sizes, answer.child, answer.parent, -1)
+    length = answer.steps // answer.phases
+    free: dict[int, float] = {}
+    busy = np.zeros(len(columns))
+    here = np.zeros(chunks * ranks)  # when each rank has what it passes on, of every chunk of rank 0
+    last = 0.0
+    for inwards in (True, False):
+        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
+            continue
+        if not inwards:
+            here[:] = here.reshape(chunks, ranks)[:, :1].repeat(ranks, axis=1).ravel()
+        wire, late, link_of = {}, {}, {}
+        for g in np.unique(generator).tolist():
+            links = generator_links(network, answer, g, inwards=inwards)
+            if len(set(columns.bandwidth_Bps[links])) > 1 or len(set(columns.latency_s[links])) > 1:
+                return None
+            wire[g], late[g] = size / float(columns.bandwidth_Bps[links[0]]), float(columns.latency_s[links[0]])
+            link_of[g] = int(links[0])
+            busy[links] += wire[g] * int((generator == g).sum())
+        order = np.argsort(length - 1 - answer.step if inwards else answer.step, kind="stable")
+        ends = (answer.child, answer.parent) if inwards else (answer.parent, answer.child)
+        rows = zip(*(column[order].tolist() for column in (answer.copy, *ends, generator)), strict=True)
+        for copy, source, target, g in rows:
+            # From rank 0 a link by g of the broadcast may be the one by -g of the reduction: its number tells.
+            left = max(here[copy * ranks + source], free.get(link_of[g], 0.0)) + wire[g]
+            free[link_of[g]] = left
+            came = left + late[g]
+            last = max(last, came)
+            place = copy * ranks + target
+            here[place] = max(here[place], came) if inwards else came
+    return last, busy

@@ -2,7 +2,7 @@
 
 Columns are lists; exact numbers are texts such as ``"1/3"``; paths are given by their numbers of links instead of
 offsets. Files named ``.gz`` are compressed, files named ``.npz`` have binary columns
-(:mod:`cwb.schedules.columns`). The digest of the instance is stored too and is checked on reading.
+(:mod:`cwb.schedules.strict`). The digest of the instance is stored too and is checked on reading.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
-from .columns import read_columns, write_columns
 from .file_parts import (
     read_certificate,
     read_instance,
@@ -40,7 +39,7 @@ from .file_parts import (
     read_translated,
     read_trees,
 )
-from .strict import MAX_BYTES, Fields, read_json
+from .strict import MAX_BYTES, Fields, read_columns, read_json, write_columns
 
 SCHEMA = "cwb-schedule/1"
 

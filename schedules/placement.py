@@ -1,19 +1,19 @@
-"""Exact verification of placements of experts, independent of the method."""
+"""Exact verification of placements of experts and of their certificates, independent of the method."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
+from math import comb, lcm
 
 from ..core.answers import Placement
-from ..core.bounds import Certificate, LeastLoads
+from ..core.bounds import Certificate, LeastLoads, PairPrices
 from ..core.experts import Experts
 from ..core.instance import Instance
 from ..core.verdict import Verdict
-from .contradiction import contradictions
-from .objective_type import question_of
-from .placement_bounds import proved_loads
+from .objective_type import contradictions, question_of
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
@@ -110,3 +110,156 @@ def loads_of(experts: Experts, answer: Placement) -> list[Fraction]:
         share = {e: loads[e] / k for e, k in count.items()}
         largest.append(max(sum((share[e] for e in slots), Fraction(0)) for slots in gpus))
     return largest
+
+
+#: Ways to divide groups, to number replicas, and steps of filling slots, that are looked at in all layers together.
+MOST_DIVISIONS, MOST_NUMBERS, MOST_STEPS = 1_000_000, 1_000_000, 5_000_000
+
+#: Of one node: ways to number replicas, the most of one expert, and GPUs with more than two slots; and nodes.
+_NUMBERS, _REPLICAS, _GPUS, _NODES = 20_000, 64, 300, 300
+
+#: Loads v in the prices of a layer.
+_LIGHT = 1000
+
+
+class _TooManyError(Exception):
+    """The limit on enumeration is exceeded; nothing is proved."""
+
+
+class _SearchAllowance:
+    """Remaining amounts of enumeration."""
+
+    def __init__(self) -> None:
+        self.left = {"divisions": MOST_DIVISIONS, "numbers": MOST_NUMBERS, "steps": MOST_STEPS}
+
+    def spend(self, what: str, amount: int = 1) -> None:
+        """Subtract an amount; raise :class:`_TooManyError` when none remains."""
+        self.left[what] -= amount
+        if self.left[what] < 0:
+            raise _TooManyError
+
+
+def proved_loads(experts: Experts, certificate: LeastLoads) -> list[Fraction] | None:
+    """Return the proved load of every layer, at most the claimed one; None if layers differ."""
+    if not len(certificate.loads) == len(certificate.prices) == len(experts.loads):
+        return None
+    spent = _SearchAllowance()
+    return [
+        _proved_load(experts.layer(layer), load, prices, spent)
+        for layer, (load, prices) in enumerate(zip(certificate.loads, certificate.prices, strict=True))
+    ]
+
+
+def _proved_load(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _SearchAllowance) -> Fraction:
+    average = sum(layer.loads[0], Fraction(0)) / layer.gpus
+    if load <= average or _too_small(layer.loads[0], layer.gpus, layer.slots, load):
+        return load
+    if prices is not None and is_refuted_by_prices(layer, load, prices):
+        return load
+    try:
+        refuted = layer.nodes <= _NODES and not _divides(layer, load, tuple(range(layer.groups)), {}, spent)
+    except _TooManyError:
+        refuted = False
+    return load if refuted else average
+
+
+def _too_small(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction) -> bool:
+    """Return whether GPUs below a load lack total capacity, or slots for the replicas."""
+    if sum(loads, Fraction(0)) >= load * gpus:
+        return True
+    return sum(each // load + 1 for each in loads) > gpus * slots
+
+
+def is_refuted_by_prices(layer: Experts, load: Fraction, prices: PairPrices) -> bool:
+    """Return whether the replicas' total price exceeds that of the GPUs, by prices of pairs."""
+    weights = [weight for _, weight in prices.light]
+    of_pairs = all(0 < v <= load / 2 for v, _ in prices.light) and 0 < len(weights) <= _LIGHT
+    if layer.slots != 2 or not of_pairs or min(weights) < 0 or sum(weights) != 1 or prices.replica < 0:
+        return False
+    lengths = (load, *layer.loads[0], *(v for v, _ in prices.light))
+    unit = lcm(*(length.denominator for length in lengths))
+    whole = lcm(prices.replica.denominator, *(weight.denominator for weight in weights))
+    light = [(int(v * unit), int((load - v) * unit), int(weight * whole)) for v, weight in prices.light]
+    price = int(2 * prices.replica * whole)  # what counts 1 has two halves
+    cost = sum(_least_cost(int(each * unit), int(load * unit), light, price) for each in layer.loads[0])
+    return cost > 2 * layer.gpus * (whole + price)
+
+
+def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], price: int) -> int:
+    """Return the least total price of an expert's replicas, all below the load limit."""
+    number, halves, costs = load // limit + 1, 2 * sum(weight for *_, weight in light), list[int]()
+    ends = sorted((load // one + 1, weight) for v, rest, weight in light for one in (v, rest))
+    for end, weight in ends:  # between these numbers more replicas cost more
+        if end > number:
+            costs.append(number * (halves + price))
+            number = end
+        halves -= weight
+    return min([*costs, number * price])
+
+
+def _divides(
+    layer: Experts, load: Fraction, left: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _SearchAllowance
+) -> bool:
+    """Return whether the remaining groups fit on nodes whose GPUs all are below a load."""
+    if not left:
+        return True
+    each, size = layer.groups // layer.nodes, layer.count // layer.groups
+    for others in combinations(left[1:], each - 1):
+        spent.spend("divisions")
+        groups = (left[0], *others)
+        if groups not in fits:
+            loads = [layer.loads[0][group * size + place] for group in groups for place in range(size)]
+            fits[groups] = _fits(loads, layer.gpus // layer.nodes, layer.slots, load, spent)
+        if fits[groups] and _divides(layer, load, tuple(p for p in left if p not in groups), fits, spent):
+            return True
+    return False
+
+
+def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spent: _SearchAllowance) -> bool:
+    """Return whether experts may fit on a node with all GPUs below a load, True if undecided."""
+    if _too_small(loads, gpus, slots, load):
+        return False
+    least = [int(each // load) + 1 for each in loads]
+    further = gpus * slots - sum(least)
+    ways = comb(further + len(loads) - 1, further)
+    if ways > _NUMBERS or max(least) + further > _REPLICAS or (slots > 2 and gpus > _GPUS):
+        return True
+    spent.spend("numbers", ways)
+    unit = lcm(load.denominator, *(each.denominator for each in loads)) * lcm(*range(1, max(least) + further + 1))
+    whole, limit = [int(each * unit) for each in loads], int(load * unit)
+    return any(_fill(replicas, gpus, slots, limit, spent) for replicas in _replicas(whole, least, further))
+
+
+def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Iterator[list[int]]:
+    """Yield the loads of all replicas in decreasing order, for every choice of replica counts."""
+    for more in combinations_with_replacement(range(len(loads)), further):
+        found: list[int] = []
+        for e, load in enumerate(loads):
+            number = least[e] + more.count(e)
+            found += [load // number] * number
+        yield sorted(found, reverse=True)
+
+
+def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _SearchAllowance) -> bool:
+    """Return whether replicas fill the slots of GPUs that all are below a limit.
+
+    Some GPU has the heaviest replica; all sets of others beside it are tried.
+    """
+    spent.spend("steps")
+    if slots == 1:
+        return replicas[0] < limit
+    if slots == 2:  # the heaviest beside the lightest, where no other one is worse off
+        return all(replicas[g] + replicas[-1 - g] < limit for g in range(gpus))
+    if not replicas:
+        return True
+    heaviest, rest = replicas[0], replicas[1:]
+    tried: set[tuple[int, ...]] = set()
+    for places in combinations(range(len(rest)), slots - 1):
+        spent.spend("steps")
+        beside = tuple(rest[place] for place in places)
+        if beside in tried or heaviest + sum(beside) >= limit:
+            continue
+        tried.add(beside)
+        if _fill([load for place, load in enumerate(rest) if place not in places], gpus - 1, slots, limit, spent):
+            return True
+    return False

@@ -1,18 +1,26 @@
-"""Time of a training iteration, by walking layers in loop order and collectives by stage.
+"""Time of a training iteration, and lower bounds on it by LIBRA's certificates.
 
-This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, implemented a second time on purpose:
-the verifier walks the stages of the multi-rail algorithms with the shard that remains after each, and shares no
-code with the optimizer's closed forms.
+The time: layers are walked in loop order, and collectives by stage. This is the analytical model of the dissertation,
+sections 4.2.2 and 4.4.2, implemented a second time on purpose: the verifier walks the stages of the multi-rail
+algorithms with the shard that remains after each, and shares no code with the optimizer's closed forms.
+
+The bounds are recomputed from instance and multipliers alone: floats are converted to fractions, all arithmetic is
+exact, and roots are rounded down. So a bound never exceeds the proof of the multipliers, at any magnitude, and lines
+that are multiples of one another prove the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf
+from itertools import pairwise, starmap
+from math import inf, isfinite, isqrt
+from typing import NamedTuple
 
+from ..core.bounds import LagrangianCertificate, SupportingLine, SweepCertificate
 from ..core.collective import Collective
-from ..core.design import PartialUse
+from ..core.cost import network_price
+from ..core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
 from ..core.fabric import Block, Fabric
 from ..core.instance import Instance
 from ..core.workload import Communication, Layer, Phase, TrainingLoop, Workload
@@ -106,3 +114,259 @@ def stages(communication: Communication, span: Sequence[int], fabric: Fabric) ->
             case _:
                 raise ValueError(f"the analytical model has no {communication.collective.name}")
     return moved
+
+
+#: Bits of a number that is rounded down.
+BITS = 160
+
+#: The sum of shares may exceed 1 by this, as floats do; they are brought back to 1.
+SUM_TOLERANCE = 1e-9
+
+
+class ProvedLine(NamedTuple):
+    """A line that holds for all allowed plans: ``time_weight * T + cost_weight * C >= value``."""
+
+    time_weight: Fraction
+    cost_weight: Fraction
+    value: Fraction
+
+
+def recomputed_bound(
+    instance: Instance, certificate: LagrangianCertificate, missed: Sequence[Fraction] = ()
+) -> float | None:
+    """Return the lower bound on the objective that a certificate proves; None if it proves none.
+
+    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon
+    that the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w).
+
+    Parameters
+    ----------
+    missed : sequence of Fraction, optional
+        Shift of each limit; by default the limits are those of the design.
+    """
+    design = instance.design or Design()
+    parts = _traffic(instance)
+    proved = [
+        line
+        for one in certificate.lines
+        if (line := proved_line(instance, parts, one, scale_free=certificate.scale_free, missed=missed)) is not None
+    ]
+    if certificate.scale_free:
+        bounds = [
+            line.value * max(line.value, Fraction(0)) / (4 * line.time_weight * line.cost_weight) for line in proved
+        ]
+        return _to_float(max(bounds, default=None))
+    if design.objective is Objective.PERF:
+        alone = [line.value / line.time_weight for line in proved if line.cost_weight == 0]
+        return _to_float(max(alone, default=None))
+    return _to_float(smallest_product(proved)) if proved else None
+
+
+def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Sequence[Fraction] = ()) -> float | None:
+    """Return the smallest bound over the parallelizations of a sweep; None if one is unavailable."""
+    bounds: list[float] = []
+    for (tensor, data), part in certificate.parts:
+        if not isinstance(part, LagrangianCertificate):
+            return None
+        bound = recomputed_bound(instance.with_parallelism(tensor, data), part, missed)
+        if bound is None:
+            return None
+        bounds.append(bound)
+    return min(bounds, default=None)
+
+
+def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fraction:
+    """Minimize ``T * C`` subject to ``a T + b C >= v`` for all lines (a, b, v).
+
+    T and C are non-negative. A product is quasiconcave on the positive quadrant, so its minimum over a polygon is
+    at a corner; on the two unbounded edges the product only grows along the axes. The weights of a line are at
+    least 0 and not both 0.
+    """
+    edges = [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(0))]  # the axes
+    edges += [(a / (a + b), _down(v) / (a + b)) for a, b, v in lines]
+    hull: list[tuple[Fraction, Fraction]] = []
+    for edge in sorted(edges, reverse=True):
+        if hull and hull[-1][0] == edge[0]:
+            continue  # parallel, and no further out
+        while len(hull) > 1 and _value_at(hull[-1], _crossing(hull[-2], edge)) >= hull[-1][1]:
+            hull.pop()
+        hull.append(edge)
+    return min(time * cost for time, cost in starmap(_crossing, pairwise(hull)))
+
+
+def _crossing(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """Return the intersection of two edges (a, v), the lines ``a T + (1 - a) C = v``."""
+    (a, v), (b, w) = one, other
+    return (v * (1 - b) - w * (1 - a)) / (a - b), (a * w - b * v) / (a - b)
+
+
+def _value_at(edge: tuple[Fraction, Fraction], corner: tuple[Fraction, Fraction]) -> Fraction:
+    return edge[0] * corner[0] + (1 - edge[0]) * corner[1]
+
+
+def proved_line(
+    instance: Instance,
+    parts: tuple[list[_Stage], list[_Traffic]],
+    line: SupportingLine,
+    *,
+    scale_free: bool,
+    missed: Sequence[Fraction] = (),
+) -> ProvedLine | None:
+    """Return the bound that multipliers prove, ``a T(B) + b C(B) >= V``; None if they prove nothing.
+
+    ``a T(B) >= a K + sum_d A_d / B_d`` by the shares, and ``min_B sum_d A_d / B_d + c_d B_d = sum_d 2 sqrt(A_d
+    c_d)``. If rounding has left a ``c_d`` below 0, the weight of the cost, or the multiplier of a limit on all
+    bandwidths, is raised until it is not.
+    """
+    design = instance.design or Design()
+    fabric = instance.fabric
+    count = len(fabric.dimensions)
+    prices = None if instance.cost_model is None else network_price(fabric, instance.cost_model)
+    constraints = design.linear_constraints(count, prices)
+    if not _well_formed(line, constraints, count):
+        return None
+    constant, traffic = _averaged_time(instance, parts, line)
+    time_weight, cost_weight = Fraction(line.time_weight), Fraction(line.cost_weight)
+    multipliers = list(map(Fraction, line.multipliers))
+
+    def slopes() -> list[Fraction]:
+        charged = list(zip(multipliers, constraints, strict=True))
+        own = [cost_weight * (prices[d] if prices is not None else 0) for d in range(count)]
+        return [own[d] + sum((u * c.coefficients[d] for u, c in charged), Fraction(0)) for d in range(count)]
+
+    below = {d: slope for d, slope in enumerate(slopes()) if slope < 0}
+    if below and cost_weight and prices is not None and all(prices[d] > 0 for d in below):
+        cost_weight += max(-slope / prices[d] for d, slope in below.items())
+    elif below:
+        limit = _limit_of_all(constraints)
+        if limit is None:
+            return None
+        multipliers[limit] += max(-slope / constraints[limit].coefficients[d] for d, slope in below.items())
+    limits = [c.limit + shift for c, shift in zip(constraints, missed or [Fraction(0)] * len(constraints), strict=True)]
+    charge = sum((u * limit for u, limit in zip(multipliers, limits, strict=True)), Fraction(0))
+    if scale_free and (charge > 0 or constant > 0 or not time_weight or not cost_weight):
+        return None
+    value = time_weight * constant
+    if not scale_free:  # for every multiple of a plan, however small, limits charge nothing
+        value -= charge
+    for d, slope in enumerate(slopes()):
+        value += 2 * _root_down(time_weight * traffic[d] * slope)
+    return ProvedLine(time_weight, cost_weight, value)
+
+
+def _limit_of_all(constraints: Sequence[LinearConstraint]) -> int | None:
+    """Return the number of a constraint that bounds every bandwidth from above, None without one.
+
+    Its multiplier may be raised.
+    """
+    for index, constraint in enumerate(constraints):
+        if constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) > 0:
+            return index
+    return None
+
+
+def _root_down(x: Fraction) -> Fraction:
+    """Return the square root, rounded down to a fixed number of significant bits."""
+    if not x:
+        return Fraction(0)
+    shift = max(0, 2 * BITS - x.numerator.bit_length() + x.denominator.bit_length()) // 2
+    return Fraction(isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
+
+
+def _down(x: Fraction) -> Fraction:
+    """Round down to a fixed number of significant bits, to keep fractions short."""
+    shift = BITS - x.numerator.bit_length() + x.denominator.bit_length()
+    return Fraction(x.numerator * 2**shift // x.denominator, 2**shift) if shift > 0 else x
+
+
+def _to_float(x: Fraction | None) -> float | None:
+    try:
+        return None if x is None else float(x)
+    except OverflowError:
+        return None
+
+
+def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], count: int) -> bool:
+    """Return whether shares are valid and multipliers have the signs of a proof."""
+    numbers = [line.time_weight, line.cost_weight, *line.multipliers]
+    numbers += [s for *_, shares in line.shares for s in shares] + [share for *_, share in line.overlaps]
+    weights = line.time_weight, line.cost_weight
+    if not all(isfinite(x) for x in numbers) or min(weights) < 0 or max(weights) == 0:
+        return False
+    if len(line.multipliers) != len(constraints):
+        return False
+    for u, constraint in zip(line.multipliers, constraints, strict=True):
+        wrong_side = {Comparison.AT_MOST: u < 0, Comparison.AT_LEAST: u > 0, Comparison.EQUAL: False}
+        if wrong_side[constraint.comparison]:
+            return False
+    return all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + SUM_TOLERANCE for *_, s in line.shares) and all(
+        0 <= share <= 1 for *_, share in line.overlaps
+    )
+
+
+class _Traffic(NamedTuple):
+    """A communication: its place, its branch of an overlap, and its weighted bytes per dimension."""
+
+    where: tuple[int, int, int, int]
+    branch: str
+    moved: list[Fraction]
+
+
+class _Stage(NamedTuple):
+    """A layer's computation: the part that always counts, and the part in its DP branch."""
+
+    where: tuple[int, int]
+    overlaps: bool
+    always_s: Fraction
+    dp_s: Fraction
+
+
+def _traffic(instance: Instance) -> tuple[list[_Stage], list[_Traffic]]:
+    """List all layers and communications of an instance."""
+    stages: list[_Stage] = []
+    found: list[_Traffic] = []
+    for w, workload in enumerate(instance.training()):
+        for n, layer in enumerate(workload.layers):
+            weight = Fraction(workload.weight * layer.repeat)
+            overlaps = workload.loop is TrainingLoop.TP_DP_OVERLAP
+            always = weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
+            stages.append(_Stage((w, n), overlaps, always, weight * layer.weight_gradient.compute_s))
+            phases = ((layer.forward, ""), (layer.input_gradient, "tp"), (layer.weight_gradient, "dp"))
+            for p, (phase, branch) in enumerate(phases):
+                for c, communication in enumerate(phase.communication):
+                    moved = busy_bytes(instance, communication, workload.groups[communication.group])
+                    found.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in moved]))
+    return stages, found
+
+
+def _averaged_time(
+    instance: Instance, parts: tuple[list[_Stage], list[_Traffic]], line: SupportingLine
+) -> tuple[Fraction, list[Fraction]]:
+    """Return computation K and bytes per dimension, with every maximum replaced by the shares' average."""
+    # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
+    shares: dict[tuple[int, ...], list[Fraction]] = {}
+    for *where, given in line.shares:
+        exact = list(map(Fraction, given))
+        total = max(Fraction(1), sum(exact, Fraction(0)))
+        shares[tuple(where)] = [x / total for x in exact]
+    tp_share = {(w, layer): Fraction(share) for w, layer, share in line.overlaps}
+    constant, count = Fraction(0), len(instance.fabric.dimensions)
+    stages, communications = parts
+    counted: dict[tuple[int, int], dict[str, Fraction]] = {}
+    for stage in stages:
+        # Any average of the two branches is a bound; without a listed share it is the DP branch.
+        tp = tp_share.get(stage.where, Fraction(0)) if stage.overlaps else Fraction(1)
+        dp = 1 - tp if stage.overlaps else Fraction(1)
+        counted[stage.where] = {"": Fraction(1), "tp": tp, "dp": dp}
+        constant += stage.always_s + dp * stage.dp_s
+    # Bytes that are averaged alike are added up first, for additions of fractions are cheaper than products.
+    alike: dict[tuple[int, Fraction, Fraction], Fraction] = {}
+    for one in communications:
+        part = counted[one.where[:2]][one.branch]
+        for d, share in enumerate(shares.get(one.where, [])):
+            if share and part:
+                alike[d, share, part] = alike.get((d, share, part), Fraction(0)) + one.moved[d]
+    traffic = [Fraction(0)] * count
+    for (d, share, part), moved_bytes in alike.items():
+        traffic[d] += share * part * moved_bytes
+    return constant, traffic

@@ -19,8 +19,8 @@ from ..core.schedule import Schedule, StepSchedule
 from ..core.streamed_steps import StreamedSteps
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
-from ..schedules.chunk_orders import to_sends
 from ..schedules.files import ANSWER_SCHEMA, Written, forest_data, write_schedule
+from ..schedules.multirail import to_sends
 from ..schedules.placement_file import write_placement
 
 if TYPE_CHECKING:

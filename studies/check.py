@@ -18,11 +18,11 @@ from ..core.topology import Topology
 from ..exchange.mscclpp.read import is_plan
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
+from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
 from ..schedules.objective_type import question_of
 from ..schedules.placement_file import SCHEMA, is_placement
-from ..schedules.proof import Proof, proof_of
 from ..schedules.verify import Report, verify
 from .check_placement import check_placement
 from .check_programs import Check, check_chakra, check_msccl, check_mscclpp

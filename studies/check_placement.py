@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.bounds import LeastLoads
 from ..core.errors import InputError
-from ..schedules.contradiction import contradictions
+from ..schedules.objective_type import contradictions
 from ..schedules.placement import bound_of, loads_of, violations_of
 from ..schedules.placement_file import PlacementFile, read_placement
 from .check_programs import Check

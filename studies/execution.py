@@ -22,11 +22,11 @@ from ..harness.execution.mpi import execute_with_mpi
 from ..harness.execution.player import Job, Report
 from ..harness.execution.program import Program, lower, require_few_messages
 from ..harness.execution.results import interval_of
-from ..schedules.chunk_orders import to_sends
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import Written
+from ..schedules.lowering import store_sends
+from ..schedules.multirail import to_sends
 from ..schedules.simulate import simulate
-from ..schedules.streamed_sends import store_sends
 from ..schedules.verify.answers import Whole, write_out
 from .sensitivity import scale_links
 

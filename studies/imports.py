@@ -129,7 +129,7 @@ def import_teccl(
     if schedule is None:
         return _write_instance(data, output)
     from ..exchange.teccl_schedule import import_schedule
-    from ..schedules.epoch_sends import schedule_in_epochs
+    from ..schedules.lowering import schedule_in_epochs
     from ..schedules.verify.epochs import finish_epochs
 
     path = Path(schedule)

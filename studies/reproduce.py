@@ -215,7 +215,7 @@ def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float
     """
     from ..schedules.completion import mode_of
     from ..schedules.simulate import simulate
-    from ..schedules.simulate.rate_reservation import simulate_reserved
+    from ..schedules.simulate.pipeline import simulate_reserved
 
     if pieces is None:
         return simulate(instance, answer, mode_of(answer, instance.routing), hold_latency=True).completion_s

@@ -37,9 +37,9 @@ from ..harness.clock import WallClock
 from ..harness.request import Request
 from ..harness.run import FinishedRun, run
 from ..instances.demand import with_demand
-from ..schedules.chunk_orders import to_sends
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
+from ..schedules.multirail import to_sends
 from ..schedules.simulate.pipeline import Pipeline, pipeline
 from ..schedules.verify import verify
 from .fastest_by_size import SAME, sizes_between

@@ -20,11 +20,11 @@ from ..core.trace import Routing, SimulationMode, Trace
 from ..core.trees import TreePacking
 from ..core.units import UnitKind, parse
 from ..exchange.perfetto import chrome_trace
+from ..schedules.collective import proof_of
 from ..schedules.completion import Completion, completion_if_any, completion_of, in_pieces, mode_of
 from ..schedules.files import ScheduleFile
-from ..schedules.proof import proof_of
 from ..schedules.simulate import simulate
-from ..schedules.simulate.rate_reservation import simulate_reserved
+from ..schedules.simulate.pipeline import simulate_reserved
 from ..schedules.verify.answers import write_out
 
 #: Busiest links that are listed.

@@ -25,9 +25,9 @@ from ...core.topology import NodeKind, Topology
 from ...core.trace import Routing, SimulationMode
 from ...core.trees import TreePacking
 from ...schedules.files import Written
-from ...schedules.ordered_sends import order_sends
+from ...schedules.lowering import order_sends
 from ...schedules.simulate import simulate
-from ...schedules.simulate.order import rank_times
+from ...schedules.simulate.transfers import rank_times
 from ...schedules.verify.answers import write_out
 
 #: Messages of trees in pieces.

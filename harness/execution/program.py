@@ -23,10 +23,9 @@ from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
 from ...core.trees import TreePacking
-from ...schedules.ordered_sends import OrderedSends, normalize_condition, order_sends
+from ...schedules.lowering import OrderedSends, normalize_condition, order_sends
 from ...schedules.verify.answers import Whole
-from ...schedules.verify.network import network_of
-from ...schedules.verify.paths import broken_paths
+from ...schedules.verify.network import broken_paths, network_of
 from .values import Region
 
 #: Messages of the largest execution; each takes some 50 microseconds.

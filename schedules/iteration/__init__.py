@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .passes import Loop, Plan, Streams, tasks_of
-from .report import Iteration, simulate_iteration
-from .stages import Pipeline
+from .passes import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration, tasks_of
 from .tasks import COMPUTE, IDLE, Task, lower_bound, simulate
 
 __all__ = [

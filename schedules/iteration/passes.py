@@ -5,17 +5,99 @@ One NPU of every stage is simulated, since all others of the stage do the same a
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, groupby
 from math import prod
 
 from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.workload import Communication, Layer, Phase, Workload
-from .stages import Pipeline, divide_layers, order, unroll_layers
-from .tasks import COMPUTE, Task
+from .tasks import COMPUTE, Task, lower_bound, simulate, time_breakdown
+
+#: Layers that are simulated, each as often as it is repeated.
+MAX_LAYERS = 100_000
+
+#: More layers are not divided among stages.
+_MAX_DIVIDED = 2_000
+
+
+class Pipeline(Enum):
+    """Order of micro-batches in a stage.
+
+    ``GPIPE`` has all forward passes first (Huang et al., NeurIPS 2019); ``ONE_F_ONE_B`` alternates as soon as the
+    last stage has one forward pass done, which needs less memory (Narayanan et al., PipeDream, SOSP 2019).
+    """
+
+    GPIPE = "gpipe"
+    ONE_F_ONE_B = "1f1b"
+
+
+def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
+    """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block.
+
+    Raises
+    ------
+    InputError
+        If there are more than :data:`MAX_LAYERS`.
+    """
+    if (count := sum(layer.repeat for layer in layers)) > MAX_LAYERS:
+        raise InputError(f"{count:,} layers; expected at most {MAX_LAYERS:,}", place="layers")
+    found: list[Layer] = []
+    for repeat, block in groupby(layers, key=lambda layer: layer.repeat):
+        found += list(block) * repeat
+    return found
+
+
+def divide_layers(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
+    """Divide layers among stages, in order, minimizing the longest computation of a stage.
+
+    Raises
+    ------
+    InputError
+        If there are fewer layers than stages, or more than can be divided.
+    """
+    if stages == 1:
+        return [list(layers)]
+    if not stages <= len(layers) <= _MAX_DIVIDED:
+        text = f"{len(layers):,} layers for {stages:,} stages; expected one for each, and at most {_MAX_DIVIDED:,}"
+        raise InputError(text, place="layers")
+    seconds = [x.forward.compute_s + x.input_gradient.compute_s + x.weight_gradient.compute_s for x in layers]
+    until = [Fraction(0), *accumulate(seconds)]
+    sums = sorted({until[j] - until[i] for i in range(len(layers)) for j in range(i + 1, len(layers) + 1)})
+    fits = bisect_left(sums, True, key=lambda most: len(_ends(until, most)) <= stages)
+    ends = _ends(until, sums[fits])
+    while len(ends) < stages:  # every stage has a layer: a stage of several is divided
+        begins = [0, *ends[:-1]]
+        ends.append(next(end - 1 for begin, end in zip(begins, ends, strict=True) if end - begin > 1))
+        ends.sort()
+    return [list(layers[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _ends(until: Sequence[Fraction], most: Fraction) -> list[int]:
+    """Return the ends of stages filled up to a limit in seconds, too many if a layer exceeds it."""
+    ends = [0]
+    for index in range(1, len(until)):
+        if until[index] - until[ends[-1]] > most:
+            if until[index] - until[index - 1] > most:
+                return list(range(1, len(until) + 1))
+            ends.append(index - 1)
+    return [*ends[1:], len(until) - 1]
+
+
+def order(pipeline: Pipeline, stage: int, stages: int, microbatches: int) -> list[tuple[str, int]]:
+    """List the passes of a stage, each ``forward`` or ``backward`` with its micro-batch."""
+    ahead = microbatches if pipeline is Pipeline.GPIPE else min(microbatches, stages - stage - 1)
+    passes = [("forward", m) for m in range(ahead)]
+    for m in range(ahead, microbatches):
+        passes += [("forward", m), ("backward", m - ahead)]
+    return passes + [("backward", m) for m in range(microbatches - ahead, microbatches)]
+
 
 #: Seconds of a collective among the NPUs of its group.
 Cost = Callable[[Communication], Fraction]
@@ -248,3 +330,73 @@ class _Bucket:
             return
         pairs = zip(self.communication, gradient, strict=True)
         self.communication = tuple(replace(a, size_bytes=a.size_bytes + b.size_bytes) for a, b in pairs)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """A simulated iteration."""
+
+    plan: Plan
+    tasks: tuple[Task, ...]
+    starts_s: tuple[Fraction, ...]
+
+    @cached_property
+    def seconds(self) -> Fraction:
+        """End of the last task in seconds."""
+        ends = (start + task.seconds for task, start in zip(self.tasks, self.starts_s, strict=True))
+        return max(ends, default=Fraction(0))
+
+    @cached_property
+    def bounds_s(self) -> tuple[Fraction, Fraction]:
+        """Critical path and busiest stream, both lower bounds for any order of these tasks."""
+        return lower_bound(self.tasks)
+
+    @cached_property
+    def stages(self) -> int:
+        """Number of pipeline stages."""
+        return 1 + max((task.stage for task in self.tasks), default=0)
+
+    def breakdown_s(self, stage: int) -> dict[str, Fraction]:
+        """Return a stage's seconds of computation, exposed communication, and waiting for other stages."""
+        return time_breakdown(self.tasks, self.starts_s, stage)
+
+    @cached_property
+    def mean_breakdown_s(self) -> dict[str, Fraction]:
+        """Mean breakdown over the stages: computations first, then by decreasing time."""
+        found: dict[str, Fraction] = defaultdict(Fraction)
+        for stage in range(self.stages):
+            for what, seconds in self.breakdown_s(stage).items():
+                found[what] += seconds / self.stages
+        computed = {task.what for task in self.tasks if task.stream == COMPUTE}
+        return dict(sorted(found.items(), key=lambda pair: (pair[0] not in computed, -pair[1], pair[0])))
+
+    @property
+    def exposed_s(self) -> Fraction:
+        """Mean seconds per stage of communication without simultaneous computation."""
+        return sum((s for what, s in self.mean_breakdown_s.items() if what in self.communication_s), Fraction(0))
+
+    @property
+    def compute_s(self) -> Fraction:
+        """Mean seconds of computation per stage."""
+        return sum((t.seconds for t in self.tasks if t.stream == COMPUTE), Fraction(0)) / self.stages
+
+    @cached_property
+    def communication_s(self) -> dict[str, Fraction]:
+        """Mean seconds of collectives per stage by kind, exposed or not."""
+        found: dict[str, Fraction] = defaultdict(Fraction)
+        for task in self.tasks:
+            if task.stream != COMPUTE:
+                found[task.what] += task.seconds / self.stages
+        return dict(found)
+
+
+def simulate_iteration(workload: Workload, plan: Plan, cost: Cost) -> Iteration:
+    """Simulate an iteration.
+
+    Raises
+    ------
+    InputError
+        If the workload cannot be divided into stages, or there are too many tasks.
+    """
+    tasks = tuple(tasks_of(workload, plan, cost))
+    return Iteration(plan, tasks, simulate(tasks))

@@ -19,8 +19,7 @@ from ...core.ragged import offsets
 from ...core.schedule import Floats, Sends
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trees import TreePacking
-from .network import RankLinks, Wires
-from .timing import Timeline
+from .network import RankLinks, Timeline, Wires
 from .transfers import Transfers
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]

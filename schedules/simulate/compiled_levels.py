@@ -10,9 +10,8 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Floats
 from .levels import level_starts
-from .network import Wires
+from .network import Rules, Timeline, Wires
 from .ticks import TickWires
-from .timing import Rules, Timeline
 from .transfers import Transfers
 
 

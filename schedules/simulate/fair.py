@@ -13,9 +13,8 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.ragged import ranges
 from ...core.schedule import Floats, Ints
-from .gates import gates_of
-from .network import Wires
-from .timing import Timeline
+from .events import gates_of
+from .network import Timeline, Wires
 from .transfers import Transfers
 
 #: Sends whose ends differ by less than this part of the time end together: they differ by rounding only.

@@ -11,10 +11,8 @@ from ...core.kernel import kernel
 from ...core.schedule import Floats, Schedule
 from ..cells import numbered_slots
 from .compiled_levels import durations
-from .network import Wires
-from .order import served_order
-from .timing import Rules, Timeline
-from .transfers import SAME_TIME
+from .network import Rules, Timeline, Wires
+from .transfers import SAME_TIME, served_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +141,7 @@ def _fill_times(
     hop_start: Any,
     hop_end: Any,
 ) -> tuple[float, float]:
-    """Simulate into the given arrays; see :class:`~cwb.schedules.simulate.timing.Rules`.
+    """Simulate into the given arrays; see :class:`~cwb.schedules.simulate.network.Rules`.
 
     ``came`` has the arrival of each send, with congestion and without; where several sends feed a slot that is
     waited for, the latest arrival among it and those before it.

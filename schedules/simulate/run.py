@@ -16,13 +16,11 @@ from ..verify.answers import write_out
 from .charges import charge
 from .compiled_levels import compiled_totals
 from .in_order import CompiledResult, compiled_in_order
-from .network import Wires, wires
-from .occupancy import occupied_s, utilization_over_time
-from .rate_reservation import simulate_shares
+from .network import Rules, Timeline, Wires, rules, wires
+from .pipeline import simulate_shares
 from .routing import route
 from .ticks import MOST_TICKS, TickWires, to_ticks
-from .timelines import timeline_of, trace_of
-from .timing import Rules, Timeline, rules
+from .timelines import occupied_s, timeline_of, trace_of, utilization_over_time
 from .transfers import Transfers, checked_columns, sends_of, transfers_of
 
 

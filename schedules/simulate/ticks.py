@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Chunks, Floats, Ints
-from .network import Speeds, Wires
-from .timing import Timeline
+from .network import Speeds, Timeline, Wires
 from .transfers import Transfers
 
 #: Ticks that a float holds exactly.

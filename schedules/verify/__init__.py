@@ -1,22 +1,20 @@
 """The verifier: checks schedules against their instances and reports violations.
 
 It shares no code with the methods, and trusts nothing but the network and the demand. Sends of a step read what was
-held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and, for
-links, :mod:`.capacity`; on a grid of epochs, see :mod:`.epochs` and :mod:`.circuits`. Data is replayed as versions
-of chunks, see :mod:`.holdings` and :mod:`.sums`, unless one pass finds all copies valid, see :mod:`.copies`; trees
-are checked one by one without expansion into sends, see :mod:`.trees`; of translated trees only the given ones are
-checked, see :mod:`.translated_trees` and :mod:`.orbits`; sends generated step by step are checked as they are
-generated, see :mod:`.streamed_steps`.
+held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.replay` and, for
+links, :mod:`.capacity`; on a grid of epochs, see :mod:`.epochs` and :mod:`.circuits`. Data is replayed as versions of
+chunks, see :mod:`.holdings`, unless one pass finds all copies valid, see :mod:`.copies`. Trees are checked one by one
+without expansion into sends, see :mod:`.trees`; of translated trees only the given ones are checked, see
+:mod:`.orbits` and :mod:`.equal_steps`, which also checks sends generated step by step as they are generated.
 """
 
 from __future__ import annotations
 
 from ...core.answers import Answer
 from ...core.instance import Instance
-from . import orbits as orbits  # each registers what is done with its class
-from . import streamed_steps as streamed_steps
-from . import timed_schedules as timed_schedules
-from . import translated_trees as translated_trees
+from . import epochs as epochs  # each registers what is done with its class
+from . import equal_steps as equal_steps
+from . import orbits as orbits
 from .answers import check_answer
 from .network import network_of
 from .report import Findings, Report, Violation

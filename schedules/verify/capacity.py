@@ -19,7 +19,7 @@ import numpy as np
 from ...core.kernel import kernel, worth_compiling
 from ...core.schedule import Chunks, Floats, Ints, Schedule
 from .network import Network
-from .order import TOLERANCE
+from .replay import TOLERANCE
 from .report import Findings, Violation
 
 

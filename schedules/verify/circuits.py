@@ -19,8 +19,8 @@ from ...core.schedule import Ints, Schedule
 from .copies import is_copied_correctly
 from .grid import LATEST, NEVER, Grid, grid_of
 from .network import Network
-from .replay import AtSend, replay
-from .report import Findings, Violation
+from .replay import replay
+from .report import AtSend, Findings, Violation
 from .sends import check_shape
 
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of a tick.

@@ -1,12 +1,11 @@
 """Check of timed schedules on the grid of epochs of their instance.
 
-A send that starts at index k over a link of delay d arrives at index k + d, and can be forwarded from there at
-once; over a longer path it starts over every link at the index of its arrival there. Starts and ends in seconds
-must be those of the grid, so that the schedule means the same in epochs and in seconds. Whole chunks are counted in
-windows, parts of chunks by the epoch. Data that reaches a switch without storage leaves at the same index or is
-lost; without multicast it leaves as often as it arrived. Where chunks may be split, nothing is copied, see
-:mod:`.split_flows`, and data leaving a switch at an index makes room for arrivals at it. Ranks with a limit are
-checked in :mod:`.buffers`.
+A send that starts at index k over a link of delay d arrives at index k + d, and can be forwarded from there at once;
+over a longer path it starts over every link at the index of its arrival there. Starts and ends in seconds must be
+those of the grid, so that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows,
+parts of chunks by the epoch. Data that reaches a switch without storage leaves at the same index or is lost; without
+multicast it leaves as often as it arrived. Where chunks may be split, nothing is copied, see :mod:`.split_flows`, and
+data leaving a switch at an index makes room for arrivals at it. Ranks with a limit are checked in :mod:`.buffers`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,16 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
+from .answers import check_answer, count_epochs
 from .buffers import check_rank_buffers
 from .capacity import check_capacity
+from .circuits import verify_circuits
 from .copies import is_copied_correctly
 from .grid import LATEST, Grid, grid_of
 from .network import Network
-from .replay import AtSend, replay
-from .report import Findings, Violation
-from .sends import check_shape
+from .replay import replay
+from .report import AtSend, Findings, Violation
+from .sends import check_shape, verify_times
 from .split_flows import check_uncopied
 
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
@@ -223,3 +224,18 @@ def _check_passing(
     findings.add_each("buffer", out[sends.reduce[out]], adds)
     findings.add_each("buffer", np.array(lost, dtype=np.int64), not_here)
     findings.add_each("multicast", np.array(again, dtype=np.int64), twice)
+
+
+@check_answer.register
+def _(schedule: Schedule, instance: Instance, network: Network, findings: Findings) -> None:
+    if instance.timing is None:
+        verify_times(instance, network, schedule, findings)
+    elif instance.timing.semantics is Semantics.CIRCUIT:
+        verify_circuits(instance, network, schedule, findings)
+    else:
+        verify_epochs(instance, network, schedule, findings)
+
+
+@count_epochs.register
+def _(schedule: Schedule, instance: Instance) -> int | None:
+    return None if instance.timing is None else finish_epochs(instance, schedule)

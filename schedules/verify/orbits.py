@@ -20,10 +20,10 @@ from ...core.orbits import TreeOrbits, expand_orbits, kinds_of_links, link_image
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreePacking
 from .answers import check_answer, heaviest_link, write_out
+from .equal_steps import demand_of_all
 from .network import Network, network_of
 from .report import Findings, Violation
 from .sizes import exact_sums
-from .translated_trees import demand_of_all
 from .trees import Wanted, check_trees, in_range
 
 

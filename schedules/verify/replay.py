@@ -1,23 +1,58 @@
 """Symbolic replay of a schedule: contributions held of each chunk, compared with the demand.
 
-A send brings the content of its source when it starts. A copy replaces the content of the target; a reduction adds
-to it, or fills an empty target. Data that is not summed is held or not, and cannot be reduced.
+A send brings the content of its source when it starts. A copy replaces the content of the target; a reduction adds to
+it, or fills an empty target. Data that is not summed is held or not, and cannot be reduced.
+
+Steps and times become one integer order. A send reads its chunk at its source and writes to its target. It sees
+exactly the writes of a smaller order than its read.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...core.schedule import Bools, Chunks, Ints, Sends
+from ...core.schedule import Bools, Chunks, Floats, Ints, Sends
 from ...core.topology import NodeKind
-from .holdings import NOTHING, Block, Members, blocks, needers
+from .buffers import Stays, copied_by_switches, overfull_switches, stays
+from .holdings import NOTHING, Block, Members, Sums, blocks, needers
 from .network import Network
 from .report import KEPT, AtSend, Findings, Violation
-from .sums import Sums
-from .switches import Stays, copied_by_switches, overfull_switches, stays
+
+#: Relative difference between two times that is taken for rounding.
+TOLERANCE = 1e-9
+
+
+def step_order(step: Ints) -> tuple[Ints, Ints]:
+    """Order by steps: a send reads before its step and writes after it."""
+    if len(step) and int(step.max()) > len(step):
+        step = np.unique(step, return_inverse=True)[1]
+    return 2 * step, 2 * step + 1
+
+
+def seen_s(start_s: Floats, end_s: Floats) -> Floats:
+    """Return the times before which sends see arrivals.
+
+    An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of
+    the shortest send, so that every send reads before it writes and no cycle of sends can feed itself. Sends must
+    take more than zero time.
+    """
+    seen = TOLERANCE * start_s
+    np.minimum(seen, float((end_s - start_s).min(initial=np.inf)) / 2, out=seen)
+    seen += start_s
+    np.nextafter(seen, np.inf, out=seen)
+    return np.minimum(seen, end_s, out=seen)  # half of the shortest send may be less than a float can tell
+
+
+def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
+    """Order by times: a send sees what has arrived by its start, see :func:`seen_s`."""
+    times = np.concatenate([end_s, seen_s(start_s, end_s)])
+    ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
+    return ranks[len(end_s) :], ranks[: len(end_s)]
+
 
 #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 MAX_ORDER = 2**31
+
 
 def replay(
     network: Network,
@@ -36,7 +71,7 @@ def replay(
     chunks, sends : Chunks, Sends
         The schedule; all numbers are in range.
     read, write : array of int, shape (sends,)
-        Orders at which each send reads its source and writes to its target, see :mod:`.order`.
+        Orders at which each send reads its source and writes to its target.
     at_send : callable
         Creates a violation at a send.
     gone : array of int, shape (sends,), optional

@@ -12,11 +12,9 @@ from ...core.schedule import Ints, Schedule, StepSchedule
 from .answers import check_answer
 from .capacity import check_capacity
 from .copies import is_copied_correctly
-from .network import Network
-from .order import seen_s, step_order, time_order
-from .paths import broken_paths
-from .replay import AtSend, replay
-from .report import Findings, Violation
+from .network import Network, broken_paths
+from .replay import replay, seen_s, step_order, time_order
+from .report import AtSend, Findings, Violation
 from .sizes import check_sizes
 
 

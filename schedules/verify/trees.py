@@ -12,10 +12,9 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind, TreePacking
-from ..tree_levels import blocks, first_reached
+from ..trees import blocks, first_reached
 from .answers import check_answer, heaviest_link
-from .network import Network, network_of
-from .paths import broken_paths
+from .network import Network, broken_paths, network_of
 from .report import Findings, Violation
 from .sizes import demanded_bytes, exact_sums
 

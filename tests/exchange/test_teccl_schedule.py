@@ -14,8 +14,8 @@ from cwb.exchange.teccl_schedule import import_schedule
 from cwb.harness.run import Request, run
 from cwb.instances import load
 from cwb.schedules import verdict_of
-from cwb.schedules.epoch_sends import schedule_in_epochs
 from cwb.schedules.files import read_schedule
+from cwb.schedules.lowering import schedule_in_epochs
 
 
 def input_file(folder, name="DGX1", collective=1, chunks=1, chassis=1, chunk_size=25e-6):

@@ -17,8 +17,7 @@ from cwb.core.trace import SimulationMode
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
-from cwb.schedules.chunk_orders import to_sends
-from cwb.schedules.multirail import evaluate, message_bytes
+from cwb.schedules.multirail import evaluate, message_bytes, to_sends
 from cwb.schedules.simulate.run import simulate
 from cwb.schedules.verify import verify
 

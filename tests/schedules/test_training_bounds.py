@@ -13,7 +13,7 @@ from cwb.core.cost import network_price
 from cwb.instances import load
 from cwb.models.libra import solve
 from cwb.models.libra.method import LibraOptions, pose
-from cwb.schedules.training_bounds import recomputed_bound, smallest_product
+from cwb.schedules.training import recomputed_bound, smallest_product
 from hypothesis import given
 from hypothesis import strategies as st
 

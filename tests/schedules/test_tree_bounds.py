@@ -19,10 +19,9 @@ from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules import verdict_of
-from cwb.schedules.arborescence import arborescence
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.files import read_schedule, write_schedule
-from cwb.schedules.tree_bounds import fault_of_trees, recomputed_tree_bound
+from cwb.schedules.tree_bounds import arborescence, fault_of_trees, recomputed_tree_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -21,9 +21,9 @@ from cwb.harness.execution.player import FirstComePlayer, Player
 from cwb.harness.execution.program import lower
 from cwb.harness.execution.values import compare, fill
 from cwb.instances import load
-from cwb.schedules.chunk_orders import to_sends
 from cwb.schedules.files import read_schedule
-from cwb.schedules.streamed_sends import store_sends
+from cwb.schedules.lowering import store_sends
+from cwb.schedules.multirail import to_sends
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.answers import write_out
 from cwb.studies.execution import _resize

@@ -16,7 +16,7 @@ from cwb.harness import Request, registry, run
 from cwb.instances import load
 from cwb.models.straggler.rounds import ChunkSpread, fewest_rounds
 from cwb.schedules import verdict_of
-from cwb.schedules.chunk_bounds import recomputed_chunk_bound
+from cwb.schedules.network_bounds import recomputed_chunk_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -19,10 +19,9 @@ from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.charges import charge
 from cwb.schedules.simulate.compiled_levels import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
-from cwb.schedules.simulate.network import wires
+from cwb.schedules.simulate.network import rules, wires
 from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.simulate.ticks import to_ticks
-from cwb.schedules.simulate.timing import rules
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
 

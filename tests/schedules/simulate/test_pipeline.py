@@ -20,7 +20,7 @@ from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules.completion import completion_of
 from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate.pipeline import pipeline
-from cwb.schedules.tree_levels import edge_depths
+from cwb.schedules.trees import edge_depths
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
 from tree_packings import packing

@@ -16,7 +16,7 @@ from cwb.core.trees import TreeKind, TreePacking
 from cwb.exchange.perfetto import chrome_trace
 from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate.network import wires
-from cwb.schedules.simulate.rate_reservation import simulate_reserved
+from cwb.schedules.simulate.pipeline import simulate_reserved
 from tree_packings import packing
 
 COLLECTIVE = {

@@ -17,8 +17,7 @@ from cwb.instances import load
 from cwb.instances.demand import with_demand
 from cwb.schedules.simulate import simulate, ticks
 from cwb.schedules.simulate import timelines as simulation
-from cwb.schedules.simulate.network import wires
-from cwb.schedules.simulate.timing import rules
+from cwb.schedules.simulate.network import rules, wires
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -21,7 +21,7 @@ from cwb.core.schedule import StepSchedule
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules.simulate import simulate
-from cwb.schedules.simulate.trees import tree_sends
+from cwb.schedules.trees import tree_sends
 from hypothesis import given, settings
 from tree_packings import packing
 

@@ -11,7 +11,7 @@ from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.schedule import StepSchedule
 from cwb.schedules.verify import heaviest_load, verify
-from cwb.schedules.verify.order import seen_s, time_order
+from cwb.schedules.verify.replay import seen_s, time_order
 from families import (
     FAMILIES,
     RATE,

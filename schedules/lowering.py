@@ -1,0 +1,178 @@
+"""Answers as schedules and as ordered sends, for what lowers them to programs of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.collective import Demand
+from ..core.conditions import Condition
+from ..core.errors import Unsupported
+from ..core.instance import Instance
+from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, sends_from_lists
+from ..core.streamed_steps import StreamedSteps
+from ..core.topology import Topology
+from ..core.trees import TreeKind, TreePacking
+from .trees import tree_sends
+from .verify.answers import Whole
+from .verify.equal_steps import demand_of_all
+from .verify.grid import grid_of
+from .verify.replay import time_order
+from .verify.sizes import demanded_bytes
+
+
+class OrderedSends(NamedTuple):
+    """Sends of a schedule in the order in which they read and write.
+
+    Parameters
+    ----------
+    kinds : list of (holders, receivers, reduced)
+        Condition of every chunk, see :func:`normalize_condition`.
+    units : list of int
+        Size of every chunk in multiples of ``unit_bytes``.
+    read, write : array of int, shape (sends,)
+        Order of the reading at the source and the writing at the target. If they are equal, as within a step, all
+        reading of a chunk comes before all writing of it.
+    """
+
+    sends: Sends
+    kinds: list[Condition]
+    units: list[int]
+    unit_bytes: Fraction
+    read: Ints
+    write: Ints
+
+
+def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: int = 1) -> OrderedSends:
+    """Return the sends of a schedule with their order.
+
+    Parameters
+    ----------
+    pieces : int
+        Number of equal pieces of the data of every tree, which follow one another.
+    """
+    if isinstance(answer, TreePacking):
+        sends, _, level = tree_sends(topology, answer, pieces)
+        order = level + sends.chunk // max(len(answer), 1)
+        kinds = _conditions_of_trees(instance, answer)
+        return OrderedSends(
+            sends, kinds * pieces, answer.units.tolist() * pieces, answer.unit_bytes / pieces, order, order
+        )
+    chunks = answer.chunks
+    rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
+    kinds = [normalize_condition(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
+    if isinstance(answer, Schedule):
+        read, write = time_order(answer.start_s, answer.end_s)
+    else:
+        read = write = np.asarray(answer.step)
+    return OrderedSends(answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write)
+
+
+def normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Condition:
+    """Normalize a condition: drop holders from the receivers of copied data."""
+    return (held, needed, True) if reduced else (held, tuple(sorted({*needed} - {*held})), False)
+
+
+def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condition]:
+    """Return the condition of each tree's data: that of its root, or of all."""
+    by_root: dict[int | None, Condition] = {}
+    for condition in demanded_bytes(instance):
+        held, needed, reduced = condition
+        root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
+        by_root[root] = normalize_condition(held, needed, reduced)
+    return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
+
+
+#: Sends that are stored at most.
+MOST_SENDS = 5_000_000
+
+
+def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
+    """Generate all sends of a schedule, and store them.
+
+    Raises
+    ------
+    Unsupported
+        If there are too many, or the schedule is not for the instance's collective.
+    """
+    demand = demand_of_all(instance, answer.kind)
+    if demand is None or answer.sends > MOST_SENDS:
+        raise Unsupported(f"{answer.sends:,} sends that are generated step by step; at most {MOST_SENDS:,} are stored")
+    ends = np.array(instance.topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    chunk, link, step = _gather(answer)
+    source, target = ends[link].T
+    if answer.kind is TreeKind.OUT:
+        columns = chunk, link, source, target, step, np.zeros(len(chunk), dtype=np.bool_)
+    elif answer.kind is TreeKind.IN:  # what is generated is the gather over reversed links that it reverses
+        columns = chunk, link, source, target, answer.gather_steps - 1 - step, np.ones(len(chunk), dtype=np.bool_)
+    else:
+        numbers = {(int(a), int(b)): number for number, (a, b) in enumerate(ends.tolist())}
+        opposite = np.array([numbers[b, a] for a, b in ends.tolist()], dtype=np.int64)[link]
+        columns = (
+            np.tile(chunk, 2),
+            np.concatenate([opposite, link]),
+            np.concatenate([target, source]),
+            np.concatenate([source, target]),
+            np.concatenate([answer.gather_steps - 1 - step, answer.gather_steps + step]),
+            np.repeat(np.array([True, False]), len(chunk)),
+        )
+    chunks, links, sources, targets, steps, adds = columns
+    sends = Sends(chunks, sources, targets, adds, np.arange(len(chunks) + 1), links)
+    return StepSchedule(answer.instance_sha256, _chunks(demand, answer.kind, instance.npus), sends, steps)
+
+
+def _gather(answer: StreamedSteps) -> tuple[Ints, Ints, Ints]:
+    """Return chunk, link and step of every send of the gather."""
+    parts, steps = [], 0
+    for block in answer.blocks():
+        step, link = np.nonzero(block >= 0)
+        parts.append((block[step, link].astype(np.int64), link, step + steps))
+        steps += len(block)
+    chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return chunk, link, step
+
+
+def _chunks(demand: Demand, kind: TreeKind, ranks: int) -> Chunks:
+    """Return the chunks: some for each rank, whose data, or part of the sum, they are."""
+    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
+    count = ranks * demand.chunks
+    own, everybody = np.arange(count) // demand.chunks, np.full(count, ranks)
+    held = own if kind is TreeKind.OUT else everybody
+    needed = own if kind is TreeKind.IN else everybody
+    size = Fraction(demand.size_bytes, count)
+    return Chunks(np.ones(count, dtype=np.int64), size, groups, held, needed, np.full(count, kind is not TreeKind.OUT))
+
+
+def schedule_in_epochs(
+    instance: Instance, chunks: Chunks, sends: Iterable[tuple[int, int, tuple[int, ...]]]
+) -> Schedule:
+    """Time multi-link sends on the grid of an instance; hops that several share occur once.
+
+    Parameters
+    ----------
+    sends : iterable of (int, int, tuple of int)
+        Chunk, epoch of its start on the first link, and links; it starts on each further link upon arrival there.
+    """
+    grid = grid_of(instance)
+    hops: set[tuple[int, int, int]] = set()
+    for chunk, start, path in sends:
+        at = start
+        for link in path:
+            hops.add((at, chunk, link))
+            at += int(grid.delay[link])
+    rows = sorted(hops)
+    links = [link for _, _, link in rows]
+    columns = sends_from_lists(
+        [chunk for _, chunk, _ in rows],
+        [int(grid.source[link]) for link in links],
+        [int(grid.target[link]) for link in links],
+        False,
+        [(link,) for link in links],
+    )
+    epoch = grid.timing.epoch_s
+    start_s = np.array([float(at * epoch) for at, _, _ in rows], dtype=np.float64)
+    end_s = np.array([float((at + int(grid.delay[link])) * epoch) for at, _, link in rows], dtype=np.float64)
+    return Schedule(instance.sha256, chunks, columns, start_s, end_s)
