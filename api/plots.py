@@ -332,6 +332,7 @@ def draw_plot(
         schedule_utilization,
     )
     from ..reports.plots.look import look, to_bytes
+    from ..schedules.proof import proof_of
     from ..schedules.simulate.run import utilization
     from ..schedules.verify.answers import write_out
 
@@ -353,7 +354,8 @@ def draw_plot(
         trace, pieces = _simulate_answer(read, mode)
         traffic = _traffic(read, pieces)
         if form == "html":
-            return html.page(traffic, trace)
+            proof, _ = proof_of(read, right=True, completion_s=trace.completion_s)
+            return html.page(traffic, trace, None if proof.bound_s is None else float(proof.bound_s))
         if kind == "gantt":
             return to_bytes(schedule_gantt.draw(traffic, trace), form)
         parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
@@ -377,13 +379,17 @@ def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[T
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
     """Return the sends of a schedule in the order of its simulation."""
     from ..core.schedule import StepSchedule
+    from ..core.trees import TreePacking
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.simulate.transfers import sends_of
+    from ..schedules.verify.answers import write_out
 
     instance, answer = read.instance, read.answer
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
     step = answer.step if isinstance(answer, StepSchedule) else None
-    return Traffic(_title(instance, read), instance.topology, sends, chunk_bytes, step)
+    whole = write_out(answer, instance)
+    root = whole.root[sends.chunk % len(whole.root)] if isinstance(whole, TreePacking) and len(whole.root) else None
+    return Traffic(_title(instance, read), instance.topology, sends, chunk_bytes, step, root)
 
 
 def _title(instance: Instance, read: ScheduleFile) -> str:

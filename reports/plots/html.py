@@ -11,20 +11,25 @@ import numpy as np
 
 from ...core.schedule import Floats, Ints
 from ...core.text import markup, printable
+from ...core.topology import Topology
 from ...core.trace import Trace
 from .look import COLOURS
 from .schedule_gantt import Bars, assign_lanes, busiest
 from .schedule_view import Traffic, loads
+from .topology_layout import places_of
 
 #: Bars that a page has at most.
 HOPS = 50_000
+
+#: Ranks that are drawn one by one, beyond by boxes; nodes and links that a drawing has at most.
+_DRAWN_RANKS, _DRAWN_NODES, _DRAWN_LINKS = 256, 4096, 12_000
 
 #: Links and rows of the heat map that it has at most.
 LINKS, NODES = 2_000, 256
 
 
-def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
-    """Make the page.
+def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int = HOPS) -> bytes:
+    """Make the page: the network with moving chunks, a Gantt chart of the links, heat maps of their loads.
 
     The file is the same for the same schedule.
 
@@ -32,6 +37,8 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     ----------
     trace : Trace
         Start and end of every hop.
+    bound_s : float, optional
+        Proved lower bound on the completion time, in seconds.
     most : int
         Bars to show at most; beyond, neighbours on a link are merged, and the page says so.
     """
@@ -51,7 +58,12 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         )
     if found.block > 1:
         notes.append(f"A cell of the heat map is the largest of {found.block} x {found.block} pairs of nodes.")
+    player = _player(traffic.topology, bars)
+    if player is None:
+        notes.append("The network is too large to be drawn.")
     data = {
+        "player": player,
+        "bound": bound_s,
         "mode": trace.mode.value,
         "completion": _digits(trace.completion_s),
         "lanes": lanes,
@@ -75,12 +87,45 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         "TITLE": markup(printable(traffic.title)),
         "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
         "DATA": _embed_json(data),
-        "SCRIPT": files(__package__).joinpath("schedule.js").read_text("utf-8"),
+        "SCRIPT": "".join(
+            files(__package__).joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
+        ),
     }
     # In one pass, so that nothing filled in is taken for a mark.
     frame = files(__package__).joinpath("schedule.html").read_text("utf-8")
     text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], frame)
     return text.encode("utf-8", "backslashreplace")
+
+
+def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
+    """Place the nodes, or boxes where ranks are many; None if both are too many to be looked at."""
+    count = len(topology.nodes)
+    if count > _DRAWN_NODES:
+        return None
+    where = places_of(topology)
+    unit, names = list(range(count)), [node.name for node in topology.nodes]
+    members = [[node] for node in range(count)]
+    if len(topology.ranks) > _DRAWN_RANKS and len(where.boxes) > 1:
+        inside = {node: index for index, nodes in enumerate(where.boxes.values()) for node in nodes}
+        outside = [node for node in range(count) if node not in inside]
+        members = [*map(list, where.boxes.values()), *([node] for node in outside)]
+        names = [*(name.strip() for name in where.boxes), *(topology.nodes[node].name for node in outside)]
+        unit = [0] * count
+        for index, nodes in enumerate(members):
+            for node in nodes:
+                unit[node] = index
+    ranks = set(topology.rank_nodes)
+    used = {topology.link_ends[link] for link in bars.links}
+    ends = set(topology.link_ends) if len(topology.links) <= _DRAWN_LINKS else used
+    return {
+        "at": [[_digits(float(v)) for v in np.mean([where.at[node] for node in nodes], axis=0)] for nodes in members],
+        "unit": unit,
+        "names": [printable(name) for name in names],
+        "square": [ranks.isdisjoint(nodes) for nodes in members],
+        "pairs": sorted(
+            {(min(pair), max(pair)) for a, b in ends if (pair := (unit[a], unit[b])) and pair[0] != pair[1]}
+        ),
+    }
 
 
 def _embed_json(data: Any) -> str:
@@ -119,6 +164,8 @@ def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[s
     }
     if traffic.step is not None:
         columns["step"] = traffic.step[send][first]
+    if traffic.root is not None:
+        columns["root"] = traffic.root[send][first]
     columns["lane"], lanes = assign_lanes(columns["row"], columns["start"], columns["end"], len(bars.links))
     plain: dict[str, list[Any]] = {}
     for name, column in columns.items():

@@ -40,6 +40,7 @@ const T = D.completion || 1, BOTTOM = 26, gantt = $('gantt');
 let LEFT = 210;
 const few = Math.max(1, Math.min(R, 26));
 let view = { t0: 0, t1: T, r0: 0, rn: few };
+let moment = null, marked = -1;   // time that the player shows, and the row of the link that is chosen there
 for (const what of D.what) { const o = document.createElement('option'); o.value = o.textContent = what; $('colour').append(o); }
 const tops = {}; for (const what of D.what) tops[what] = B[what].reduce((a, b) => Math.max(a, b), 0);
 const colour = (i, what) => tops[what] < D.colours.length ? D.colours[B[what][i]] : shade(B[what][i] / tops[what]);
@@ -71,6 +72,7 @@ function drawGantt() {
     c.fillText(round(t / unit[1]) + ' ' + unit[0], clamp(X(t), LEFT + 20, w - 26), H + BOTTOM / 2);
   }
   c.save(); c.beginPath(); c.rect(LEFT, 0, w - LEFT, H); c.clip();
+  if (marked >= 0) { c.fillStyle = '#fff1c9'; c.fillRect(LEFT, (marked - view.r0) * tall, w - LEFT, tall); }
   for (let r = Math.floor(view.r0); r < Math.min(R, view.r0 + view.rn + 1); r++) {
     const y = (r - view.r0) * tall, gap = Math.min(2, tall * 0.15);
     for (let i = firstBar(r, view.t0 - longest[r]), n = firstBar(r, view.t1); i < n; i++) {
@@ -80,6 +82,9 @@ function drawGantt() {
       const lanes = D.lanes[r], high = (tall - 2 * gap) / lanes;
       c.fillRect(a, y + gap + B.lane[i] * high, Math.max(0.7, b - a - (b - a > 4 ? 0.7 : 0)), high - (high > 5 && lanes > 1 ? 0.7 : 0));
     }
+  }
+  for (const [t, style, dash] of [[D.bound, '#b23a00', [5, 4]], [moment, '#222', []]]) if (t !== null) {
+    c.strokeStyle = style; c.setLineDash(dash); c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), H); c.stroke(); c.setLineDash([]);
   }
   c.restore();
   c.save(); c.beginPath(); c.rect(0, 0, LEFT, H); c.clip(); c.fillStyle = '#222'; c.textAlign = 'right';
@@ -193,7 +198,8 @@ for (const heat of heats) heat.addEventListener('pointermove', event => {
   show(event, nodeName(s) + ' → ' + nodeName(t) + '\n' + what);
 });
 const count = x => x.toLocaleString('en');
-const told = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + count(N) + ' bars on ' + count(R) + ' links';
+const told = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + count(N) + ' bars on ' + count(R) + ' links' +
+  (D.bound === null ? '' : '; proved lower bound (dashed) ' + time(D.bound));
 $('summary').textContent = told;
 const draw = () => { drawGantt(); heats.forEach(drawHeat); };
 window.addEventListener('resize', draw); draw();

@@ -33,6 +33,8 @@ class Traffic:
         The sends; trees as sends, a chunk for every tree.
     step : array of int or None, shape (sends,)
         Step of every send, if it has one.
+    root : array of int or None, shape (sends,)
+        Rank at the root of every send's tree, if it has one.
     """
 
     title: str
@@ -40,6 +42,7 @@ class Traffic:
     sends: Sends
     chunk_bytes: Floats
     step: Ints | None = None
+    root: Ints | None = None
 
     @cached_property
     def hop_send(self) -> Ints:
@@ -62,7 +65,7 @@ class Traffic:
     def colour_keys(self) -> tuple[str, ...]:
         """Properties to show by colour, the most useful first: steps if there are several, then chunks."""
         if self.step is None:
-            return ("chunk",)
+            return ("chunk",) if self.root is None else ("chunk", "root")
         return ("step", "chunk") if self.step.max(initial=0) > 0 else ("chunk", "step")
 
     @cached_property
