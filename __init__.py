@@ -17,7 +17,7 @@ from .core import collective
 if TYPE_CHECKING:
     from .api.answers import verify
     from .api.executions import run
-    from .api.plots import plot
+    from .api.plots import plot, view
     from .api.repair import repair
     from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
     from .api.simulations import simulate
@@ -114,6 +114,7 @@ __all__ = [
     "to_networkx",
     "train",
     "verify",
+    "view",
 ]
 
 #: Modules of what is imported when it is asked for.
@@ -122,7 +123,7 @@ _PLACES = {
     for module, names in {
         "api.answers": "verify",
         "api.executions": "run",
-        "api.plots": "plot",
+        "api.plots": "plot view",
         "api.repair": "repair",
         "api.runs": "Run compare explain formulation register sensitivity solve train",
         "api.simulations": "simulate",

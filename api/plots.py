@@ -194,6 +194,36 @@ def plot(
     return made
 
 
+@verb
+def view(file: str | Path, *, mode: str | None = None, output: str | Path | None = None) -> Path:
+    """Write a page that plays a schedule, as ``cwb view`` does, and return its path.
+
+    Parameters
+    ----------
+    file : str or Path
+        A schedule file.
+    mode : str, optional
+        Model of time on links.
+    output : str or Path, optional
+        The .html page, by default beside the file.
+
+    Raises
+    ------
+    InputError
+        If the file is no schedule, or the page cannot be written.
+    """
+    path = Path(output or path_beside(str(file), ".html") or f"{file}.html")
+    if path.suffix.lower() != ".html":
+        raise InputError("expected a name that ends in .html", source=str(path))
+    return _schedule_plot(Path(file), None, mode, (), None, path).save(path)
+
+
+def path_beside(name: str, suffix: str) -> Path | None:
+    """Return the default path of the plot of a network or schedule file, beside it; None for other names."""
+    stem = name.removesuffix(".gz").removesuffix(".json").removesuffix(".npz")
+    return None if stem == name else Path(f"{stem}{suffix}")
+
+
 def _refuse(given: Mapping[str, object]) -> None:
     """Reject options that apply only to the plot of a schedule."""
     for option, value in given.items():

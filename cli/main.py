@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "table": "table:table",
     "plot": "plot:plot",
+    "view": "view:view",
     "report": "report:report",
     "check": "check:check",
     "simulate": "simulate:simulate",

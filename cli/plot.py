@@ -49,8 +49,8 @@ def plot(
     """Draw the plot NAME from RECORDS, the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
 
     RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The plot of a
-    file is written beside it unless -o is given. An .html file is a self-contained page with the heat map and a Gantt
-    chart of a schedule that can be zoomed. NETWORK is an instance as for 'cwb solve'.
+    file is written beside it unless -o is given. An .html file is the page of 'cwb view'. NETWORK is an instance
+    as for 'cwb solve'.
 
     \b
     cwb plot libra-allocation results/ -o allocation.svg
@@ -62,7 +62,7 @@ def plot(
     cwb plot my-topology.json
     cwb plot "h100(4)" --without-link box0.gpu0:ib0 -o h100.svg
     """
-    from ..api.plots import SCHEDULES, is_network
+    from ..api.plots import SCHEDULES, is_network, path_beside
     from ..api.plots import plot as draw
     from ..reports.plots import PLOTS, get, plot_format
 
@@ -73,7 +73,7 @@ def plot(
         raise InputError("only for the plot of a network", source=edits[0][0])
     if not of_network and not of_schedule:
         get(name)
-    target = output or _beside(name)
+    target = output or path_beside(name, ".svg")
     if target is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
     if of_network:
@@ -84,9 +84,3 @@ def plot(
         draw(name, *records, output=target, **given)
     if output is None:
         echo(str(target))
-
-
-def _beside(name: str) -> Path | None:
-    """Return the default path of the plot of a network or schedule file, beside it; None for other names."""
-    stem = name.removesuffix(".gz").removesuffix(".json").removesuffix(".npz")
-    return None if stem == name else Path(f"{stem}.svg")

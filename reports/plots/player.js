@@ -1,5 +1,6 @@
 // Player: the network at a moment of the schedule, and what a click on it has chosen.
 const V = D.player;
+let drawn = [];   // ranks, links and chunks where they stand, for clicks
 if (V) {
   const net = $('net'), about = $('about'), count = V.names.length, ink = '#222', dark = '#b23a00';
   const low = [0, 1].map(k => Math.min(...V.at.map(p => p[k]))), high = [0, 1].map(k => Math.max(...V.at.map(p => p[k])));
@@ -25,7 +26,7 @@ if (V) {
     while (a < b) { const m = (a + b) >> 1; if (arrived(list[m])) a = m + 1; else b = m; }
     return a;
   };
-  let frame = 0, then = 0, chosen = null, drawn = [], radius = 8;
+  let frame = 0, then = 0, chosen = null, radius = 8;
   moment = 0;
 
   function place(w, h) {
@@ -46,7 +47,7 @@ if (V) {
     c.beginPath(); c.moveTo(at[0], at[1]); c.lineTo(at[2], at[3]); c.stroke(); c.setLineDash([]);
   }
   function drawNet() {
-    const [c, w, h] = fit(net), spots = place(w, h), active = [];
+    const [c, w, h] = fit(net), spots = place(w, h), active = [], wide = clamp(0.3 * radius, 0.9, 3.5);
     drawn = [];
     for (const [a, b] of V.pairs) line(c, [...spots[a], ...spots[b]], '#e4e4e4', 1);
     for (let r = 0; r < R; r++) {
@@ -54,8 +55,8 @@ if (V) {
       const at = lane(spots, r), now = [];
       for (let i = firstBar(r, moment - longest[r]), n = firstBar(r, moment + near); i < n; i++)
         if (B.start[i] <= moment && !arrived(i)) now.push(i);
-      if (r === busiest) line(c, at, dark, 6);
-      line(c, at, shade(D.links[r][2] / longestBusy), now.length ? 3.5 : 1.2);
+      if (r === busiest) line(c, at, dark, 2 * wide + 1);
+      line(c, at, shade(D.links[r][2] / longestBusy), now.length ? wide : wide / 3);
       if (chosen && chosen.link === r) line(c, at, ink, 4);
       drawn.push({ link: r, at });
       for (const i of now) active.push([i, at]);

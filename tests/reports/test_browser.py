@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cwb
 import numpy as np
 import pytest
 from cwb.core.record import RunRecord
@@ -183,6 +184,45 @@ def test_the_page_of_a_schedule_draws(browse: Callable[..., Any], tmp_path: Path
     page, console = browse(file)
     assert console == []
     assert "completed after 4 us" in page
+
+
+#: Steps, chooses a rank, a link and the end, and writes into the page's title what is then shown.
+PLAY = """
+const drawn_of = kind => drawn.find(d => d[kind] !== undefined);
+const said = [], net = document.getElementById("net"), text = () => document.getElementById("about").textContent;
+const key = name => net.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+const press = (x, y) => { const box = net.getBoundingClientRect();
+  net.dispatchEvent(new MouseEvent("click", { clientX: box.left + x, clientY: box.top + y })); };
+key("Home"); const begin = moment; key("ArrowRight"); said.push(begin, moment > 0);
+const rank = drawn_of("unit"); press(rank.x, rank.y); said.push(text().split("\\n")[0]);
+key("End"); said.push(moment === T, text().includes("still to come: none"));
+key("Home"); key("ArrowRight"); const dot = drawn_of("bar");
+press(dot.x, dot.y); said.push(text().startsWith("chunk "));
+const at = drawn_of("link").at; press(at[0] + 0.9 * (at[2] - at[0]), at[1] + 0.9 * (at[3] - at[1]));
+said.push(marked >= 0 || text().startsWith("chunk "));
+document.getElementById("play").click(); said.push(document.getElementById("play").textContent);
+key(" "); said.push(document.getElementById("play").textContent);
+said.push(document.documentElement.scrollWidth <= innerWidth, D.bound !== null, D.what);
+document.title = JSON.stringify(said);
+"""
+
+
+def test_the_page_plays_a_schedule(browse: Callable[..., Any], tmp_path: Path) -> None:
+    """Keys step and play, and clicks on ranks, links and chunks say what they are, without an error; nothing is wider
+    than the window."""
+    instance = cwb.load("torus(3,3)", collective="all_gather", size="1 MiB")
+    run = cwb.solve(instance, "forestcoll", output=tmp_path / "s.json")
+    assert run.certificate is not None
+    page_file = cwb.view(tmp_path / "s.json", output=tmp_path / "view.html")
+    page_file.write_text(with_script(page_file.read_text(), PLAY))
+    page, console = browse(page_file)
+    assert console == []
+    begin, stepped, name, ended, complete, chunk, link, playing, paused, fits, bounded, colours = title_of(page)
+    assert begin == 0
+    assert stepped and ended and complete and chunk and link and fits and bounded
+    assert name in {f"{rank}" for rank in instance.topology.ranks}
+    assert (playing, paused) == ("pause", "play")
+    assert colours == ["chunk", "root"]
 
 
 @pytest.mark.parametrize("width", [1300, 400])
