@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, sqrt
 
 import numpy as np
@@ -17,6 +18,9 @@ _MOST = 256
 #: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
 #: distances between neighbours.
 _BETWEEN, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
+
+#: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
+_IN_A_ROW = 17
 
 #: Boxes are so arranged that the plot is about so much wider than high.
 _ASPECT = 1.3
@@ -53,7 +57,8 @@ def places_of(topology: Topology) -> Places:
         row, column = divmod(index, columns)
         for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
             at[node] = (x + column * widths, y - row * heights)
-    _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths)
+    order = {node: index for nodes in boxes.values() for index, node in enumerate(nodes)}
+    _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths, order)
     return Places(at, boxes)
 
 
@@ -123,14 +128,28 @@ def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -
         fabric = fabric_of(topology)
         if fabric is not None and len(fabric.sizes) > 1:
             return _grid(fabric.sizes)
+    outside = {a for a, b in topology.link_ends if a in place and b not in place}
+    to_switches = bool(wires) and all((a in switches) != (b in switches) for a, b in wires)
+    if to_switches and len(nodes) - len(switches) < _IN_A_ROW and outside.issuperset(ranks & place.keys()):
+        return _row(len(nodes), switches)
     if any(a in switches and b in switches for a, b in wires):
         rows = [[node for node in tier if node in place] for tier in tiers]
         at = {node: (float(index), 0.0) for index, node in enumerate(rows[0])}
-        _place_above(topology, at, [row for row in rows[1:] if row], _ROW_INSIDE, len(rows[0]))
+        _place_above(topology, at, [row for row in rows[1:] if row], _ROW_INSIDE, len(rows[0]), {})
         return np.array([at[node] for node in nodes])
     if len(wires) == len(nodes) * (len(nodes) - 1):
         return circle_of(len(nodes), ())
     return shape_of(len(nodes), wires, switches)
+
+
+def _row(count: int, switches: tuple[int, ...]) -> Floats:
+    """Place ranks in a row, as under their rails, and switches of the box below."""
+    row = np.array([index for index in range(count) if index not in switches])
+    places = np.zeros((count, 2))
+    places[row, 0] = np.arange(len(row))
+    places[list(switches), 0] = (len(row) - 1) / 2 + (np.arange(len(switches)) - (len(switches) - 1) / 2) * _APART
+    places[list(switches), 1] = -_ROW_INSIDE
+    return places
 
 
 def _grid(sizes: tuple[int, ...]) -> Floats:
@@ -153,16 +172,26 @@ def _grid(sizes: tuple[int, ...]) -> Floats:
 
 
 def _place_above(
-    topology: Topology, at: dict[int, tuple[float, float]], rows: list[list[int]], step: float, width: float
+    topology: Topology,
+    at: dict[int, tuple[float, float]],
+    rows: list[list[int]],
+    step: float,
+    width: float,
+    order: Mapping[int, int],
 ) -> None:
-    """Place rows of switches above all placed nodes, each switch near its neighbours."""
+    """Place rows of switches above all placed nodes, each near its neighbours, rails by the order within boxes."""
     near = _neighbours(topology)
     x, y = zip(*at.values(), strict=True)
     middle, top = (min(x) + max(x)) / 2, max(y)
     for row in rows:
         top += step
-        pulls = {node: [at[other][0] for other in near[node] if other in at] for node in row}
-        row.sort(key=lambda node: (round(float(np.mean(pulls[node] or [middle])) / 2), node))
+        below = {node: [other for other in near[node] if other in at] for node in row}
+        rails = all(len({order.get(other, -1 - other) for other in below[node]}) == 1 for node in row)
+        if rails and len({order.get(others[0]) for others in below.values()}) == len(row):
+            row.sort(key=lambda node: order.get(below[node][0], node))
+        else:
+            pulls = {node: float(np.mean([at[other][0] for other in below[node]] or [middle])) for node in row}
+            row.sort(key=lambda node: (round(pulls[node] / 2), node))
         apart = max(_APART, min(3.0, width / len(row)))
         for index, node in enumerate(row):
             at[node] = (middle + (index - (len(row) - 1) / 2) * apart, top)

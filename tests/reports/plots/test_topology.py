@@ -49,6 +49,16 @@ def test_switches_stand_apart():
     assert list(where.boxes)[:2] == ["box0", "box1"]
 
 
+def test_rails_do_not_cross():
+    """The GPUs of a box stand in a row, and their rails above them in the same order."""
+    network = instances.load("dgx_h100(boxes=2)").network
+    where = places_of(network)
+    number = {node.name: index for index, node in enumerate(network.nodes)}
+    for name in ("ib{}", "box0.gpu{}", "box1.gpu{}"):
+        x = [where.at[number[name.format(rail)]][0] for rail in range(8)]
+        assert x == sorted(x)
+
+
 def lines(text):
     """Widths in points of the drawn links, and the texts of the legend."""
     with look():
