@@ -29,10 +29,6 @@ class ComparisonProgress:
 
     Parameters
     ----------
-    done, running, failed : int
-        Runs with a record, runs in progress, and runs whose record is an error.
-    others : int
-        Runs that another comparison has recorded meanwhile.
     seconds_left : float or None
         Estimate from the mean time per finished run; None before the first.
     """
@@ -71,8 +67,6 @@ class ComparisonDriver:
 
     Parameters
     ----------
-    ledger, claims : Ledger, Claims
-        Destination of records, and locks on tasks in progress.
     progress, watch : callable
         Called with a line for each record; called with the tally whenever it changes.
     """

@@ -84,13 +84,6 @@ class DaskExecutor(RunExecutor):
     ----------
     address : str
         Address of the scheduler, such as ``10.0.0.1:8786``.
-    jobs : int, optional
-        Threads of simultaneous runs; by default those of all workers.
-
-    Raises
-    ------
-    InputError
-        If Dask is not installed, or the scheduler does not answer.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
@@ -149,15 +142,8 @@ class SlurmExecutor(RunExecutor):
     ----------
     folder : Path
         Folder for the jobs' logs, visible to both sides.
-    cluster : str
-        ``slurm``, or ``local`` to test without a cluster.
     **parameters
         Slurm's own parameters, such as ``partition``.
-
-    Raises
-    ------
-    InputError
-        If submitit or the cluster is missing.
     """
 
     def __init__(self, folder: Path, jobs: int | None = None, cluster: str = "slurm", **parameters: str) -> None:
@@ -240,11 +226,6 @@ def open_executor(spec: str, folder: Path, jobs: int | None = None) -> RunExecut
     spec : str
         ``local``, ``dask://host:port``, ``slurm`` (with parameters: ``slurm:partition=cpu,account=me``) or
         ``slurm-local``.
-
-    Raises
-    ------
-    InputError
-        If the executor does not exist, or is not available here.
     """
     name, _, rest = spec.partition(":")
     match name:

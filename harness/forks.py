@@ -43,15 +43,8 @@ class ForkServer:
 
     Parameters
     ----------
-    environment : mapping of str to str
-        Environment variables of its runs.
     solver : str or None
         Solver to import in addition to the libraries of all runs.
-
-    Attributes
-    ----------
-    runs : int
-        Number of runs that are using it.
     """
 
     def __init__(self, environment: Mapping[str, str], solver: str | None) -> None:
@@ -144,15 +137,7 @@ atexit.register(close_servers)
 
 
 class ForkedRun:
-    """A forked run.
-
-    Parameters
-    ----------
-    task : Task
-        The task to run or verify, which determines the server.
-    line : bytes
-        Content of the run's stdin.
-    """
+    """A forked run."""
 
     #: The run reports it when it begins.
     pid: int | None = None

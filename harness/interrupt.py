@@ -89,11 +89,6 @@ def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.E
         Processor seconds after the budget is exhausted until the interruption; by default :data:`GRACE_S`.
     stop : threading.Event, optional
         Event that the first SIGINT sets instead of ``budget.stop``.
-
-    Raises
-    ------
-    RunInterrupted
-        Anywhere in the block.
     """
     watch = _Watch(budget, GRACE_S if grace_s is None else grace_s)
     with _interrupts(stop or budget.stop, watch) as is_main:

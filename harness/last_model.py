@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 class LastModel:
-    """Keeps the last model of a run (``Listener.on_model``) as solved, with all later changes.
-
-    Parameters
-    ----------
-    path : Path
-        Output file; its suffix determines the format.
-    """
+    """Keeps the last model of a run (``Listener.on_model``) as solved, with all later changes."""
 
     def __init__(self, path: Path) -> None:
         if path.suffix not in FORMATS:

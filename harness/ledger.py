@@ -42,11 +42,6 @@ class Ledger:
         The JSONL file; its folder is created, and lines that are no records are moved to a file beside it.
     to_write : bool
         False to leave all files unchanged.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or written.
     """
 
     def __init__(self, path: Path, *, to_write: bool = True) -> None:
@@ -108,11 +103,6 @@ class Ledger:
         -------
         RunRecord or None
             The record as written; None if another one exists.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be appended to; then it is unchanged.
         """
         try:
             line = to_line(record)
@@ -132,11 +122,6 @@ class Claims:
     """Claims on keys in progress, so that comparisons into one folder share the work.
 
     A claim is a lock on a file of the key's name. It ends with the process that holds it, however that ends.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the lock files, removed when there are no claims.
     """
 
     def __init__(self, folder: Path) -> None:

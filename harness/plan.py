@@ -36,14 +36,8 @@ class Cell:
 
     Parameters
     ----------
-    instance : str
-        Name, file or expression for :func:`cwb.instances.load`.
-    request : Request
-        Method, solver, options and limits.
     collective, size, chunks : str or int, optional
         Values that replace those of the instance.
-    memory_bytes : int, optional
-        Largest resident memory of the run in bytes.
     edits : sequence of pairs of str
         Changes of the network, each an option and its text (:class:`~cwb.instances.edits.Edit`).
     """
@@ -67,13 +61,7 @@ class Cell:
 
 
 def cells(suite: Suite) -> list[Cell]:
-    """Plan a suite: every combination once, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If a method or solver is unknown, a pattern matches nothing, or there are more than :data:`MAX_CELLS` cells.
-    """
+    """Plan a suite: every combination once, in the order of the file."""
     plan: dict[str, Cell] = {}
     for index, grid in enumerate(suite.file.grid):
         with locate_errors(f"grid[{index}]", source=suite.source):

@@ -15,18 +15,7 @@ from ..solvers.base import DEFAULT_OPTIONS, Adapter
 
 
 class RecordingSolver:
-    """Wrapper that forwards everything to a solver and records its use.
-
-    Parameters
-    ----------
-    own : mapping of str to object
-        Options by the solver's own names, for every solve.
-
-    Attributes
-    ----------
-    called : bool
-        True if it has received a model.
-    """
+    """Wrapper that forwards everything to a solver and records its use."""
 
     def __init__(self, solver: Adapter, own: Mapping[str, object] = MappingProxyType({})) -> None:
         self.solver, self.own, self.called = solver, own, False

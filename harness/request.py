@@ -23,18 +23,8 @@ class Request:
     ----------
     model : str
         Name of the method to run.
-    solver : str
-        Name of the solver; not used by methods that need none.
-    options : mapping of str to object
-        The method's options as the user wrote them.
-    seed, threads : int
-        Seed of all random numbers; threads available to a solver.
     time_limit_s, gap : float or None
         Limits of the run; None for the method's own.
-    log_file : str or None
-        File for the solver's log; None for no log.
-    solver_options : mapping of str to object
-        Options by the solver's own names.
     pool : int
         Number of different solutions of a declared model, the best first.
     start : Start or None
@@ -70,8 +60,6 @@ class Listener:
 
     Parameters
     ----------
-    progress : callable
-        Called with lines to show.
     tell : callable
         Called with every better :class:`~cwb.core.budget.Incumbent`.
     posed : callable

@@ -95,13 +95,7 @@ def skip_scipy_statistics() -> None:
 
 
 def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:
-    """Return the record of an unsupported run without running it; None if it is supported.
-
-    Raises
-    ------
-    InputError
-        If the method or solver is unknown or an option is wrong.
-    """
+    """Return the record of an unsupported run without running it; None if it is supported."""
     clock, started_at = WallClock(), _now()
     method, solver, options = _resolve_request(request)
     if not (refusal := supported_view(method, instance)[1]):
@@ -134,11 +128,6 @@ def run(
     -------
     FinishedRun
         Also if the method does not support the instance, the solver is missing, or the run fails.
-
-    Raises
-    ------
-    InputError
-        If the method or solver is unknown or an option is wrong.
     """
     method, solver, options = _resolve_request(request)
     if solver is not None:

@@ -31,14 +31,10 @@ class SuiteResult:
 
     Parameters
     ----------
-    records : list of RunRecord
-        New records in the order of writing.
     interrupted : bool
         True if Ctrl-C ended it; interrupted runs have no record.
     skipped : int
         Number of runs with an earlier record.
-    others : int
-        Runs that another comparison has recorded meanwhile.
     healed : int
         Lines of the ledger that were no records, and were moved aside.
     """
@@ -57,12 +53,8 @@ class Settings:
 
     Parameters
     ----------
-    limits : Limits
-        Limits that replace those of the suite.
     retry : sequence of str
         Kinds of records to run again: ``failed``, ``limit``, ``all``.
-    executor : str
-        Name of the executor, see :func:`~cwb.harness.executors.open_executor`.
     jobs : int, optional
         Threads of simultaneous runs; by default the executor's own.
     """
@@ -97,8 +89,6 @@ def run_cells(
 
     Parameters
     ----------
-    ledger : Path
-        The JSONL file; its folder is created.
     progress : callable
         Called with ``done/total`` and a description of the run.
     watch : callable
@@ -106,8 +96,6 @@ def run_cells(
 
     Raises
     ------
-    InputError
-        If the ledger cannot be written, or the executor is not available.
     CwbError
         If the executor disappears; existing records remain.
     """
@@ -147,8 +135,6 @@ def run_suite(
 
     Raises
     ------
-    InputError
-        If the suite is wrong or the records cannot be written.
     KeyboardInterrupt
         If Ctrl-C ended it; the records so far are written.
     """

@@ -219,11 +219,6 @@ def load_suite(spec: str | Path) -> Suite:
     ----------
     spec : str or Path
         A file, or the name of a shipped suite, with or without ``suites/`` and ``.toml``.
-
-    Raises
-    ------
-    InputError
-        If the suite does not exist or is invalid; the message names the file and the place.
     """
     path = Path(spec)
     name = path.name.removesuffix(".toml")

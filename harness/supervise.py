@@ -38,8 +38,6 @@ def supervise(task: Task, stop: threading.Event | None = None) -> RunRecord:
 
     Parameters
     ----------
-    task : Task
-        The task; not run if it has its record already.
     stop : threading.Event, optional
         Ends the run without a record when set.
 

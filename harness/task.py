@@ -87,8 +87,6 @@ class Limits:
 
     Parameters
     ----------
-    time_limit_s, memory_bytes : number or None
-        Limits of a run; None for the suite's.
     grace_s : float
         Seconds after the time limit at which a run in progress is stopped.
     """

@@ -32,11 +32,6 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
 def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
     """Compile in several processes, and cache the compiled code on disk.
 
-    Parameters
-    ----------
-    processes : int, optional
-        Number of processes; by default the number of cores.
-
     Yields
     ------
     tuple of (str, float, str)

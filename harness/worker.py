@@ -154,13 +154,7 @@ def import_libraries(solver: str | None) -> None:
 
 
 class ProgressReporter:
-    """Reporter of a run's incumbents, which writes their answers from time to time.
-
-    Parameters
-    ----------
-    spool : Path
-        File for answers; the last one remains.
-    """
+    """Reporter of a run's incumbents, which writes their answers from time to time."""
 
     def __init__(self, spool: Path, send: Send) -> None:
         self._spool, self._send = spool, send

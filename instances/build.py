@@ -68,19 +68,10 @@ def build_instance(
 
     Parameters
     ----------
-    name : str
-        Name of the instance unless the file gives one.
     find : callable
         Finds a workload by name or path.
-    network : callable
-        Makes a network from a text.
     folder : Path, optional
         Folder of files with loads; by default the current one.
-
-    Raises
-    ------
-    InputError
-        If the parts do not fit together; names the place.
     """
     with locate_errors("network"):
         built = build_network(file.network, network)
@@ -285,11 +276,6 @@ def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict
     """Degrees of nested groups, innermost first, and groups over several of them, or over all NPUs (None).
 
     TP is innermost and the pipeline outermost; DP takes the rest. With experts, DP is EP inside and EDP outside.
-
-    Raises
-    ------
-    InputError
-        If the degrees do not divide the NPUs.
     """
     if file.tensor_parallel == "all":
         return {}, {"tp": None, "dp": None}

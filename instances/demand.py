@@ -16,13 +16,7 @@ DEFAULT_SIZE = Fraction(2**30)
 
 
 def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
-    """Instance with the collective that the command line asks for; without any size it is 1 GiB.
-
-    Raises
-    ------
-    InputError
-        If the collective is unknown, or neither the instance nor the command line names one.
-    """
+    """Instance with the collective that the command line asks for; without any size it is 1 GiB."""
     if collective is None and size is None and chunks is None:
         return instance
     known = instance.demand

@@ -51,11 +51,6 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
     Links are changed before ranks are removed, whatever the order. The remaining ranks are renumbered, and switches
     without links are removed, too. With ``--ranks`` the collective keeps its whole size; when a rank is lost with its
     node, the parts of the others keep theirs. Return the changed instance, named after the changes.
-
-    Raises
-    ------
-    InputError
-        If a change names nothing of the network, or the instance belongs to a fabric.
     """
     edits = sorted(edits, key=lambda edit: ORDER.get(edit.option, 0))
     if not edits:

@@ -39,8 +39,6 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
         ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for several
         layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to generate
         loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
-    build : callable
-        Builds the instance of the equivalent file.
     """
     given = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
     gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)
@@ -97,13 +95,7 @@ def _integer(given: dict[str, Any], name: str, least: int, default: int | None =
 
 
 def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
-    """Read a CSV file: a row for every layer, with the load of each expert.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or a cell is no number; names the file, the row and the cell.
-    """
+    """Read a CSV file: a row for every layer, with the load of each expert."""
     with locate_errors(source=str(path)):
         raw = read_whole(path, _MAX_BYTES, "a CSV file")
         try:

@@ -55,8 +55,6 @@ class Expression:
 
     Parameters
     ----------
-    name : str
-        What is called, in lower case, with ``_`` for ``-``.
     positional : tuple of Value
         Arguments without a name, in order; lists are tuples.
     keywords : Mapping of str to Value
@@ -74,13 +72,6 @@ class Expression:
         ----------
         parameters : sequence of str
             Names, in the order of arguments without one.
-        needed : sequence of str
-            Those that must be given.
-
-        Raises
-        ------
-        InputError
-            If an argument is unknown, missing or given twice.
         """
         if len(self.positional) > len(parameters):
             raise InputError(f"{self.name} takes at most {len(parameters)} arguments")
@@ -111,18 +102,7 @@ def is_expression(text: str) -> bool:
 
 
 def parse_expression(text: str) -> Expression:
-    """Parse a generator expression.
-
-    Returns
-    -------
-    Expression
-        Its name and its arguments, which may be expressions too.
-
-    Raises
-    ------
-    InputError
-        If the text is no expression; names the column and the expected text.
-    """
+    """Parse a generator expression."""
     if len(text) > MAX_LENGTH:
         raise InputError(f"the expression has {len(text):,} characters; expected at most {MAX_LENGTH:,}")
     return _Parser(text).expression()

@@ -67,16 +67,8 @@ def load(spec: str | Path) -> Instance:
         ``RI(4)_FC(4)_SW(4)``; or a generator expression, such as ``torus(8,8)`` or
         ``libra(workload=gpt-3, dims="RI(4)_FC(8)_SW(32)")``.
 
-    Returns
-    -------
-    Instance
-        The instance, checked.
-
     Raises
     ------
-    InputError
-        If there is nothing of that name, or something is wrong in it; names the file, the place, the value and
-        what was expected.
     OutOfTime
         If the limits (:func:`~cwb.core.limits.limited_by`) are exhausted before the instance is loaded.
     """
@@ -142,15 +134,7 @@ def _from_file(path: Path | Traversable, source: str) -> Instance:
 
 
 def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
-    """Build an instance from the parsed JSON of a file.
-
-    Parameters
-    ----------
-    name : str
-        Name of the instance, unless the data has one.
-    folder : Path, optional
-        Folder of the workload and load files that it names.
-    """
+    """Build an instance from the parsed JSON of a file."""
     file = run_validation(lambda: InstanceFile.model_validate(data))
     return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text, folder)
 
@@ -191,13 +175,7 @@ def _generate_instance(text: str) -> Instance:
 
 
 def read_json(path: Path | Traversable) -> Any:
-    """Read a JSON file strictly: no duplicate keys, no NaN, and no more than :data:`MAX_FILE_BYTES`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or is not such JSON; names the line and column.
-    """
+    """Read a JSON file strictly: no duplicate keys, no NaN, and no more than :data:`MAX_FILE_BYTES`."""
     raw = read_whole(path, MAX_FILE_BYTES, "a JSON file")
     if len(raw) > 8 * ITEMS_PER_REPORT:
         report_progress(f"reading {len(raw):,} bytes")

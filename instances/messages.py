@@ -36,8 +36,6 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
         those that rank r sends to each rank; or with ``skew`` and ``seed``.
     size_bytes : Fraction
         Total bytes of all ranks, or that each rank sends, if sizes are generated.
-    chunks : int
-        Number of chunks of every message.
     """
     with locate_errors(source="--collective"):
         asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())
@@ -54,13 +52,7 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
 
 
 def sized_messages(kind: Collective, sizes: Sizes, chunks: int, ranks: Sequence[int]) -> tuple[Demand, ...]:
-    """Return a message or broadcast for every part of a collective that is not empty.
-
-    Raises
-    ------
-    InputError
-        If there is not a size for every rank or pair, or no data to send.
-    """
+    """Return a message or broadcast for every part of a collective that is not empty."""
     count, is_matrix = len(ranks), kind.sized_by == "pair"
     if count < 2:
         raise InputError("a collective needs at least two ranks")

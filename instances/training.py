@@ -21,8 +21,6 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     expression : Expression
         ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s"
         unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
-    build : callable
-        Makes an instance of the file that would say the same.
     """
     given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
     workload: dict[str, Any] = {"use": given["workload"]}

@@ -59,8 +59,6 @@ class Advice:
         Proved lower bound in seconds per byte.
     links : Sensitivity or None
         Value of more bandwidth at the last size.
-    why_no_links : str
-        Reason why sensitivities are missing.
     """
 
     choice: Choice
@@ -223,11 +221,6 @@ def advice_of(
         Options of the method ``nccl`` except algorithm and protocol.
     links_s : float or None
         Time limit for sensitivities in seconds; 0 for none.
-
-    Raises
-    ------
-    InputError
-        If NCCL has no algorithm for the collective, an option is wrong, or the number of measured ranks differs.
     """
     if choice.kind not in (*COLLECTIVES, *EXCHANGES):
         expected = ", ".join(kind.name for kind in (*COLLECTIVES, *EXCHANGES))

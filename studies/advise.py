@@ -39,10 +39,6 @@ def advise(
 
     Parameters
     ----------
-    instance : Instance or other
-        The machine, or what :func:`load` takes.
-    collective : str, optional
-        Collective that replaces the instance's.
     sizes : str
         First and last size; the rows are every other power of two.
     measured : str or Path, optional
@@ -57,18 +53,6 @@ def advise(
         NCCL's graph file, whose channels are used unchanged.
     time_limit_s, run_limit_s, links_limit_s : float or None
         Seconds for all runs, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
-    output : str or Path, optional
-        File for a page, .html.
-
-    Returns
-    -------
-    Advice
-        A row for every size, with all schedules and records.
-
-    Raises
-    ------
-    InputError
-        If an option or a file is wrong, or NCCL has no algorithm for the collective.
     """
     first, last = _size_range(sizes)
     items, numbers = items_of(models), counts_of(chunks)

@@ -32,24 +32,6 @@ def calibrate(
     ----------
     results : str or Path
         Output of nccl-tests or rccl-tests, or the file of its ``-J``.
-    machine : Instance or other
-        The machine, or what :func:`load` takes.
-    collective : str, optional
-        The measured collective, if the file does not name it.
-    options : mapping, optional
-        Options of the method ``nccl``, such as ``{"version": "2.27.3"}``.
-    output : str or Path, optional
-        File for the calibrated machine, an instance.
-
-    Returns
-    -------
-    Calibrated
-        The fit, and the calibrated machine as ``data``, which :func:`load` takes.
-
-    Raises
-    ------
-    InputError
-        If the file or an option is wrong, numbers of ranks differ, or nothing can be fitted.
     """
     path = Path(results)
     if collective is not None:
@@ -66,13 +48,7 @@ def calibrate(
 
 
 def measured_collective(measured: Measurements, given: str | None, source: str) -> Collective:
-    """Return the collective that a file of nccl-tests or an option names.
-
-    Raises
-    ------
-    InputError
-        If neither names one, they differ, or NCCL has no algorithms for it.
-    """
+    """Return the collective that a file of nccl-tests or an option names."""
     kind = measured.collective or (None if given is None else collective_named(given))
     if kind is None:
         raise InputError("names no program such as all_reduce_perf; expected --collective", source=source)

@@ -88,10 +88,6 @@ class Fit:
     ----------
     latency_s, bandwidth_Bps : Estimate
         Estimates of alpha and B in alpha + S / B.
-    samples : int
-        Number of samples used in the fit.
-    outliers : tuple of Outlier
-        Samples that the fit does not use.
     misfit : float
         Largest ratio of measured to fitted time over all samples except outliers.
     """
@@ -228,8 +224,6 @@ class CalibratedMachine:
 
     Parameters
     ----------
-    data : mapping
-        Contents of its instance file.
     rate, latency : float
         Factors of the rates and latencies of links.
     schedule : str
@@ -274,16 +268,6 @@ def calibrate_machine(
 
     Rates are scaled by the ratio of the fitted bandwidth to that of NCCL's schedule for the largest size; latencies by
     the ratio of the fitted latency to the time of NCCL's schedule for the smallest size, without data.
-
-    Parameters
-    ----------
-    told : str
-        Source of the times, for the description of the machine.
-
-    Raises
-    ------
-    InputError
-        If the number of ranks differs, or nothing can be fitted.
     """
     network = machine.network
     if not isinstance(network, Topology):

@@ -53,20 +53,6 @@ def check(
         Network of files of runtimes, which must have their links.
     dialect : str, optional
         Runtime of MSCCL files; by default any.
-    time_limit_s : float, optional
-        Seconds after which the check ends without a verdict.
-
-    Returns
-    -------
-    Check
-        The verdict ``ok``; ``print(check.text())`` shows it with all errors.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is for another instance, or an option does not apply to its kind.
-    OutOfTime
-        If the time limit is reached.
     """
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s"))):
         return _check(Path(file), instance, topology, dialect, progress)
@@ -134,10 +120,6 @@ class CutDescription:
 
     Parameters
     ----------
-    nodes, of : int
-        Number of nodes in the set and in the network.
-    ranks : int
-        Number of ranks in the set.
     bandwidth_Bps : Fraction
         Total bandwidth of the links that leave the set.
     """

@@ -20,13 +20,7 @@ CLAIM_TOLERANCE = 1e-9
 
 
 def check_placement(file: Path, instance: Spec) -> Check:
-    """Verify a placement and its certificate.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or its experts are not those of the instance.
-    """
+    """Verify a placement and its certificate."""
     read = read_placement(file)
     if instance is not None and load(instance).experts != read.experts:
         raise InputError(f"has different experts than {instance}", source=str(file), place="experts")

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Verdict on a file.
-
-    Parameters
-    ----------
-    data : dict
-        Output of ``cwb check --json`` as plain data.
-    lines : tuple of str
-        The verdict as text for people.
-    """
+    """Verdict on a file."""
 
     data: dict[str, Any]
     lines: tuple[str, ...]

@@ -93,8 +93,6 @@ class CollectiveTimes:
 
         Raises
         ------
-        InputError
-            If no method is given for it.
         Unsupported
             If its method does not support it, or finds no answer.
         """
@@ -200,13 +198,7 @@ def _ideal(posed: Instance) -> Fraction:
 
 
 def line_of(spec: str) -> tuple[Fraction, Fraction] | None:
-    """Parse ``LATENCY + ALGBW``; return None for any other text.
-
-    Raises
-    ------
-    InputError
-        If latency or algbw is invalid.
-    """
+    """Parse ``LATENCY + ALGBW``; return None for any other text."""
     latency, plus, rate = (part.strip() for part in spec.partition(" + "))
     if not plus:
         return None
@@ -215,13 +207,7 @@ def line_of(spec: str) -> tuple[Fraction, Fraction] | None:
 
 
 def checked_methods(methods: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
-    """Check the methods of collectives.
-
-    Raises
-    ------
-    InputError
-        If a key is neither a group nor a collective, or a value neither a word, a line nor a method.
-    """
+    """Check the methods of collectives."""
     names, kinds = list(groups), collective_names()
     for key, spec in methods.items():
         parts = key.split("/")
@@ -240,13 +226,7 @@ def checked_methods(methods: Mapping[str, str], groups: Iterable[str]) -> dict[s
 
 
 def groups_of(shape: Fabric, span: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the ranks of every group of a span that covers each dimension completely or not at all.
-
-    Raises
-    ------
-    InputError
-        If a group spans a part of a dimension.
-    """
+    """Return the ranks of every group of a span that covers each dimension completely or not at all."""
     if any(n not in (1, size) for n, size in zip(span, shape.sizes, strict=True)):
         raise InputError(f"{list(span)} spans a part of a dimension of {shape}; expected 1 or all of it")
     stride = [prod(shape.sizes[:d]) for d in range(len(span))]

@@ -45,8 +45,6 @@ class ExecutionOptions:
     ----------
     mpi : bool
         Processes are those of an MPI program; otherwise they are started here.
-    job : Job
-        Options that all processes share.
     size_bytes : Fraction or None
         Size of the first collective, by which all data is scaled; None keeps it.
     pieces : int or None
@@ -75,8 +73,6 @@ class Execution:
     ----------
     names : tuple of str
         Ranks, then switches that store data: one process for each.
-    messages, sent_bytes : int
-        Messages of one repetition, and their bytes.
     seconds : tuple of float
         Time of every repetition: of the process that took longest, from the common start.
     wrong : tuple of str
@@ -152,8 +148,6 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     ------
     Unsupported
         If the answer has no sends, or too many.
-    InputError
-        If it is not about the data of the instance's collective.
     OutOfTime
         If the data needs more memory than there is.
     """

@@ -29,8 +29,6 @@ def explain(instance: Instance, request: Request, progress: Progress = ignore) -
 
     Parameters
     ----------
-    instance : Instance
-        The problem, in the view that the method supports.
     request : Request
         Method or formulation, solver, options and limits. Options that a formulation does not have are ignored.
 
@@ -41,8 +39,6 @@ def explain(instance: Instance, request: Request, progress: Progress = ignore) -
 
     Raises
     ------
-    InputError
-        If the method or the solver is unknown.
     SolverUnavailable
         If the solver is missing.
     """

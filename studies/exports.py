@@ -1,4 +1,8 @@
-"""Functions ``export_*``: schedules, models and formats as files of other programs."""
+"""Functions ``export_*``: schedules, models and formats as files of other programs.
+
+The schedule of a file is verified first. ``output`` is a new file or folder, and ``pieces`` are those of each tree, by
+default as in ``cwb simulate``.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +37,7 @@ class ExportedFile:
     Parameters
     ----------
     content : object
-        The MSCCL algorithm, the MSCCL++ plan, the Chakra trace, or the text.
-    about : str
-        Summary of its sizes in one line.
+        The MSCCL algorithm or MSCCL++ plan, which has been run with symbolic data, the Chakra trace, or the text.
     rounded : bool
         True if sizes of messages are rounded up to whole bytes.
     """
@@ -75,16 +77,6 @@ def export_msccl(
         Smallest and largest size; the largest is by default 1 GiB, or the schedule's if that is larger.
     fused : bool, optional
         True if steps may be fused; by default if the runtime supports it.
-
-    Returns
-    -------
-    ExportedFile
-        The algorithm, which has been run with symbolic data.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong, or exceeds a limit of the runtime.
     """
     from ..exchange.msccl.dialects import dialect_of
     from ..exchange.msccl.lower import Target, lower
@@ -131,16 +123,6 @@ def export_mscclpp(
         Number of GPUs of a box; channels between boxes are ports.
     inplace : bool
         True for calls whose output is the memory of the input.
-
-    Returns
-    -------
-    ExportedFile
-        The plan, which has been run with symbolic data.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong, or exceeds a limit of the executor.
     """
     from ..exchange.mscclpp.lower import Target, lower
     from ..exchange.mscclpp.write import json_text
@@ -171,18 +153,9 @@ def export_goal(
 
     Parameters
     ----------
-    schedule : str or Path
-        File of the schedule, which is verified first.
     output, reduce_rate : optional
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
-    pieces : int, optional
-        Pieces per tree; by default as in ``cwb simulate``.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong.
     """
     from ..exchange.goal import goal_text
 
@@ -199,22 +172,7 @@ def export_goal(
 
 @verb
 def export_htsim(schedule: str | Path, *, output: str | Path | None = None, pieces: int | None = None) -> ExportedFile:
-    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does.
-
-    Parameters
-    ----------
-    schedule : str or Path
-        File of the schedule, which is verified first.
-    output : optional
-        File for the matrix, .cm.
-    pieces : int, optional
-        Pieces per tree; by default as in ``cwb simulate``.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong, or its messages wait for one another in a way that htsim has not.
-    """
+    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does."""
     from ..exchange.chakra.trace import trace_of
     from ..exchange.htsim import connection_text
 
@@ -234,24 +192,10 @@ def export_chakra(
 
     Parameters
     ----------
-    schedule : str or Path
-        File of the schedule, which is verified first.
     output : str or Path
         Folder for the files, one for each rank.
     name : str, optional
         Files are ``NAME.RANK.et``; by default the folder's name.
-    pieces : int, optional
-        Pieces per tree; by default as in ``cwb simulate``.
-
-    Returns
-    -------
-    ExportedFile
-        The trace, which has been run.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong, or the folder has another trace.
     """
     from ..exchange.chakra.files import file_of
 
@@ -277,16 +221,6 @@ def export_astra(
         File of the schedule, on a network of rings, switches and fully connected dimensions.
     output, name, pieces : optional
         A new folder, and prefix of the traces and pieces of trees as in :func:`export_chakra`.
-
-    Returns
-    -------
-    ExportedFile
-        The trace, which has been run.
-
-    Raises
-    ------
-    InputError
-        If the schedule is wrong, its network is another one, or the folder exists.
     """
     from ..exchange.astra_files import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
     from ..exchange.chakra.files import file_of, workload_of
@@ -326,11 +260,6 @@ def export_schema(of: str = "instance", *, output: str | Path | None = None) -> 
     ----------
     of, output : optional
         Format, ``instance`` or ``workload``, and file for the schema.
-
-    Raises
-    ------
-    InputError
-        If there is no such format.
     """
     from ..instances.schema_export import schema_text
 
@@ -345,22 +274,10 @@ def export_instances(
 ) -> tuple[int, list[Any], list[str]]:
     """Write the models of a suite's runs as MPS and LP files, as ``cwb export-instances`` does.
 
-    Parameters
-    ----------
-    suite : str or Path
-        File or name of the suite.
-    output : str or Path
-        Folder for the files and index.json.
-
     Returns
     -------
     tuple of (int, list, list of str)
         Number of runs, written models, and runs without a model with the reason.
-
-    Raises
-    ------
-    InputError
-        If the suite is wrong or the folder cannot be written.
     """
     from ..harness.plan import cells
     from ..harness.suite_file import load_suite

@@ -35,12 +35,6 @@ class FoundTopologies:
 
     Parameters
     ----------
-    choices : list of Choice
-        Networks of the frontier by ascending steps.
-    best : Choice
-        The fastest one for the job.
-    data : dict
-        Output of ``cwb find-topology --json`` as plain data.
     instance : Instance or None
         The best network with the collective; None if neither it nor a schedule was requested.
     stopped : str
@@ -101,28 +95,17 @@ def find_topology(
         Share of all-to-alls among the collectives, from 0 to 1; the others are all-reduces.
     bidirectional : bool
         Only networks in which every link has a reverse link.
-    spare_ports : bool
-        Leave ports idle if fewer links are better.
     no_circulants : bool
         Leave out circulants by theorem 22 or by search.
     all_to_all_limit_s : float
         Seconds for each linear program of an all-to-all; 0 for none.
     collective, no_schedule : optional
         Collective of the schedule of the best network, and True to build none.
-    time_limit_s : float, optional
-        Seconds of the whole search.
     output, schedule, plot : str or Path, optional
         Files for the best network, an instance; its schedule; and the frontier, .svg, .pdf or .png.
 
-    Returns
-    -------
-    FoundTopologies
-        The frontier, the best network and its schedule.
-
     Raises
     ------
-    InputError
-        If an option is wrong or no network has the size and degree.
     OutOfTime
         If the time limit is reached before any network is found.
     """
@@ -287,13 +270,7 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
 
 def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
-    """Return an instance file of the best network, whose links are equal.
-
-    Raises
-    ------
-    InputError
-        If a quantity has more digits than the format allows.
-    """
+    """Return an instance file of the best network, whose links are equal."""
     network, demand = instance.network, instance.demand
     if not isinstance(network, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")

@@ -61,13 +61,7 @@ class GridOptions:
 
 
 def suite_of(name: object, asked: GridOptions, notice: Callable[[str], None] = ignore) -> Suite:
-    """Make a suite from options; notices name collectives chosen by default.
-
-    Raises
-    ------
-    InputError
-        If something is missing or wrong; the message names the option.
-    """
+    """Make a suite from options; notices name collectives chosen by default."""
     if name is not None:
         raise InputError(
             f"not allowed with a suite, {str(name)!r}; expected one of the two", source=asked.given_options[0]

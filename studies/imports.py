@@ -1,4 +1,7 @@
-"""Functions ``import_*``: instances and schedules from files of other programs."""
+"""Functions ``import_*``: instances and schedules from files of other programs.
+
+``name`` is that of the instance, by default the file's, and ``output`` a file for the instance or schedule.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ImportedInstance:
-    """An instance as the data of its file.
-
-    Parameters
-    ----------
-    data : dict
-        Contents of the instance file, already checked.
-    """
+    """An instance as the data of its file."""
 
     data: dict[str, Any]
 
@@ -45,13 +42,7 @@ class ImportedInstance:
 
 @dataclass(frozen=True, eq=False)
 class ImportedSchedule:
-    """A verified schedule of another program.
-
-    Parameters
-    ----------
-    about : str
-        Summary of its sizes in one line.
-    """
+    """A verified schedule of another program."""
 
     instance: Instance
     schedule: StepSchedule | Schedule
@@ -73,17 +64,8 @@ def import_libra(
 
     Parameters
     ----------
-    network, workload, communicator, cost_model : str or Path
-        The four input files of LIBRA.
     total_bandwidth : str, optional
         Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``.
-    name, output : optional
-        Name of the instance, by default such as ``gpt-3-4d``, and file for it.
-
-    Raises
-    ------
-    InputError
-        If a file is wrong.
     """
     from ..exchange.libra import LibraFiles, import_libra
 
@@ -104,24 +86,10 @@ def import_teccl(
 
     Parameters
     ----------
-    input_file : str or Path
-        JSON input of the original program.
     as_drawn : bool
         Use the network of the paper's figure if that of the original's code differs.
     schedule : str or Path, optional
         A schedule of the original for this input.
-    name, output : optional
-        Name of the instance, by default the file's, and file for it or the schedule.
-
-    Returns
-    -------
-    ImportedInstance or ImportedSchedule
-        The schedule if one is given, else the instance.
-
-    Raises
-    ------
-    InputError
-        If a file is wrong.
     """
     from ..exchange.teccl import import_teccl, topology_name
 
@@ -162,13 +130,6 @@ def import_wan(
         Unit of rates without one, such as ``"Mb/s"``.
     latency : str, optional
         Latency of links whose sites have no coordinates.
-    name, output : optional
-        Name of the instance, by default the graph's, and file for it.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong.
     """
     from ..exchange.graph_network import Defaults
     from ..exchange.wan import import_wan
@@ -206,16 +167,9 @@ def import_nccl(
         Number of the graph in a graph file; 0 is the rings.
     nvls : bool, optional
         True if NVSwitches copy and add; by default those of Hopper and later.
-    name, output : optional
-        Name of the instance, by default the file's, and file for it.
     **boxes
         Several boxes: ``boxes=4``, ``nic="8 x 400 Gb/s"``, ``nics``, ``rails``, ``keep_pcie``, ``latency``,
         ``nic_latency``.
-
-    Raises
-    ------
-    InputError
-        If the file or an option is wrong.
     """
     from ..exchange.box import Wiring
     from ..exchange.nccl_topology import Missing, import_nccl
@@ -247,15 +201,8 @@ def import_nvidia_smi(
     ----------
     files : str, Path or sequence of them
         The text, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
-    pcie, between_cpus : str, optional
-        Rates of a PCIe link and between two CPUs.
     rates, generation, nvlink, nvls, name, output, **boxes
         The same as in :func:`import_nccl`.
-
-    Raises
-    ------
-    InputError
-        If a file or an option is wrong.
     """
     from ..exchange.nvidia_smi import import_nvidia_smi
 
@@ -288,11 +235,6 @@ def import_rocm_smi(
         Rates of a PCIe link and between two CPUs.
     rates, generation, name, output, **boxes
         The same as in :func:`import_nccl`.
-
-    Raises
-    ------
-    InputError
-        If the file or an option is wrong.
     """
     from ..exchange.rocm_smi import import_rocm_smi
 
@@ -322,13 +264,6 @@ def import_astra(
         For logical dimensions: comma-separated blocks, rates and latencies.
     fabric : bool
         Return a network of dimensions instead of a graph.
-    name, output : optional
-        Name of the instance, by default the file's, and file for it.
-
-    Raises
-    ------
-    InputError
-        If the file or an option is wrong.
     """
     from ..exchange.astra import import_astra
 
@@ -356,13 +291,6 @@ def import_taccl(
         Data size to which the costs apply; by default that in the file's name.
     time_unit : str
         Time of a cost of 1.
-    name, output : optional
-        Name of the instance, by default the file's, and file for it.
-
-    Raises
-    ------
-    InputError
-        If a file is wrong.
     """
     from ..exchange.taccl import import_taccl
 
@@ -390,13 +318,6 @@ def import_csv(
         Patterns of the names of switches, such as ``"leaf*,spine*"``.
     bandwidth, latency : str, optional
         Values for links without one; latency is by default 0.
-    name, output : optional
-        Name of the instance, by default the file's, and file for it.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong.
     """
     from ..exchange.graph_network import Defaults
     from ..exchange.links_csv import import_links
@@ -423,15 +344,6 @@ def import_msccl(
         The algorithm, which is run with symbolic data.
     topology : Instance or other
         The network, or what :func:`load` takes; GPU i is its rank i.
-    size : str
-        Full buffer of the collective.
-    name, output : optional
-        Name of the instance, by default the file's, and file for the schedule.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong, or cannot be expressed as a schedule in steps.
     """
     from ..exchange.msccl.lift import lift
     from ..exchange.msccl.read import read_algorithm
@@ -474,13 +386,6 @@ def import_chakra(
         Collective of the trace; ``point_to_point`` for plain messages.
     size : str, optional
         Full buffer of the collective; by default derived from the messages.
-    name, output : optional
-        Name of the instance, by default the folder's, and file for the schedule.
-
-    Raises
-    ------
-    InputError
-        If the traces are wrong, or contain no schedule.
     """
     from ..exchange.chakra.files import read_trace
     from ..exchange.chakra.lift import lift_trace

@@ -74,11 +74,6 @@ def load(
         Links (``"a:b"``) and nodes to remove, as by ``cwb solve``.
     link : str or sequence of str
         Links to change or add, such as ``"a:b=25GB/s,1us"`` or ``"a:b=50%"``.
-
-    Raises
-    ------
-    InputError
-        If there is no such instance, or it is wrong; the message names the place.
     """
     from ..exchange.graph_network import Defaults
     from ..instances.edits import edit_instance

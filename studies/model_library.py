@@ -41,18 +41,8 @@ class LibraryModel:
     ----------
     name : str
         Stem of its files, ``NAME.mps.gz`` and ``NAME.lp.gz``.
-    family : str
-        Method that solves the model.
-    sense : str
-        Sense of the objective: minimize or maximize.
     objective, bound : float or None
         Best known value and best proved bound.
-    status : str
-        Reason why the solver stopped.
-    solver : str
-        Solver of these values, with its version.
-    mps_sha256, lp_sha256 : str
-        Digests of the files' uncompressed contents.
     """
 
     name: str
@@ -131,13 +121,6 @@ def export_models(
         Runs whose models are written; each solves under its own limits.
     folder : Path
         Folder for the files; ``index.json`` is written last.
-
-    Returns
-    -------
-    models : list of LibraryModel
-        Entries of the index.
-    failures : list of str
-        Cells that could not be run, with the reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
     models: dict[str, LibraryModel] = {}

@@ -25,10 +25,6 @@ class PolishedSchedule:
 
     Parameters
     ----------
-    schedule : Schedule
-        The shorter schedule, or the original one.
-    before_s, after_s : float
-        End of the last send before and after.
     wrong : str
         File and first violation of a schedule that is rejected; empty if both are right.
     message : str
@@ -53,22 +49,8 @@ def polish(
     ----------
     file : str or Path
         Timed schedule with timing ``circuit``, such as those of tacos.
-    output : str or Path, optional
-        File for the result, which is written if both schedules are right.
     time_limit_s : float, optional
         Seconds after which the best schedule so far is returned.
-
-    Returns
-    -------
-    PolishedSchedule
-        The result, never longer than the original.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or has a schedule of another kind.
-    OutOfTime
-        If the time limit is reached before the schedule is verified.
     """
     path, clock = Path(file), WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
     with command_limits(clock):

@@ -26,8 +26,6 @@ def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | 
     ----------
     mode : SimulationMode, optional
         Mode of a simulation that gives the order of messages; then trees are in pieces.
-    pieces : int, optional
-        Pieces per tree; by default as in ``cwb simulate``.
     """
     from ..core.orbits import Forest
     from ..exchange.msccl.flow import flow_of
@@ -65,13 +63,7 @@ def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, 
 
 
 def network_of(spec: Spec, progress: Progress = ignore) -> Topology:
-    """Return the network that ``--topology`` names: that of an instance, or of the schedule in a file.
-
-    Raises
-    ------
-    InputError
-        If there is none of nodes and links.
-    """
+    """Return the network that ``--topology`` names: that of an instance, or of the schedule in a file."""
     from ..core.topology import Topology
     from ..schedules.files import is_schedule, read_schedule
 

@@ -39,8 +39,6 @@ def table(
     ----------
     name : str
         Name of the table, as ``cwb list tables`` lists them.
-    *records : str or Path
-        JSONL files and folders of them; by default ``results``.
     where, only : str or sequence of str
         Selected records: conditions such as ``"model=ring"``, and methods such as ``"ring,teccl*"``.
     columns : str or sequence of str, optional
@@ -52,16 +50,6 @@ def table(
         ``text``.
     standalone : bool
         True for a LaTeX document that compiles by itself.
-
-    Returns
-    -------
-    str
-        The table in the format.
-
-    Raises
-    ------
-    InputError
-        If there is no such table or record, or an option is wrong.
     """
     spec = get(name)
     target = None if output is None else Path(output)
@@ -91,15 +79,8 @@ def report(*records: str | Path, output: str | Path = "report.html", title: str 
 
     Parameters
     ----------
-    *records : str or Path
-        JSONL files and folders of them; by default ``results``.
     output, title : optional
         File for the page, .html, and its heading.
-
-    Raises
-    ------
-    InputError
-        If there is no record, or the file is no .html file.
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -109,13 +90,7 @@ def report(*records: str | Path, output: str | Path = "report.html", title: str 
 
 
 def chosen_records(records: Sequence[str | Path], where: Sequence[str], only: str | None) -> list[RunRecord]:
-    """Read records, and return the selected ones.
-
-    Raises
-    ------
-    InputError
-        If none is selected, or a condition is wrong.
-    """
+    """Read records, and return the selected ones."""
     with locate_errors(source="--where"):
         conditions = [Condition.parse(text) for text in where]
     found = load_records(list(map(Path, records)) or RECORDS)

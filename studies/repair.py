@@ -44,8 +44,6 @@ class RepairedSchedule:
 
     Parameters
     ----------
-    instance : Instance
-        The problem on the changed network.
     transfers, lost : int
         Number of sends, or edges of trees, of the old schedule; and of those over a lost link or node.
     lost_part : float
@@ -54,8 +52,6 @@ class RepairedSchedule:
         Share of the required bytes that the old schedule still delivers to the remaining ranks.
     nodes : tuple of str
         Nodes whose transfers change in data or path.
-    before_s, after_s : float
-        Completion time before and after the change.
     bound_s : Fraction
         Lower bound on the completion time of the changed problem.
     of_objective : tuple of (Fraction, Certificate) or None
@@ -159,11 +155,6 @@ def _repaired_sends(
     """Repair a schedule with its sends joined at switches, and verify it.
 
     Sums of switches are joined only if needed.
-
-    Raises
-    ------
-    Unsupported
-        If no rank can replace a lost node.
     """
     failed: Unsupported | None = None
     found = None

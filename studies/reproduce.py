@@ -112,18 +112,9 @@ def findings_of(
 
     Parameters
     ----------
-    quick : bool
-        True to leave out rows that need a slow run.
     time_limit_s : float, optional
         Time limit of each run. Runs have none of their own, so without it only computing times depend on the machine
         and its load.
-    stop : threading.Event, optional
-        Set by the first Ctrl-C: remaining rows are not run.
-
-    Returns
-    -------
-    list of Finding
-        One for each row, in order.
     """
     stop = stop or threading.Event()
     with TemporaryDirectory() as folder, stop_on_interrupt(stop):

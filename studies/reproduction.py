@@ -20,13 +20,7 @@ from .reproduce import findings_of, load_paper, select_rows
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """Rows of a paper, compared.
-
-    Parameters
-    ----------
-    interrupted : bool
-        True if Ctrl-C ended the runs; rows without a run are marked.
-    """
+    """Rows of a paper, compared."""
 
     paper: PublishedFile
     findings: list[Finding]
@@ -65,22 +59,10 @@ def reproduce(
     ----------
     paper, table : str
         Names, as ``cwb reproduce`` lists them.
-    quick : bool
-        True to leave out rows that need a slow run.
     time_limit_s : float, optional
         Seconds of each run; verdicts then depend on the machine.
     output, format : optional
         File for the rows, .tex, .md, .csv, .txt or .json, and its format, by default that of the suffix.
-
-    Returns
-    -------
-    Reproduction
-        A finding for each row.
-
-    Raises
-    ------
-    InputError
-        If there is no such paper or table, or the file has another suffix.
     """
     if format is not None:
         check_name(format, (*FORMATS, "json"), "--format")

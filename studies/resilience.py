@@ -69,14 +69,10 @@ class Failure:
 
     Parameters
     ----------
-    kind : str
-        One of the parts in :data:`~cwb.core.choices.FAILURES`.
     names : tuple of str
         The failed part first, then the parts that symmetries of the network exchange with it.
     optimum : Optimum or None
         Optimum of the remaining network; None if ranks are cut off, or if it is not known.
-    reason : str
-        Reason for a missing optimum.
     is_cut_off : bool
         True if some rank is unreachable.
     """
@@ -94,10 +90,6 @@ class Resilience:
 
     Parameters
     ----------
-    optimum : Optimum
-        Optimum of the network without a failure.
-    failures : tuple of Failure
-        Failures in the order of their examination.
     complete : bool
         True if all were examined within the time limit.
     """
@@ -138,8 +130,6 @@ def optimum_of(instance: Instance) -> Optimum:
 
     Raises
     ------
-    InputError
-        If data cannot reach some rank.
     Unsupported
         If trees do not support the collective.
     """
@@ -177,11 +167,6 @@ def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: B
         Kinds of failures, of :data:`~cwb.core.choices.FAILURES`.
     slow : Fraction
         Part of its bandwidth that a link keeps, from 0 (it is lost) to below 1. Ranks and switches are always lost.
-
-    Raises
-    ------
-    Unsupported
-        If trees do not support the collective, or the network is too large.
     """
     network = instance.network
     if not isinstance(network, Topology) or instance.demand is None or instance.demand.ranks is not None:
@@ -213,26 +198,11 @@ def resilience(
 
     Parameters
     ----------
-    instance : Instance or other
-        The instance, or what :func:`load` takes.
-    collective, size : str, optional
-        Collective that replaces the instance's.
-    kind : str or sequence of str
-        Parts that fail: ``link``, ``rank``, ``switch``.
     slow : str, float or Fraction
         Part of its bandwidth that a link keeps, from 0 to below 1.
-    time_limit_s : float or None
-        Seconds for all failures; None is no limit.
-
-    Returns
-    -------
-    Resilience
-        The optimum without a failure and with each of them.
 
     Raises
     ------
-    InputError
-        If an option is wrong.
     Unsupported
         If trees do not support the collective, or the network is too large.
     """

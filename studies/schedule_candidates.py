@@ -119,10 +119,6 @@ class Candidate:
     ----------
     label : str
         Method, options and chunks as text.
-    chunks : int
-        Number of chunks that was requested.
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
-        The schedule as the method returned it.
     unit : int
         Bytes of the full buffer per byte of the runtimes' size.
     also : tuple of Candidate
@@ -150,13 +146,7 @@ class Candidate:
         return int(self.instance.demand.size_bytes / self.unit) if self.instance.demand else 0
 
     def seconds(self, size: int) -> float:
-        """Return the completion time at a size of the fastest candidate with its program.
-
-        Raises
-        ------
-        InputError
-            If the common time model gives none.
-        """
+        """Return the completion time at a size of the fastest candidate with its program."""
         if size not in self._known:
             self._known[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
         return self._known[size]
@@ -220,13 +210,7 @@ def _(answer: TranslatedTrees, sha256: str, scale: Fraction) -> TranslatedTrees:
 
 
 def items_of(text: str) -> list[Item]:
-    """Parse ``--models``: comma-separated methods, each followed by its options.
-
-    Raises
-    ------
-    InputError
-        If a method is unknown, or a word after it is no option.
-    """
+    """Parse ``--models``: comma-separated methods, each followed by its options."""
     found: list[Item] = []
     for part in text.split(","):
         words = part.split()
@@ -266,13 +250,7 @@ def whole_size(text: str, option: str) -> int:
 
 
 def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
-    """Return a machine of nodes and links, and its only collective.
-
-    Raises
-    ------
-    InputError
-        If there is no network of links, or not exactly one collective.
-    """
+    """Return a machine of nodes and links, and its only collective."""
     posed = with_demand(instance, collective, None, None)
     posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
     if not isinstance(posed.network, Topology):
@@ -292,12 +270,8 @@ class Candidates:
     ----------
     found : list of Candidate
         Candidates in the order of the methods, without duplicates of the same sends.
-    left_out : dict of str to str
-        Reasons of methods without a schedule.
     why_ended : str
         Reason why not everything was run; empty if it was.
-    interrupted : bool
-        True if the reason was Ctrl-C.
     """
 
     found: list[Candidate] = field(default_factory=list)

@@ -54,34 +54,14 @@ def select(
 
     Parameters
     ----------
-    instance : Instance or other
-        The machine, or what :func:`load` takes.
-    collective : str, optional
-        Collective that replaces the instance's.
     output : str or Path, optional
         A new folder for programs, schedules, a table and a plot; None writes nothing.
-    min_bytes, max_bytes : str
-        Smallest and largest size to choose for.
     models : str
         Methods to run, such as ``"ring, dbt, forestcoll k=2"``.
-    chunks : str or sequence of int
-        Numbers of chunks of each rank's part to try.
     dialect, proto, placement, instances
         Properties of the programs as in :func:`export_msccl`.
     files : int, optional
         Largest number of files; by default the runtime's limit.
-    time_limit_s, run_limit_s : float or None
-        Seconds of all runs together, and of each; None is no limit.
-
-    Returns
-    -------
-    Selection
-        The schedule of each range of sizes, and all candidates with their records.
-
-    Raises
-    ------
-    InputError
-        If an option is wrong, no schedule can be used, or the folder exists.
     """
     folder = None if output is None else Path(output)
     if folder is not None:

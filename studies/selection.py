@@ -26,13 +26,7 @@ MOST_FILES = 8
 
 @dataclass(frozen=True, eq=False)
 class SelectedSchedule:
-    """The program of the fastest schedule for a range of sizes.
-
-    Parameters
-    ----------
-    first, last : int
-        Smallest and largest size in bytes.
-    """
+    """The program of the fastest schedule for a range of sizes."""
 
     first: int
     last: int
@@ -53,8 +47,6 @@ class Selection:
     ----------
     ranges : tuple of Chosen
         Contiguous ranges of sizes, in ascending order.
-    candidates : tuple of Candidate
-        Candidates with distinct costs, from which it was made.
     left_out : mapping of str to str
         Reasons of methods that are not among them.
     """
@@ -138,11 +130,6 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
         The runtime; sizes are those of the choice.
     most : int, optional
         Limit on the number of files; by default :data:`MOST_FILES`, or the limit of the runtime.
-
-    Raises
-    ------
-    InputError
-        If no candidate is left.
     """
     left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
     some = distinct_candidates(found, choice)

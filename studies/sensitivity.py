@@ -55,17 +55,11 @@ def sensitivity(
 
     Parameters
     ----------
-    instance : Instance
-        The problem, in the view that the method supports.
     request : Request
         Method or formulation, solver, options and limits; the time limit is for all solves together.
-    stop : threading.Event, optional
-        Set by the first Ctrl-C to end the solves.
 
     Raises
     ------
-    InputError
-        If a name or an option is wrong.
     Unsupported
         If the method does not support the instance, proves no time for it, or there is no bandwidth to change.
     SolverUnavailable

@@ -51,14 +51,10 @@ class SimulationOptions:
     ----------
     mode : SimulationMode or None
         Model of time on links; None is that of all completion times.
-    barrier : bool
-        Start a step only when the previous one has ended.
     pieces : int or None
         Pieces of every tree; by default those of the file, else chosen.
     latency_model : LatencyModel
         Latency only delays a chunk, or occupies the link too.
-    reserve : bool
-        Reserve the best rate for every tree.
     chunk_overhead : str or None
         Time per chunk on a link in addition to its bytes, with ``reserve``.
     routing : Routing or None
@@ -89,13 +85,7 @@ class SimulationOptions:
 
 
 def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Ints]:
-    """Simulate a schedule; return its trace and the pieces of its trees.
-
-    Raises
-    ------
-    InputError
-        If an option does not apply to the schedule.
-    """
+    """Simulate a schedule; return its trace and the pieces of its trees."""
     instance, answer = read.instance, read.answer
     if asked.reserve:
         return _simulate_reserved(instance, answer, asked)
@@ -119,13 +109,7 @@ def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | No
 
 
 def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path | None = None) -> dict[str, Any]:
-    """Return the output of ``cwb simulate --json``, and write a Chrome trace if a file is given.
-
-    Raises
-    ------
-    InputError
-        If an option does not apply to the schedule.
-    """
+    """Return the output of ``cwb simulate --json``, and write a Chrome trace if a file is given."""
     chosen, routing = asked.mode_for(read), asked.routing_on(read.instance)
     if trace_file is not None and routing is not Routing.FIXED:
         raise InputError("a trace has the paths of the schedule; expected --routing fixed", source="--trace")

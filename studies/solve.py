@@ -28,16 +28,10 @@ class Findings:
 
     Parameters
     ----------
-    explanation : Explanation or None
-        Why there is no answer.
-    sensitivity : Sensitivity or None
-        What more bandwidth is worth.
     exit_status : int
         Exit status of a study that failed, else 0; the answer of the run is kept.
     error : Exception or None
         Error of a study that failed.
-    interrupted : bool
-        Whether Ctrl-C ended a study without a result.
     """
 
     explanation: Explanation | None = None
@@ -82,27 +76,8 @@ def finish_run(
 
     Parameters
     ----------
-    done : FinishedRun
-        The finished run with its answer.
-    request : Request
-        What was asked of the method.
-    load : callable
-        Gives the instance that the studies solve again.
-    output, append : Path or None
-        Files for the answer and for the record.
-    explain, sensitivity : bool
-        Whether to find clashing conditions, and what more bandwidth is worth.
-    picture : Path or None
-        File for a drawing of the network with its sensitivities.
     progress, notice : callable
         Called with lines of progress, and with what a user has to know.
-
-    Returns
-    -------
-    record : RunRecord
-        With the file and the findings.
-    findings : Findings
-        Of the studies.
     """
     from ..core.record import append_record
     from ..harness.clock import WallClock

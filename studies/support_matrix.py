@@ -35,8 +35,6 @@ class MethodSupport:
     ----------
     networks : tuple of str
         Kinds of networks, of :data:`NETWORKS`.
-    collectives : tuple of str
-        Names of collectives supported on any of the networks.
     """
 
     networks: tuple[str, ...]

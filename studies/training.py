@@ -50,16 +50,10 @@ class TrainingRequest:
         A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
     methods, options : mapping
         Sources of the seconds of collectives, and options of the methods (:class:`CollectiveTimes`).
-    chunks : int
-        Number of chunks of each rank's part of a collective.
     bandwidth_Bps, latency_s : sequence of Fraction or None
         Bandwidths and latencies of the dimensions, in place of the instance's.
     design : str or None
         Method that designs the bandwidths, such as ``libra``; its options are among ``options``.
-    plan : Plan
-        Parallelism and overlap of the iteration.
-    loop : Loop or None
-        Loop of the iteration instead of the workload's.
     buckets : sequence of Fraction
         Sizes of gradient buckets to try, of which the best is used; if empty, that of the plan.
     """
@@ -85,12 +79,8 @@ class Training:
 
     Parameters
     ----------
-    instance : Instance
-        The network with its bandwidths.
     iteration : Iteration
         The best iteration over all bucket sizes.
-    collectives : tuple of TimedCollective
-        Collectives of the best iteration.
     tried_s : mapping of Fraction to Fraction
         Seconds of the iteration by bucket size.
     """
@@ -107,8 +97,6 @@ def train(instance: Instance, request: TrainingRequest, progress: Progress = ign
 
     Raises
     ------
-    InputError
-        If the workload, a group, a method or an option is wrong.
     Unsupported
         If a method does not support a collective.
     """

@@ -71,8 +71,6 @@ def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology:
 
     Raises
     ------
-    InputError
-        If a message has no link, or a link is too slow or too fast.
     Unsupported
         If this system has no network namespaces or does not permit them, or parallel links are used.
     OutOfTime
@@ -95,15 +93,7 @@ def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology:
 
 
 def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
-    """Return the links that programs use.
-
-    Raises
-    ------
-    InputError
-        If two of them exchange messages without a link, or a link is too slow or too fast.
-    Unsupported
-        If there are several links from one to the other, or too many links.
-    """
+    """Return the links that programs use."""
     links: dict[tuple[str, str], list[int]] = {}
     for index, link in enumerate(topology.links):
         links.setdefault((link.source, link.target), []).append(index)
@@ -213,13 +203,7 @@ def delete(names: list[str]) -> None:
 
 
 def _run(command: list[str], lines: list[str]) -> None:
-    """Run a program that reads its work line by line.
-
-    Raises
-    ------
-    Unsupported
-        If it fails, with the reason that it tells.
-    """
+    """Run a program that reads its work line by line."""
     process = _start(command, subprocess.PIPE)
     _, errors = process.communicate(_text(lines))
     if process.returncode:

@@ -47,17 +47,7 @@ def memory_shortage(programs: list[Program], itemsize: int) -> str:
 
 
 def execute_locally(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
-    """Execute programs in processes of this machine, which have all ended on return.
-
-    Raises
-    ------
-    OutOfTime
-        If there is too little memory.
-    Unsupported
-        If the system has no forks.
-    CwbError
-        If a process dies.
-    """
+    """Execute programs in processes of this machine, which have all ended on return."""
     if not hasattr(os, "fork"):
         raise Unsupported("this system cannot fork processes; mpirun starts them, with --processes mpi")
     if why := memory_shortage(programs, itemsize):

@@ -76,17 +76,7 @@ class MpiTransport:
 
 
 def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
-    """Execute the program of this process among those of all, and return the reports of all in each.
-
-    Raises
-    ------
-    SolverUnavailable
-        If mpi4py or an MPI library is missing.
-    InputError
-        If there are more or fewer processes than programs.
-    OutOfTime
-        If one of the machines has too little memory.
-    """
+    """Execute the program of this process among those of all, and return the reports of all in each."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:

@@ -51,8 +51,6 @@ class Job:
     ----------
     dtype : str
         Type of the elements, one of :data:`.values.DTYPES`.
-    repeat, warmup : int
-        Number of measured repetitions, and of those before.
     first_come : bool
         Whether a connection takes messages as their data comes, and not in the order of the schedule.
     """

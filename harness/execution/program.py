@@ -43,14 +43,8 @@ class Operation(NamedTuple):
 
     Parameters
     ----------
-    address, length : int
-        Elements that are read or written.
-    cell : int
-        Number of the cell that has these elements.
     writes, reads : int
         Writes and reads of the cell that come before; a send waits for writes alone.
-    adds : bool
-        Whether what is received is added.
     """
 
     address: int
@@ -67,12 +61,8 @@ class Program:
 
     Parameters
     ----------
-    elements, cells : int
-        Size of its memory, and number of cells in it.
     sends, receives : dict of int to list of Operation
         Messages to and from every other process, in the order in which they are sent.
-    before, after : list of Region
-        Data that it has before and must have after.
     """
 
     name: str
@@ -99,8 +89,6 @@ class _Cells(NamedTuple):
         Elements, first element and number of each cell in the memory of its process.
     reads, writes : array of int, shape (hops,)
         Cells that the sender of every hop reads and its receiver writes.
-    elements, counts : list of int
-        Elements and cells of every process.
     """
 
     codes: Ints
@@ -144,9 +132,6 @@ def lower(
 
     Raises
     ------
-    InputError
-        If the instance has no collective, the schedule names nodes or links that do not exist or do not connect, or
-        its chunks are not the data.
     Unsupported
         If there are too many messages.
     OutOfTime

@@ -35,8 +35,6 @@ class SocketTransport:
     ----------
     control : socket
         Connection to the process that started this one; it says when a repetition begins.
-    outgoing, incoming : dict of int to socket
-        Connections to and from every other process.
     """
 
     def __init__(

@@ -30,8 +30,6 @@ class Region(NamedTuple):
     ----------
     first : int
         Number of the first element among all elements of the collective.
-    address, length : int
-        Place in memory and number of elements.
     ranks : tuple of int
         Contributors: the rank itself before; after, all those of a sum, or nobody for data that is copied.
     """
@@ -48,8 +46,6 @@ class Mismatch:
 
     Parameters
     ----------
-    first : int
-        Number of the wrong element among all elements of the collective.
     found, expected : float or int
         Value in memory, and value that the definition of the collective asks for.
     """

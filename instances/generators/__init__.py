@@ -4,12 +4,15 @@ A generator is a documented function that returns a :class:`~cwb.core.topology.T
 interface: ``torus(4, 4, bandwidth="25 GiB/s")`` calls :func:`.grids.torus`. To add one, write it and name it in
 :mod:`.binding`.
 
-Arguments that mean the same everywhere are described here alone. ``bandwidth`` and ``latency`` are those of every
-link, in each direction, with their units; ``n`` is the number of nodes, at least 2, and ``network`` an expression. With
-``multicast`` switches can copy, with ``nvls`` NVSwitches also add, as NVLink SHARP does. A machine of one box has no
-network between ``boxes`` (``chassis``, ``racks``); else GPU i of every box is on switch i mod ``rails``. ``nvlink``
-is the rate between a GPU and its NVSwitch, ``nic`` that between a GPU and its rail or leaf switch; the first
-``missing_nics`` boxes lack the NIC of their GPU 0. ``skewness`` spreads random capacities, which ``seed`` draws.
+Arguments that mean the same everywhere are described here alone. ``bandwidth`` and ``latency`` are those of every link,
+in each direction, with their units, and ``global_bandwidth`` that of a link between two groups; ``n`` is the number of
+nodes, ``sizes`` are those of each dimension, the innermost first, and ``network`` is an expression. With ``multicast``
+switches can copy, with ``nvls`` NVSwitches also add, as NVLink SHARP does. A box has ``per_box`` GPUs, a rack ``gpus``.
+A machine of one box has no network between ``boxes`` (``chassis``, ``racks``); else GPU i of every box is on switch i
+mod ``rails``. ``pods`` are several; ``spines`` and ``cores`` are switches above all others. ``nvlink`` is the rate
+between a GPU and its NVSwitch, ``nic`` that between a GPU and its rail or leaf switch; the first ``missing_nics`` boxes
+lack the NIC of their GPU 0. ``skewness`` spreads random capacities, which ``seed`` draws. The errors of numbers out of
+range say the range.
 """
 
 from __future__ import annotations
@@ -32,8 +35,6 @@ class Description:
     ----------
     signature : str
         The call with its defaults, such as ``ring(n, bidirectional=true, ...)``.
-    summary : str
-        First line of its documentation.
     """
 
     signature: str
@@ -52,22 +53,5 @@ def describe(name: str) -> Description:
 
 
 def generate(expression: Expression) -> Topology:
-    """Make the topology that an expression names.
-
-    Parameters
-    ----------
-    expression : Expression
-        The generator's name and arguments.
-
-    Returns
-    -------
-    Topology
-        The nodes, in the order of their ranks, and the links.
-
-    Raises
-    ------
-    InputError
-        If there is no such generator, or an argument is unknown, missing, of the wrong type or out of range. Sizes
-        are checked before memory is taken.
-    """
+    """Make the topology that an expression names."""
     return call(find_generator(expression.name), expression)

@@ -104,14 +104,7 @@ def find_generator(name: str) -> Generator:
 
 
 def call(generator: Generator, expression: Expression) -> Topology:
-    """Call a generator with the arguments of an expression.
-
-    Raises
-    ------
-    InputError
-        If an argument is unknown, missing, given twice or of the wrong type, or the generator rejects its value;
-        the place is the argument's name.
-    """
+    """Call a generator with the arguments of an expression."""
     bound = _bind(generator, expression)
     parameters = signature(generator).parameters
     missing = [name for name, p in parameters.items() if p.default is p.empty and not _repeats(p) and name not in bound]

@@ -31,8 +31,6 @@ class Wire:
 
     Parameters
     ----------
-    bandwidth_Bps : Fraction
-        Bytes per second, in each direction.
     latency_s : Fraction
         Seconds until the first byte arrives.
     """
@@ -79,15 +77,7 @@ class _MeasuredError(Exception):
 
 @dataclass(frozen=True)
 class NestedNetwork:
-    """A network inside an expression, made on demand.
-
-    Parameters
-    ----------
-    text : str
-        Expression of the network, for messages.
-    make : callable
-        Makes the network without arguments.
-    """
+    """A network inside an expression, made on demand."""
 
     text: str
     make: Callable[[], Topology]
@@ -133,8 +123,6 @@ def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire)
     ----------
     nodes, links : int
         How many there will be, in closed form, so that the size is checked before the first one is made.
-    edges : iterable of (int, int)
-        Source and target of every link; consumed only if the size is right.
     of : Wire
         What every link is made of.
     """

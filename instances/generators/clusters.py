@@ -29,15 +29,7 @@ def rail(
     latency: Time = LATENCY,
     multicast: bool = False,
 ) -> Topology:
-    """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box.
-
-    Parameters
-    ----------
-    boxes : int
-        Number of boxes, at least 2.
-    per_box : int
-        GPUs in a box, at least 2; also the number of rails.
-    """
+    """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box."""
     check_range(boxes, "boxes", 2)
     check_range(per_box, "per_box", 2)
     check_range(missing_nics, "missing_nics", 0, boxes - 1)
@@ -70,12 +62,6 @@ def pods(
 
     Parameters
     ----------
-    pods : int
-        Number of pods, at least 2.
-    per_box : int
-        GPUs in a box, at least 2.
-    spines : int
-        Number of spine switches above all leaves.
     oversubscription : int
         A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
         what leaves a pod. A missing NIC does not count.
@@ -120,18 +106,8 @@ def three_tier(
 
     Parameters
     ----------
-    leaves : int
-        Leaf switches in a pod.
-    pods : int
-        Number of pods, at least 2.
-    boxes : int
-        Boxes on a leaf switch.
-    per_box : int
-        GPUs in a box, at least 2.
-    aggregations : int
-        Aggregation switches in a pod.
-    cores : int
-        Number of core switches above all pods.
+    leaves, aggregations, boxes : int
+        Leaf switches and aggregation switches of a pod, and boxes on a leaf switch.
     oversubscription, core_oversubscription : int
         Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
         missing NIC does not count.

@@ -54,11 +54,6 @@ def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LA
 
     Theorem 22 of the direct-connect paper: m is (sqrt(2 n - 1) - 1) / 2, rounded up. It is the smallest diameter of
     all circulant graphs of two offsets, about sqrt(n / 2).
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes, at least 7.
     """
     check_range(n, "n", 7)
     diameter = next(m for m in count(1) if 2 * m * (m + 1) + 1 >= n)

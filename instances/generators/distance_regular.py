@@ -26,10 +26,8 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
 
     Parameters
     ----------
-    length : int
-        Letters of a word, at least 1; the diameter.
-    letters : int
-        How many different letters there are, at least 2.
+    length, letters : int
+        Letters of a word, which is the diameter, and number of different letters.
     """
     check_range(length, "length", 1, _MAX_DIGITS)
     check_range(letters, "letters", 2)
@@ -64,8 +62,6 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     ----------
     d : int
         Degree; only 4 is known.
-    n : int
-        Number of nodes, one of the table.
     """
     check_range(d, "d", 4, 4)
     if n not in _TABLE_8:

@@ -71,11 +71,6 @@ def product(*networks: NestedNetwork) -> Topology:
 
     Node (x, y, ...) of networks of N, M, ... nodes is x + N y + N M z + ...: ``product(ring(4), ring(3))`` is
     ``torus(4, 3)``.
-
-    Parameters
-    ----------
-    networks : expressions
-        Expressions of at least two networks.
     """
     if len(networks) < 2:
         raise InputError(f"{len(networks)} networks; expected at least 2", place="networks")
@@ -83,13 +78,7 @@ def product(*networks: NestedNetwork) -> Topology:
 
 
 def power(network: NestedNetwork, n: int) -> Topology:
-    """Cartesian power: the product of n networks that are all the same (definition 14).
-
-    Parameters
-    ----------
-    n : int
-        Number of dimensions, at least 2.
-    """
+    """Cartesian power: the product of n networks that are all the same (definition 14)."""
     return _product([network] * check_range(n, "n", 2, MAX_DIMENSIONS), "network")
 
 
@@ -118,11 +107,6 @@ def degree_expansion(network: NestedNetwork, n: int) -> Topology:
     """Degree expansion G * n: n copies of every node, all copies of linked nodes linked (definition 2).
 
     Copy i of node v is v n + i.
-
-    Parameters
-    ----------
-    n : int
-        Number of copies, at least 2.
     """
     check_range(n, "n", 2)
     nodes, links = network.size
@@ -139,13 +123,7 @@ def degree_expansion(network: NestedNetwork, n: int) -> Topology:
 
 
 def parallel(network: NestedNetwork, k: int) -> Topology:
-    """Parallel links: k of every link (appendix F.4).
-
-    Parameters
-    ----------
-    k : int
-        Number of parallel links, at least 2.
-    """
+    """Parallel links: k of every link (appendix F.4)."""
     check_range(k, "k", 2)
     nodes, links = network.size
     check_size(nodes=nodes, links=k * links)

@@ -24,11 +24,6 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
         :func:`cwb.core.fabric.expand`.
     latency : sequence of str
         For each dimension, the latency between two NPUs; none unless given.
-
-    Raises
-    ------
-    InputError
-        If there is not one of each for every dimension, or the network is too large.
     """
     with locate_errors("dims"):
         blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))

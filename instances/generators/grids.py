@@ -26,11 +26,6 @@ def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, lat
     """Ring of n nodes; with ``bidirectional=false``, node i sends to i + 1 only.
 
     A ring of 2 has one link in each direction, whichever way it is asked for.
-
-    Parameters
-    ----------
-    bidirectional : bool
-        Whether every link has its reverse.
     """
     check_range(n, "n", 2)
     if bidirectional:
@@ -46,8 +41,6 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
 
     Parameters
     ----------
-    *sizes : int
-        Nodes in each dimension, at least 2, the innermost dimension first.
     joined_rows : bool
         Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
         (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
@@ -68,23 +61,12 @@ def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> 
 
     In a dimension of size 2 the neighbour on the left is the one on the right: the two share one link in each
     direction, not two. So does the TACOS code; it makes torus(2, 2, 2) the mesh(2, 2, 2).
-
-    Parameters
-    ----------
-    *sizes : int
-        Nodes in each dimension, at least 2, the innermost dimension first.
     """
     return _grid(sizes, wrap=True, bandwidth=bandwidth, latency=latency)
 
 
 def hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Binary hypercube of 2^dim nodes; neighbours differ in one bit of their rank.
-
-    Parameters
-    ----------
-    dim : int
-        Number of bits of a rank, at least 1.
-    """
+    """Binary hypercube of 2^dim nodes; neighbours differ in one bit of their rank."""
     check_range(dim, "dim", 1, MAX_DIMENSIONS)
     return _grid((2,) * dim, wrap=False, bandwidth=bandwidth, latency=latency)
 

@@ -178,8 +178,6 @@ def nvl72(
 
     Parameters
     ----------
-    gpus : int
-        GPUs of a rack, at most 72.
     planes : int
         Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
     """

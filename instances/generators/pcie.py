@@ -28,10 +28,8 @@ def pcie(
 
     Parameters
     ----------
-    switches : int
-        PCIe switches of each of the two processors.
-    per_switch : int
-        GPUs on a PCIe switch.
+    switches, per_switch : int
+        PCIe switches of each of the two processors, and GPUs on a PCIe switch.
     bandwidth : str
         Bandwidth of a PCIe link, in each direction.
     upi : str

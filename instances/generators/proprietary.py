@@ -23,8 +23,6 @@ def internal1(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
 
     Parameters
     ----------
-    bandwidth : str
-        Between neighbours in a chassis; not in the paper.
     uplink : str
         Between a GPU and the switch; not in the paper.
     """
@@ -36,8 +34,6 @@ def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
 
     Parameters
     ----------
-    bandwidth : str
-        Between the GPUs of a chassis; not in the paper.
     uplink : str
         Between a GPU and the switch; not in the paper.
     """

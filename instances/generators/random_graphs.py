@@ -29,8 +29,6 @@ def random_regular(
 
     Parameters
     ----------
-    n : int
-        Number of nodes, at least 4.
     degree : int
         Number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
     """

@@ -47,10 +47,8 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
 
     Parameters
     ----------
-    d : int
-        Number of letters, the degree.
-    diameter : int
-        Length of the words in the de Bruijn graph.
+    d, diameter : int
+        Number of letters, the degree, and length of the words in the de Bruijn graph.
     """
     if (d, diameter) not in _CYCLES:
         known = ", ".join(str(pair) for pair in _CYCLES)

@@ -53,8 +53,6 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
 
     Parameters
     ----------
-    cells : int
-        Number of cells, at most 23 as in the machine.
     leaves : int
         Leaf switches of a cell with ten nodes each; 18 in the machine.
     """
@@ -91,8 +89,6 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
 
     Parameters
     ----------
-    groups : int
-        Number of groups, at most 74 as in the machine.
     chassis : int
         Chassis of 16 nodes in a group; 8 in the machine.
     """

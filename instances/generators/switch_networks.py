@@ -11,15 +11,7 @@ from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, check_size, r
 
 
 def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
-    """Star: n nodes on one switch.
-
-    Parameters
-    ----------
-    n : int
-        Number of compute nodes, at least 2.
-    bandwidth, latency : str
-        Of every link, in each direction; a transfer from node to node crosses two.
-    """
+    """Star: n nodes on one switch."""
     check_size(nodes=check_range(n, "n", 2) + 1, links=2 * n)
     cable = wire(bandwidth, latency)
     nodes = [*map(Node, ranks(n)), switch("switch", multicast=multicast)]
@@ -42,8 +34,6 @@ def fat_tree(
 
     Parameters
     ----------
-    k : int
-        Ports of a switch, even.
     oversubscription : number
         Bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the edge switches have
         this part of ``bandwidth``.
@@ -96,8 +86,6 @@ def dragonfly(
         Number of groups, at least 2, and of routers in a group.
     hosts : int
         Compute nodes on each router; 0 for routers that compute.
-    global_bandwidth : str
-        Bandwidth of a link between two groups, in each direction.
     """
     check_range(groups, "groups", 2)
     check_range(routers, "routers", 1)
@@ -152,17 +140,11 @@ def dragonfly_plus(
 
     Parameters
     ----------
-    groups : int
-        Number of groups, at least 2.
-    leaves, spines : int
-        Leaf and spine switches of a group.
-    hosts : int
-        Compute nodes on each leaf switch.
+    leaves, spines, hosts : int
+        Leaf and spine switches of a group, and compute nodes on each leaf switch.
     global_links : int
         Links between every two groups, in each direction; as many as there are spines is one from every spine to every
         other group.
-    global_bandwidth : str
-        Bandwidth of a link between two groups, in each direction.
     """
     check_range(groups, "groups", 2)
     for place, value in {"leaves": leaves, "spines": spines, "hosts": hosts, "global_links": global_links}.items():
@@ -203,10 +185,8 @@ def switch2d(
 
     Parameters
     ----------
-    inner : int
-        Nodes on an inner switch, at least 2.
-    outer : int
-        Nodes on an outer switch, at least 2; also the number of inner switches.
+    inner, outer : int
+        Nodes on an inner and on an outer switch; there are ``outer`` inner and ``inner`` outer switches.
     inner_bandwidth, outer_bandwidth : str
         Bandwidth of a node's port on either switch, in each direction.
     """
@@ -244,8 +224,6 @@ def rfs3d(
 
     Parameters
     ----------
-    ring, connected, switched : int
-        Nodes in each dimension, at least 2.
     ring_bandwidth, connected_bandwidth, switch_bandwidth : str
         Of a node in each dimension, in each direction.
     """

@@ -23,12 +23,8 @@ def twisted_torus(
 
     Parameters
     ----------
-    width : int
-        Nodes in a row, a ring of its own; at least 3.
-    height : int
-        Number of rows, at least 2.
-    twist : int
-        Nodes by which the columns are shifted where they end, from 1 to width - 1.
+    width, height, twist : int
+        Nodes in a row, a ring of its own; number of rows; nodes by which the columns are shifted where they end.
     """
     check_range(width, "width", 3)
     check_range(height, "height", 2)
@@ -50,11 +46,6 @@ def twisted_hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = 
 
     A.-H. Esfahanian, L. M. Ni, B. E. Sagan, "The twisted n-cube with application to multiprocessing", 1991. Of the
     edges 0-1 and 2-3 come 0-3 and 1-2; the diameter falls to dim - 1.
-
-    Parameters
-    ----------
-    dim : int
-        Number of bits of a rank, at least 3.
     """
     check_range(dim, "dim", 3, MAX_NODES.bit_length() - 1)
     nodes = 2**dim

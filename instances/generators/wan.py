@@ -58,15 +58,7 @@ def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
 
 
 def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
-    """Random connected graph of so many sites and links of random capacity.
-
-    Parameters
-    ----------
-    sites : int
-        Number of sites, at least 2.
-    links : int
-        Number of links, at most one for each pair of sites.
-    """
+    """Random connected graph of so many sites and links of random capacity."""
     check_range(sites, "sites", 2)
     check_range(links, "links", sites - 1, sites * (sites - 1) // 2)
     check_size(nodes=sites, links=2 * links)

@@ -28,8 +28,6 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
 
     Parameters
     ----------
-    d : int
-        Links from every node, at least 2.
     diameter : int
         Length of the words, at least 1.
     """
@@ -49,8 +47,6 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
     ----------
     d : int
         Nominal degree: links from every node, with its loops; at least 2.
-    n : int
-        Number of nodes, at least d + 1.
     """
     check_range(d, "d", 2, MAX_NODES - 1)
     check_range(n, "n", d + 1)
@@ -65,8 +61,6 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
 
     Parameters
     ----------
-    d : int
-        Number of letters, the nominal degree, at least 2.
     diameter : int
         Length of the words, at least 1.
     """

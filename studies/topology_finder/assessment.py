@@ -92,18 +92,7 @@ def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> t
 
 
 def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
-    """Run the topology finder for a published network, or for the bounds of a size and degree.
-
-    Parameters
-    ----------
-    nodes : int
-        One of the network's sizes.
-
-    Raises
-    ------
-    InputError
-        If the finder has no network of that name, size and degree.
-    """
+    """Run the topology finder for a published network, or for the bounds of a size and degree."""
     from .finder import Job, fastest, find
 
     started, started_at = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")

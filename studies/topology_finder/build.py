@@ -36,20 +36,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Gather:
-    """Build the network of a candidate, and its all-gather.
-
-    Parameters
-    ----------
-    generate : callable
-        Builds a base network from its expression.
-    transposed : bool
-        True for the transposed network and an all-gather on it.
-
-    Raises
-    ------
-    Unsupported
-        If the schedule would be too large.
-    """
+    """Build the network of a candidate, and its all-gather."""
     if candidate.breadth_first:
         return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, generate, transposed=transposed))
     return _build_candidate(candidate, generate, transposed=transposed, bare=False)
@@ -149,13 +136,7 @@ def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -
 
 
 def breadth_first(nodes: int, degree: int, links: Ints) -> Gather:
-    """Build the best breadth-first all-gather of a network.
-
-    Parameters
-    ----------
-    links : array of int, shape (links, 2)
-        Source and target of every link.
-    """
+    """Build the best breadth-first all-gather of a network."""
     return from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
 
 

@@ -68,8 +68,6 @@ class Candidate:
 
     Parameters
     ----------
-    nodes, degree : int
-        Number of nodes N and degree d.
     steps : int
         T_L in units of alpha.
     bandwidth : Fraction
@@ -80,8 +78,6 @@ class Candidate:
         Candidates to which the expansion was applied.
     count : int
         Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
-    expression : str
-        Generator expression of a base network.
     breadth_first : bool
         True if the all-gather is the network's own breadth-first one instead of an expanded one.
     """
@@ -219,8 +215,6 @@ def bases(nodes: int, degree: int, *, circulants: bool = True, generalized: bool
 
     Parameters
     ----------
-    circulants : bool
-        True to include the circulants of theorem 22.
     generalized : bool
         True to include generalized Kautz and de Bruijn graphs whose all-gathers are not optimal in bandwidth.
     """

@@ -80,17 +80,8 @@ def search(nodes: int, degree: int, *, two_way: bool, seed: int = 0, trials: int
     ----------
     nodes, degree : int
         N and d; d is less than N. Two-way circulants of odd degree exist only for even N, with offset N / 2.
-    two_way : bool
-        True if every link has a reverse link.
-    seed : int
-        Seed of the random sets of offsets.
     trials : int
         Number of sets that a climb tries if there are too many to try all.
-
-    Raises
-    ------
-    InputError
-        If the degree is not from 1 to N - 1.
     """
     if not 1 <= degree < nodes:
         raise InputError(f"{degree} links of each of {nodes} nodes; expected from 1 to {nodes - 1}", place="degree")
@@ -115,8 +106,6 @@ def rings(nodes: int, links: Offsets, most: int) -> list[int]:
     ----------
     links : tuple of int
         Targets of the links out of node 0.
-    most : int
-        Limit on the distance in hops.
     """
     everybody = (1 << nodes) - 1
     left, front = everybody - 1, 1

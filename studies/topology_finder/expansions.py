@@ -26,11 +26,6 @@ def line_graph(base: Gather) -> Gather:
     """Expand to the line graph, where link (u, v) sends to link (v, w).
 
     Every node first forwards its shard, then sends as in the base.
-
-    Raises
-    ------
-    InputError
-        If not every node of the base has d links from and to it.
     """
     d, links = base.degree, base.links
     into, out = _links_of(base, 1), _links_of(base, 0)
@@ -65,11 +60,6 @@ def degree_expansion(base: Gather, n: int) -> Gather:
 
     Copy i of node v is ``v n + i``. Shards travel among the copies with their own number and leave them with their last
     hop. In a further step, a node gets those of its other copies, in equal parts over all its links.
-
-    Raises
-    ------
-    InputError
-        If not every node of the base has d links from and to it.
     """
     _at_least_two(n)
     d, parts = base.degree, n * base.degree

@@ -158,18 +158,12 @@ class Job:
 
     Parameters
     ----------
-    nodes : int
-        Number of nodes of the network, N.
     degree : int
         Ports of a node in each direction, d; all links are equal.
-    alpha_s : Fraction
-        Latency of a step in seconds.
     size_bytes : Fraction
         Size M of a collective; the average of several sizes, since times are linear in M.
     bandwidth_Bps : Fraction
         Bandwidth B of all ports of a node together.
-    bidirectional : bool
-        True if every link must have a reverse link.
     spare_ports : bool
         True if ports may be idle: choices include networks of smaller degree.
     circulants : bool
@@ -223,10 +217,6 @@ class Choice:
         T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
     reduce_steps, reduce_bandwidth : int, Fraction
         The same of the reduce-scatter, a reversed all-gather of the transpose.
-    diameter : int
-        Largest distance of two nodes, in links.
-    distance_sum : int
-        Sum of the distances of all pairs.
     all_reduce_s : Fraction
         Time of an all-reduce: reduce-scatter, then all-gather.
     """
@@ -259,11 +249,6 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     better of their expanded all-gather and their own breadth-first one, or with both.
 
     Of networks with equal values, the one with the faster all-reduce comes first, then the one with shorter distances.
-
-    Raises
-    ------
-    InputError
-        If no network of the size and degree is known.
     """
     degrees = range(1, job.degree + 1) if job.spare_ports else (job.degree,)
     closure = Closure([job.nodes], list(degrees), circulants=job.circulants)

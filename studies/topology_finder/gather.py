@@ -86,15 +86,7 @@ def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 def check_size(sends: int) -> None:
-    """Reject a schedule that would not fit, before memory is allocated.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many sends.
-    OutOfTime
-        If the remaining memory or time does not suffice.
-    """
+    """Reject a schedule that would not fit, before memory is allocated."""
     if sends > MAX_SENDS:
         raise Unsupported(f"the schedule has {sends:,} sends; expected at most {MAX_SENDS:,}")
     require_schedulable(sends)
@@ -107,8 +99,6 @@ def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
     ----------
     pieces : int
         New number of pieces, a multiple of the old one.
-    owner, start : array of int
-        Owner of the shard, and the new piece before which to cut it.
     """
     scale, width = pieces // gather.pieces, pieces + 1
     begin = gather.owner * width + gather.start * scale
@@ -178,13 +168,7 @@ def from_shares(degree: int, links: Ints, shares: PieceRanges) -> Gather:
 
 
 def schedule_of(gather: Gather, instance: Instance) -> StepSchedule:
-    """Convert an all-gather to a schedule of an instance with the same links in the same order.
-
-    Raises
-    ------
-    InputError
-        If the instance has no demand, or another number of ranks.
-    """
+    """Convert an all-gather to a schedule of an instance with the same links in the same order."""
     if instance.demand is None or instance.npus != gather.nodes:
         raise InputError(f"expected a collective among {gather.nodes:,} ranks", source=instance.name)
     nodes, chunks, sends = gather.nodes, len(gather.owner), len(gather.chunk)
