@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from inspect import getdoc
 from typing import ParamSpec, TypeVar
 
 from .errors import InputError
@@ -56,13 +57,20 @@ def keyword_names() -> Iterator[None]:
 
 
 def verb(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """Decorate a function to name its keyword arguments in errors, see :func:`keyword_names`."""
+    """Decorate a function of the API: errors name its keyword arguments, and its docstring says that they are raised.
+
+    See :func:`keyword_names`; a docstring with an entry of ``InputError`` stays as it is.
+    """
 
     @wraps(function)
     def speaking(*arguments: _Given.args, **given: _Given.kwargs) -> _Result:
         with keyword_names():
             return function(*arguments, **given)
 
+    text = getdoc(function)
+    if text is not None and "\nInputError\n" not in text:
+        heading = "" if "\nRaises\n------\n" in text else "\n\nRaises\n------"
+        speaking.__doc__ = f"{text}{heading}\nInputError\n    If a file or an option is wrong.\n"
     return speaking
 
 

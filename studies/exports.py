@@ -172,7 +172,13 @@ def export_goal(
 
 @verb
 def export_htsim(schedule: str | Path, *, output: str | Path | None = None, pieces: int | None = None) -> ExportedFile:
-    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does."""
+    """Convert a schedule into a connection matrix for Ultra Ethernet's htsim, as ``cwb export htsim`` does.
+
+    Parameters
+    ----------
+    schedule, output, pieces
+        As in :func:`export_goal`; the file is .cm.
+    """
     from ..exchange.chakra.trace import trace_of
     from ..exchange.htsim import connection_text
 
@@ -274,10 +280,12 @@ def export_instances(
 ) -> tuple[int, list[Any], list[str]]:
     """Write the models of a suite's runs as MPS and LP files, as ``cwb export-instances`` does.
 
-    Returns
-    -------
-    tuple of (int, list, list of str)
-        Number of runs, written models, and runs without a model with the reason.
+    Return the number of runs, the written models, and runs without a model with the reason.
+
+    Parameters
+    ----------
+    suite, output : str or Path
+        File or name of the suite, and folder for the files and index.json.
     """
     from ..harness.plan import cells
     from ..harness.suite_file import load_suite
