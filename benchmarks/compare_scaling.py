@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from cwb.harness import plan
-from cwb.harness.drive import ComparisonProgress
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
-from cwb.harness.suite import Settings, run_cells
+from cwb.harness.suite import ComparisonProgress, Settings, run_cells
 from cwb.harness.suite_file import load_suite
 
 

@@ -269,7 +269,7 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def plug(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> None:
         del ctx, param
         if paths:
-            from ..harness.plugins import load_plugin
+            from ..harness.registry import load_plugin
 
             for path in paths:
                 load_plugin(path)

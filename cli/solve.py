@@ -149,12 +149,11 @@ def solve(
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
     from ..harness import Request, registry
-    from ..harness.cell import load_and_run
     from ..harness.interrupt import stop_on_interrupt
     from ..harness.last_model import LastModel
     from ..harness.plan import Cell
     from ..harness.request import Listener
-    from ..harness.task import load_cell
+    from ..harness.task import load_and_run, load_cell
     from ..studies.answer_files import shown_answer
     from ..studies.solve import finish_run, start_of
 

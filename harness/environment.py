@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -40,6 +41,11 @@ def environment() -> dict[str, Any]:
         "cores": cores(),
         "packages": {name: version for name, version in versions.items() if version},
     }
+
+
+def time_stamp() -> str:
+    """Return the time of day, as records have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def cores() -> int:

@@ -15,8 +15,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from .environment import cores
-from .forks import close_servers, start_servers
-from .process import FORKS
+from .process import FORKS, close_servers, start_servers
 from .task import Task
 
 #: Jobs that are in the queue of a cluster at a time, unless somebody says otherwise.

@@ -20,17 +20,19 @@ class LedgerEntry:
 
     Parameters
     ----------
-    count : int
-        Number of its records; the last one counts.
     failed : bool
         True for an error, or an answer that the verifier rejected.
     limited : bool
         True if a limit ended the run.
     """
 
-    count: int
-    failed: bool
-    limited: bool
+    count: int = 0
+    failed: bool = False
+    limited: bool = False
+
+
+#: Entry of a key without a record.
+_NOTHING = LedgerEntry()
 
 
 class Ledger:
@@ -78,16 +80,15 @@ class Ledger:
         with suppress(ValueError, RecursionError):
             data = json.loads(line)
             if isinstance(data, dict) and isinstance(key := data.get("key"), str) and key:
-                before = self.entry(key)
                 self._entries[key] = LedgerEntry(
-                    1 if before is None else before.count + 1,
+                    self.entry(key).count + 1,
                     data.get("status") == "error" or data.get("exit_status") == ExitStatus.VERIFICATION_FAILED,
                     data.get("status") == "limit" or data.get("stopped") in ("time", "memory"),
                 )
 
-    def entry(self, key: str) -> LedgerEntry | None:
+    def entry(self, key: str) -> LedgerEntry:
         """Return a key's entry as of the last reading."""
-        return self._entries.get(key)
+        return self._entries.get(key, _NOTHING)
 
     def append(self, record: RunRecord, count: int = 0) -> RunRecord | None:
         """Append a record, unless another comparison has recorded its key meanwhile.
@@ -111,8 +112,7 @@ class Ledger:
             line = to_line(record)
         with locate_os_errors("cannot be written", str(self.path)), lock_for_append(self.path) as file:
             self.refresh()
-            entry = self.entry(record.key)
-            if entry is not None and entry.count > count:
+            if self.entry(record.key).count > count:
                 return None
             file.append(line)
         return record

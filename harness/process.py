@@ -1,22 +1,182 @@
-"""The parent's view of a run's process: its events, its memory and its end."""
+"""The parent's view of a run's process: its events, its memory and its end.
+
+Runs with the same environment, number of threads and solver are forked by the same server
+(:mod:`~cwb.harness.fork_server`), which stays for the next one. So no run holds the memory of libraries that only
+others import.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from .environment import memory_bytes
-from .forks import ForkedRun, environment_of, kill_group
 from .task import Task
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def environment_of(task: Task) -> dict[str, str]:
+    """Return the environment of a run, which limits the threads that libraries start."""
+    return {**os.environ, **dict.fromkeys(_THREADS, str(task.cell.request.threads))}
+
+
+def kill_group(leader: int) -> None:
+    """Kill the process group of a leader (on Windows the process alone), if it still runs."""
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            os.kill(leader, signal.SIGTERM)
+        else:
+            os.killpg(leader, signal.SIGKILL)
+
+
+class ForkServer:
+    """A fork server, which ends when it is closed, or with this process.
+
+    Parameters
+    ----------
+    solver : str or None
+        Solver to import in addition to the libraries of all runs.
+    """
+
+    def __init__(self, environment: Mapping[str, str], solver: str | None) -> None:
+        self.runs = 0
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - read when the server has ended
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "cwb.harness.fork_server", solver or ""],
+                stdin=theirs.fileno(),
+                stdout=self._output,
+                stderr=self._output,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def fork(self, model: str, descriptors: list[int]) -> None:
+        """Request a run; if the server has died, the run's pipes end at once."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._control, [model.encode(errors="replace")], descriptors)
+
+    def output(self) -> str:
+        """Return the server's printed output."""
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """End the server process."""
+        self._control.close()
+        self.process.kill()
+        self.process.wait()
+        self._output.close()
+
+
+#: By environment and solver, the one that was made last at the end; so many may stay without a run.
+_servers: dict[tuple[frozenset[tuple[str, str]], str | None], ForkServer] = {}
+_lock = threading.Lock()
+_MOST_IDLE = 6
+
+
+def start_servers(tasks: Iterable[Task], most: int) -> None:
+    """Start the servers that runs need first, at most ``most``, so that their imports overlap."""
+    needed = {_key(task): task for task in tasks if task.record is None}
+    for task in islice(needed.values(), most):
+        _give_back(_borrow(task))
+
+
+def _key(task: Task) -> tuple[frozenset[tuple[str, str]], str | None]:
+    return frozenset(environment_of(task).items()), task.known.get("solver")
+
+
+def _borrow(task: Task) -> ForkServer:
+    """Return a server for a run; :func:`_give_back` returns it."""
+    key = _key(task)
+    with _lock:
+        server = _servers.get(key)
+        if server is not None and server.process.poll() is not None:
+            _release(_servers.pop(key))
+            server = None
+        if server is None:
+            idle = [key for key, other in _servers.items() if other.runs == 0]
+            for other in idle[: max(0, len(idle) - _MOST_IDLE)]:
+                _servers.pop(other).close()
+            server = _servers[key] = ForkServer(environment_of(task), task.known.get("solver"))
+        server.runs += 1
+    return server
+
+
+def _give_back(server: ForkServer) -> None:
+    with _lock:
+        server.runs -= 1
+        if server not in _servers.values():
+            _release(server)
+
+
+def _release(server: ForkServer) -> None:
+    """End an unlisted server when its last run has given it back."""
+    if server.runs == 0:
+        server.close()
+
+
+def close_servers() -> None:
+    """End all servers without a current run."""
+    with _lock:
+        for key in [key for key, server in _servers.items() if server.runs == 0]:
+            _servers.pop(key).close()
+
+
+atexit.register(close_servers)
+
+
+class ForkedRun:
+    """A forked run."""
+
+    #: The run reports it when it begins.
+    pid: int | None = None
+
+    def __init__(self, task: Task, line: bytes, stderr: IO[bytes]) -> None:
+        self._server = _borrow(task)
+        self._events, writing = socket.socketpair()
+        self.stdout = self._events.makefile("rb")
+        with tempfile.TemporaryFile() as stdin, writing:
+            stdin.write(line)
+            stdin.seek(0)
+            self._server.fork(task.cell.request.model, [stdin.fileno(), writing.fileno(), stderr.fileno()])
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status of the server, with which all its forks end; None if it continues."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._server.process.wait(timeout_s)
+        return None
+
+    def give_up(self) -> None:
+        """End a run that has not begun as soon as it reports its start."""
+        with suppress(OSError):  # the server has died
+            self._events.shutdown(socket.SHUT_RD)
+
+    def last_words(self) -> str:
+        """Return the server's output, if it died before it could fork the run."""
+        return self._server.output()
+
+    def close(self) -> None:
+        """Release all resources."""
+        self.stdout.close()
+        self._events.close()
+        _give_back(self._server)
+
 
 #: Seconds in which a process that has reported its record must end.
 END_S = 5.0
@@ -38,7 +198,8 @@ class SpawnedRun:
             start_new_session=True,
         )
         self.pid: int | None = self._process.pid
-        self._stdin, self.stdout = _open(self._process.stdin), _open(self._process.stdout)
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101 (both are pipes)
+        self._stdin, self.stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):  # if it died already, the end of its stdout tells it
             self._stdin.write(line)
             self._stdin.flush()
@@ -130,10 +291,3 @@ class Child:
         self.end()
         self._process.close()
         self._stderr.close()
-
-
-def _open(pipe: IO[bytes] | None) -> IO[bytes]:
-    """Return a pipe that was requested."""
-    if pipe is None:
-        raise RuntimeError("the pipe was asked for")
-    return pipe

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
@@ -36,13 +35,12 @@ from ..core.verdict import Verdict
 from ..schedules import verdict_of
 from ..schedules.objective_type import ATTESTED_TOLERANCE
 from . import registry
-from .best_so_far import BestSoFar
 from .clock import WallClock
 from .compile_time import time_compiling_apart
-from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes
+from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes, time_stamp
 from .interrupt import RunInterrupted, time_limited
 from .recording_solver import RecordingSolver
-from .request import DEFAULT_SOLVER, Listener, Request, plain_option
+from .request import DEFAULT_SOLVER, BestSoFar, Listener, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
 
@@ -96,7 +94,7 @@ def skip_scipy_statistics() -> None:
 
 def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:
     """Return the record of an unsupported run without running it; None if it is supported."""
-    clock, started_at = WallClock(), _now()
+    clock, started_at = WallClock(), time_stamp()
     method, solver, options = _resolve_request(request)
     if not (refusal := supported_view(method, instance)[1]):
         return None
@@ -133,7 +131,7 @@ def run(
     if solver is not None:
         skip_scipy_statistics()
     listener = listener or Listener(progress)
-    started_at = _now()
+    started_at = time_stamp()
     clock = clock or WallClock(request.time_limit_s)
     found = BestSoFar(listener.tell)
     budget = Budget(
@@ -197,10 +195,6 @@ def _add_restriction(outcome: Outcome, method: Method, options: Any) -> Outcome:
 
 def _refusal_outcome(method: Method, refusal: Refusal) -> Outcome:
     return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {refusal}")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:

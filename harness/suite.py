@@ -2,27 +2,168 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..core.budget import ignore
+from ..core.errors import CwbError
 from ..core.record import RunRecord, read_records
-from .cell import run_cell
-from .drive import ComparisonDriver, ComparisonProgress, due_tasks, ignore_tally
-from .executors import open_executor
+from .environment import time_stamp
+from .executors import RunExecutor, open_executor
 from .interrupt import stop_on_interrupt
 from .ledger import Claims, Ledger
 from .plan import Cell, cells
 from .suite_file import Suite, load_suite, with_seeds
-from .task import Limits, Task, tasks
+from .supervise import supervise
+from .task import Limits, Task, run_cell, tasks
 
 __all__ = ["ComparisonProgress", "Settings", "SuiteResult", "plan_of", "run_cell", "run_cells", "run_suite"]
 
+#: How often it is asked whether another comparison is done with what it has claimed, in seconds.
+_ASK_S = 0.5
+
 #: Seconds for which an instance is loaded to find out whether its run is recorded.
 PLAN_S = 5.0
+
+
+@dataclass(frozen=True)
+class ComparisonProgress:
+    """Progress of a comparison.
+
+    Parameters
+    ----------
+    seconds_left : float or None
+        Estimate from the mean time per finished run; None before the first.
+    """
+
+    total: int
+    done: int = 0
+    running: int = 0
+    failed: int = 0
+    others: int = 0
+    seconds_left: float | None = None
+
+
+def due_tasks(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> list[Task]:
+    """Select the tasks without a record, and those to run again."""
+    found = []
+    for task in tasks:
+        entry = ledger.entry(task.key)
+        again = "all" in retry or ("failed" in retry and entry.failed) or ("limit" in retry and entry.limited)
+        if again or not entry.count:
+            found.append(task)
+    return found
+
+
+class ComparisonDriver:
+    """Driver of one comparison.
+
+    Parameters
+    ----------
+    progress, watch : callable
+        Called with a line for each record; called with the tally whenever it changes.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        ledger: Ledger,
+        claims: Claims,
+        executor: RunExecutor,
+        progress: Callable[[str], None] = ignore,
+        watch: Callable[[ComparisonProgress], None] = ignore,
+    ) -> None:
+        # Records that need no run are written first, however fast the others are.
+        self._todo = sorted(tasks, key=lambda task: task.record is None)
+        self._begun_with = {task.key: ledger.entry(task.key).count for task in tasks}
+        self._ledger, self._claims, self._executor = ledger, claims, executor
+        self._progress, self._watch = progress, watch
+        self._running: dict[Future[RunRecord], Task] = {}
+        self.tally = ComparisonProgress(len(tasks))
+        self._start_s = time.perf_counter()
+        self.records: list[RunRecord] = []
+
+    def run(self, stop: threading.Event) -> None:
+        """Run tasks until all have a record, or the event is set."""
+        while (self._todo or self._running) and not stop.is_set():
+            self._fill()
+            finished, _ = wait(self._running, timeout=_ASK_S if self._running else 0, return_when=FIRST_COMPLETED)
+            for future in [each for each in self._running if each in finished]:
+                self._append_record(future)
+                if stop.is_set():
+                    return
+            if self._todo and not self._running and not finished:
+                stop.wait(_ASK_S)  # others are at work on all that is left
+
+    def _fill(self) -> None:
+        """Submit tasks up to the executor's capacity; retry later those that others have claimed."""
+        capacity = self._executor.capacity()
+        free = capacity - sum(_slots(task) for task in self._running.values())
+        kept: list[Task] = []
+        for index, task in enumerate(self._todo):
+            if self._running and free < min(_slots(task), capacity):
+                kept += self._todo[index:]
+                break
+            if not self._claims.take(task.key):
+                kept.append(task)
+                continue
+            self._ledger.refresh()
+            if self._ledger.entry(task.key).count > self._begun_with[task.key]:
+                self._claims.give_back(task.key)
+                self._update_tally(others=self.tally.others + 1)
+                continue
+            if task.record is not None:
+                future: Future[RunRecord] = Future()
+                future.set_result(task.record)
+            else:
+                future = self._executor.submit(supervise, task)
+                free -= _slots(task)
+            self._running[future] = task
+        self._todo = kept
+        self._update_tally(running=len(self._running))
+
+    def _append_record(self, future: Future[RunRecord]) -> None:
+        """Append the record of a run."""
+        task = self._running.pop(future)
+        record = self._ledger.append(_record(future, task), self._begun_with[task.key])
+        self._claims.give_back(task.key)
+        if record is None:
+            self._update_tally(others=self.tally.others + 1, running=len(self._running))
+            return
+        self.records.append(record)
+        failed = self.tally.failed + (record.status == "error")
+        done = len(self.records)
+        left = self.tally.total - done - self.tally.others
+        seconds_left = (time.perf_counter() - self._start_s) / done * left
+        self._update_tally(done=done, running=len(self._running), failed=failed, seconds_left=seconds_left)
+        seconds = record.seconds.get("total", 0.0)
+        self._progress(f"{done}/{self.tally.total} {record.shown_status} in {seconds:.2f} s: {task.cell}")
+
+    def _update_tally(self, **changes: Any) -> None:
+        self.tally = replace(self.tally, **changes)
+        self._watch(self.tally)
+
+
+def _slots(task: Task) -> int:
+    """Return the threads of a run; 0 if its record is known already."""
+    return 0 if task.record is not None else task.cell.request.threads
+
+
+def _record(future: Future[RunRecord], task: Task) -> RunRecord:
+    """Return the record of a run, or of a failure if the executor lost it."""
+    try:
+        return future.result()
+    except (CancelledError, asyncio.CancelledError):
+        raise CwbError("the executor has ended with runs in progress; start again to resume") from None
+    except Exception as error:
+        return task.failure(f"the run was lost: {type(error).__name__}: {error}", time_stamp())
 
 
 @dataclass(frozen=True)
@@ -80,7 +221,7 @@ def run_cells(
     ledger: Path,
     progress: Callable[[str], None] = ignore,
     settings: Settings | None = None,
-    watch: Callable[[ComparisonProgress], None] = ignore_tally,
+    watch: Callable[[ComparisonProgress], None] = ignore,
 ) -> SuiteResult:
     """Run the cells without a record, each in its own process, and append every record immediately.
 
@@ -92,7 +233,7 @@ def run_cells(
     progress : callable
         Called with ``done/total`` and a description of the run.
     watch : callable
-        Called with a :class:`~cwb.harness.drive.ComparisonProgress` whenever it changes.
+        Called with a :class:`~cwb.harness.suite.ComparisonProgress` whenever it changes.
 
     Raises
     ------
@@ -138,10 +279,8 @@ def run_suite(
     KeyboardInterrupt
         If Ctrl-C ended it; the records so far are written.
     """
-    plan, ledger = (
-        cells(with_seeds(spec if isinstance(spec, Suite) else load_suite(spec), seeds)),
-        output / "records.jsonl",
-    )
+    plan = cells(with_seeds(spec if isinstance(spec, Suite) else load_suite(spec), seeds))
+    ledger = output / "records.jsonl"
     if run_cells(plan, ledger, progress, settings).interrupted:
         raise KeyboardInterrupt
     last = {record.key: record for record in read_records(ledger)}

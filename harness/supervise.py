@@ -14,12 +14,12 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ExitStatus
 from ..core.record import RunRecord
+from .environment import time_stamp
 from .process import END_S, Child
 from .task import Task
 
@@ -61,7 +61,7 @@ class _RunWatch:
         self.incumbent: dict[str, Any] | None = None
         self.spooled = False
         self.phase = "starting"
-        self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.started_at = time_stamp()
         self.begun_s = time.perf_counter()
         self.deadline_s: float | None = self.begun_s + _START_S
         self.compiling_since: float | None = None

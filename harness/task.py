@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from .. import instances
 from ..core.budget import Budget, Progress, ignore
-from ..core.errors import CwbError, ExitStatus, InputError
+from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime
 from ..core.instance import Instance, plain
 from ..core.limits import limited_by
 from ..core.record import RunRecord
@@ -22,10 +22,11 @@ from ..instances.demand import with_demand
 from ..instances.edits import Edit, edit_instance
 from . import registry
 from .clock import WallClock
-from .environment import cwb_version, environment, package_version
+from .environment import cwb_version, environment, package_version, time_stamp
+from .interrupt import RunInterrupted, time_limited
 from .plan import Cell
-from .request import Request, plain_option
-from .run import unsupported_record
+from .request import Listener, Request, plain_option
+from .run import FinishedRun, run, unsupported_record
 from .suite_file import is_file
 
 #: Name, digest and collective of an instance.
@@ -132,7 +133,7 @@ def tasks(
 
 def settle_task(task: Task, instance: Instance | CwbError | None) -> Task:
     """Return the task with its record, if that is known without a run."""
-    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    started_at = time_stamp()
     record: RunRecord | None = None
 
     if isinstance(instance, InputError):
@@ -240,3 +241,48 @@ def _solver_version(name: str | None) -> str | None:
         return None if name is None else registry.solver(name).installation().version
     except CwbError:
         return None
+
+
+def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
+    """Run a cell and return its record; if it cannot run, the record states the reason."""
+    return run_task(tasks([cell])[0], stop)
+
+
+def run_task(task: Task, stop: threading.Event | None = None, listener: Listener | None = None) -> RunRecord:
+    """Run a task and return its record, even if it fails."""
+    started_at = time_stamp()
+    try:
+        record = load_and_run(task.cell, stop, listener).record
+        return replace(record, key=task.key, limits=task.known["limits"])
+    except CwbError as error:
+        return task.failure(str(error), started_at, error.exit_status)
+    except Exception as error:
+        return task.failure(f"internal error: {type(error).__name__}: {error}", started_at, ExitStatus.FAILURE)
+
+
+def load_and_run(cell: Cell, stop: threading.Event | None = None, listener: Listener | None = None) -> FinishedRun:
+    """Load the instance of a cell and run its method, both within the run's time limit.
+
+    Returns
+    -------
+    FinishedRun
+        Without an instance if the time limit ended the loading.
+
+    Raises
+    ------
+    InputError
+        If the instance, the method, the solver or an option is wrong.
+    """
+    listener, stop = listener or Listener(), stop or threading.Event()
+    started_at = time_stamp()
+    clock = WallClock(cell.request.time_limit_s)
+    budget = Budget(cell.request.time_limit_s, clock=clock, progress=listener.progress, stop=stop)
+    try:
+        with clock.phase("load"), limited_by(budget, "loading the instance"), time_limited(budget):
+            instance = load_cell(cell)
+    except (OutOfTime, RunInterrupted) as error:
+        task = task_of(cell, (cell.instance, "", cell.collective))
+        message = str(error) or f"{budget.why_exhausted} while loading the instance"
+        record = task.failure(message, started_at, ExitStatus.LIMIT)
+        return FinishedRun(replace(record, key="", status="limit", seconds=clock.seconds()), None, None, None)
+    return run(instance, cell.request, stop=stop, listener=listener, clock=clock)

@@ -28,12 +28,11 @@ from ..core.budget import Incumbent
 from ..core.errors import CwbError
 from ..core.instance import Instance
 from . import registry
-from .cell import run_task
 from .compile_time import ALLOWANCE
 from .environment import environment
 from .request import Listener
 from .run import skip_scipy_statistics
-from .task import Task
+from .task import Task, run_task
 
 #: Of the time of a run, at most this part goes into writing down answers that may never be needed.
 _SPOOL_SHARE = 0.05

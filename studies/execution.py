@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import comb
 from statistics import median
 from typing import Any
 
@@ -21,7 +22,6 @@ from ..harness.execution.local import execute_locally
 from ..harness.execution.mpi import execute_with_mpi
 from ..harness.execution.player import Job, Report
 from ..harness.execution.program import Program, lower, require_few_messages
-from ..harness.execution.results import interval_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import Written
 from ..schedules.lowering import store_sends
@@ -241,3 +241,24 @@ def _faults(programs: list[Program], reports: list[Report]) -> list[str]:
             found.append(f"{program.name} has {fault.count:,} wrong elements; {first}")
     more = len(found) - LISTED
     return found if more <= 0 else [*found[:LISTED], f"{more:,} more"]
+
+
+#: Probability with which an interval of enough repetitions has the median of all possible ones.
+CONFIDENCE = 0.95
+
+
+def interval_of(seconds: list[float]) -> tuple[float, float, float]:
+    """Return an interval for the median, and the probability that it contains it.
+
+    Repetitions are taken for independent: each is below the median with probability 1/2, so that the number of those
+    below is binomial. The narrowest pair of order statistics with enough probability is taken, or the two extremes.
+    """
+    ordered, count = sorted(seconds), len(seconds)
+
+    def coverage(left_out: int) -> float:
+        return 1.0 - 2 * sum(comb(count, k) for k in range(left_out + 1)) / float(2**count)
+
+    left_out = 0
+    while left_out + 1 < count / 2 and coverage(left_out + 1) >= CONFIDENCE:
+        left_out += 1
+    return ordered[left_out], ordered[-1 - left_out], max(0.0, coverage(left_out))

@@ -42,11 +42,11 @@ from ..core.text import one_of
 from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.trees import TreePacking
-from ..harness.cell import load_and_run, run_cell
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits, stop_on_interrupt
 from ..harness.plan import Cell
 from ..harness.run import DEFAULT_SOLVER, Request
+from ..harness.task import load_and_run, run_cell
 from .topology_finder.assessment import run_finder
 
 #: How numbers of several parts or seeds become one.

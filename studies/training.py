@@ -6,7 +6,6 @@ import platform
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.workload import Span, Workload, check_span, map_groups
 from ..harness.clock import WallClock
-from ..harness.environment import cwb_version
+from ..harness.environment import cwb_version, time_stamp
 from ..harness.request import Request
 from ..harness.run import run
 from ..instances.build import build_layer, default_degrees
@@ -269,7 +268,7 @@ def request_of(asked: TrainingOptions, chunks: int, seed: int, time_limit_s: flo
 
 def training_record(instance: str, request: TrainingRequest) -> RunRecord:
     """Simulate an iteration on a named instance, and return a record whose metrics are the :func:`measures`."""
-    clock, started_at = WallClock(), datetime.now(UTC).isoformat(timespec="seconds")
+    clock, started_at = WallClock(), time_stamp()
     made = train(load(instance), request)
     found = measures(made)
     return RunRecord(

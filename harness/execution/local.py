@@ -17,7 +17,7 @@ from typing import IO, NoReturn
 from ...core.errors import CwbError, OutOfTime, Unsupported
 from ...core.units import SIZES, amount
 from ..environment import spare_bytes
-from ..forks import kill_group
+from ..process import kill_group
 from .children import Assignment
 from .player import Job, Report, repetitions
 from .program import Program

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from time import perf_counter
@@ -18,7 +17,7 @@ from ...core.paper_results import PublishedNetwork
 from ...core.record import RunRecord
 from ...core.topology import Link, Node, Topology
 from ...core.units import UnitKind, parse
-from ...harness.environment import cwb_version
+from ...harness.environment import cwb_version, time_stamp
 from ...instances.expression import parse_expression
 from ...instances.generators import generate
 
@@ -95,7 +94,7 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     """Run the topology finder for a published network, or for the bounds of a size and degree."""
     from .finder import Job, fastest, find
 
-    started, started_at = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    started, started_at = perf_counter(), time_stamp()
     job = Job(
         nodes,
         wanted.degrees[-1],

@@ -12,7 +12,7 @@ import cwb as package
 import pytest
 from command_line import cwb
 from cwb.cli.new_method import FILES, TEMPLATE
-from cwb.harness.plugins import PLUGINS
+from cwb.harness.registry import PLUGINS
 
 ROOT = Path(package.__file__).parent
 

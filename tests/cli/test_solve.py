@@ -18,9 +18,9 @@ from cwb.cli.main import cwb, run
 from cwb.cli.options import libraries_on_stderr
 from cwb.cli.solve import print_end, solve
 from cwb.core.errors import InputError
-from cwb.harness.cell import run_cell
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
+from cwb.harness.task import run_cell
 
 FOREST = ("--model", "forestcoll", "a100(boxes=1)", "--collective", "all_gather", "--json", "-q")
 

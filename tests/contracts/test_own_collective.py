@@ -16,7 +16,7 @@ from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import ExitStatus
 from cwb.harness import registry
-from cwb.harness.plugins import PLUGINS
+from cwb.harness.registry import PLUGINS
 from cwb.schedules.network_bounds import recomputed_cut_bound, recomputed_distance_bound, recomputed_length_bound
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ring_shift.py"

@@ -12,7 +12,7 @@ import pytest
 from cwb.cli.main import run
 from cwb.core.errors import InputError
 from cwb.harness import Request, registry, run_one
-from cwb.harness.plugins import PLUGINS
+from cwb.harness.registry import PLUGINS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -19,7 +19,7 @@ from cwb.core.fields import run_validation
 from cwb.core.network_views import supported_view
 from cwb.harness import registry
 from cwb.harness.plan import cells
-from cwb.harness.plugins import PLUGINS
+from cwb.harness.registry import PLUGINS
 from cwb.harness.suite_file import load_suite
 from cwb.instances import generators, load
 from cwb.instances.build import build_instance

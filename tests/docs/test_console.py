@@ -14,7 +14,7 @@ import pytest
 from cwb.cli.main import run
 from cwb.core import collective
 from cwb.core.errors import ExitStatus
-from cwb.harness.plugins import PLUGINS
+from cwb.harness.registry import PLUGINS
 from pages import ROOT, fenced_blocks, page_texts, same
 
 #: Pages of which every command is run, also those that are shown without output, since others need their files.

@@ -56,8 +56,8 @@ def test_local_is_a_pool_of_threads_with_a_way_to_stop() -> None:
 
 def test_a_run_of_many_threads_takes_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs at work have no more threads than there are jobs, but one that wants more than all has them alone."""
-    from cwb.harness import drive
-    from cwb.harness.cell import run_task
+    from cwb.harness import suite
+    from cwb.harness.task import run_task
 
     now, most, lock = [0], [0], threading.Lock()
 
@@ -70,7 +70,7 @@ def test_a_run_of_many_threads_takes_their_place(tmp_path: Path, monkeypatch: py
             now[0] -= task.cell.request.threads
         return run_task(task)
 
-    monkeypatch.setattr(drive, "supervise", count_and_run)
+    monkeypatch.setattr(suite, "supervise", count_and_run)
     cells = [Cell("ring(4)", Request("ring", seed=i, threads=1 + i % 3), "all_reduce", "1 MiB") for i in range(9)]
     run_cells(cells, tmp_path / "records.jsonl", settings=Settings(jobs=4))
     assert 3 <= max(most) <= 4

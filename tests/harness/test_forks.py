@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cwb.harness import forks, process
+from cwb.harness import process
 from cwb.harness.plan import Cell
 from cwb.harness.process import Child
 from cwb.harness.request import Request
@@ -27,9 +27,9 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def none_before() -> Iterator[None]:
     """Begin and end without servers."""
-    forks.close_servers()
+    process.close_servers()
     yield
-    forks.close_servers()
+    process.close_servers()
 
 
 def task(model: str, memory_bytes: int | None = None, **request: Any) -> Task:
@@ -43,7 +43,7 @@ def supervise_task(asked: Task) -> dict[str, Any]:
 
 
 def servers() -> list[int]:
-    return [server.process.pid for server in forks._servers.values()]
+    return [server.process.pid for server in process._servers.values()]
 
 
 def test_a_run_has_nothing_of_the_one_before() -> None:
@@ -65,7 +65,7 @@ def test_a_server_that_dies_is_replaced() -> None:
     """A server that was killed costs no run; threads and solvers have servers of their own."""
     assert supervise_task(task("ring"))["status"] == "feasible"
     (first,) = servers()
-    (server,) = forks._servers.values()
+    (server,) = process._servers.values()
     server.process.kill()
     server.process.wait()
     assert supervise_task(task("ring"))["status"] == "feasible"
@@ -78,7 +78,7 @@ def test_a_server_that_dies_is_replaced() -> None:
 def test_the_first_servers_are_started_at_once() -> None:
     """As many servers as are asked for begin before any run, those that are needed first, and runs use them."""
     known = replace(task("ring", threads=3), record=task("ring").failure("known", ""))
-    forks.start_servers([known, task("ring"), task("direct"), task("ring", threads=2), task("ring", threads=4)], 2)
+    process.start_servers([known, task("ring"), task("direct"), task("ring", threads=2), task("ring", threads=4)], 2)
     first = servers()
     assert len(first) == 2
     assert supervise_task(task("ring", threads=2))["status"] == supervise_task(task("direct"))["status"] == "feasible"

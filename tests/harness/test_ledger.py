@@ -35,7 +35,7 @@ def test_entries(tmp_path: Path) -> None:
     """The last record of a key says whether it failed or was ended by a limit; records without a key are none's."""
     path = tmp_path / "records.jsonl"
     ledger = Ledger(path)
-    assert ledger.entry("k") is None
+    assert ledger.entry("k").count == 0
     for changes, entry in [
         ({"status": "error"}, LedgerEntry(1, True, False)),
         ({"exit_status": 5, "verified": False}, LedgerEntry(2, True, False)),
@@ -48,7 +48,7 @@ def test_entries(tmp_path: Path) -> None:
         assert ledger.entry("k") == entry
     append_record(path, replace(RECORD, key=""))
     ledger.refresh()
-    assert ledger.entry("") is None
+    assert ledger.entry("").count == 0
     assert Ledger(path).entry("k") == ledger.entry("k")
 
 
@@ -80,7 +80,7 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path) -> None:
     with path.open("ab") as stream:
         stream.write(b'{"key": "l", "status')
     watching = Ledger(path, to_write=False)
-    assert (watching.healed, watching.entry("l")) == (0, None)
+    assert (watching.healed, watching.entry("l")) == (0, LedgerEntry())
     assert path.read_bytes().endswith(b"status")
     writing = Ledger(path)
     assert (writing.healed, writing.entry("k")) == (1, LedgerEntry(1, False, False))

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from cwb.core.errors import CwbError, InputError
 from cwb.core.record import RunRecord, read_records
-from cwb.harness import cell as cell_module
-from cwb.harness import drive
-from cwb.harness.cell import run_cell, run_task
+from cwb.harness import suite, task
 from cwb.harness.ledger import Claims, Ledger
 from cwb.harness.plan import Cell, cells
 from cwb.harness.run import Request
 from cwb.harness.suite import ComparisonProgress, Settings, plan_of, run_cells, run_suite
 from cwb.harness.suite_file import load_suite, shipped_suites, with_seeds
+from cwb.harness.task import run_cell, run_task
 from cwb.instances import load
 from cwb.instances.demand import with_demand
 
@@ -44,7 +43,7 @@ def write(tmp_path: Path) -> Write:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make runs in threads of this process: quick, and open to what a test changes."""
-    monkeypatch.setattr(drive, "supervise", run_task)
+    monkeypatch.setattr(suite, "supervise", run_task)
 
 
 @pytest.mark.parametrize("name", shipped_suites())
@@ -308,7 +307,7 @@ def test_a_broken_method_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_mistake(*_: object, **__: object) -> RunRecord:
         raise ZeroDivisionError("a mistake\nin two lines")
 
-    monkeypatch.setattr(cell_module, "run", raise_mistake)
+    monkeypatch.setattr(task, "run", raise_mistake)
     record = run_cell(cell())
     assert (record.status, record.exit_status) == ("error", 1)
     assert record.message == "internal error: ZeroDivisionError: a mistake in two lines"
@@ -382,7 +381,7 @@ def test_ctrl_c_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ended.append(stop.wait(60))
         raise CancelledError
 
-    monkeypatch.setattr(drive, "supervise", waiting)
+    monkeypatch.setattr(suite, "supervise", waiting)
     comparison = run_cells([cell()], tmp_path / "records.jsonl")
     assert ended == [True]
     assert (comparison.interrupted, comparison.records) == (True, [])
@@ -394,7 +393,7 @@ def test_a_lost_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose_run(data: object, stop: threading.Event) -> dict[str, Any]:
         raise raised
 
-    monkeypatch.setattr(drive, "supervise", lose_run)
+    monkeypatch.setattr(suite, "supervise", lose_run)
     raised: Exception = OSError("no process\ncan be made")
     (record,) = run_cells([cell()], tmp_path / "records.jsonl").records
     assert record.message == "the run was lost: OSError: no process can be made"

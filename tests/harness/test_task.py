@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from cwb.harness import registry
 from cwb.harness import task as module
-from cwb.harness.cell import run_task
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
 from cwb.harness.supervise import supervise
-from cwb.harness.task import Limits, Task, tasks
+from cwb.harness.task import Limits, Task, run_task, tasks
 
 CELL = Cell("ring(4)", Request("ring", time_limit_s=5.0), "all_reduce", "1 MiB", 2, 2**30)
 

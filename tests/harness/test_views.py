@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cwb.harness.cell import run_cell
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
+from cwb.harness.task import run_cell
 
 
 @pytest.mark.parametrize("model", ["ring", "blueconnect", "themis"])

@@ -7,8 +7,7 @@ from pathlib import Path
 import cwb
 import pytest
 from cwb.core.errors import InputError
-from cwb.harness.plugins import PLUGINS, load_plugin
-from cwb.harness.registry import solver
+from cwb.harness.registry import PLUGINS, load_plugin, solver
 from exam import run_case
 from exam_cases import CASES
 

@@ -16,8 +16,8 @@ from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.msccl.links import loads_of
 from cwb.exchange.msccl.lower import PLACEMENTS, Target, lower
 from cwb.harness import Request
-from cwb.harness.cell import load_and_run
 from cwb.harness.plan import Cell
+from cwb.harness.task import load_and_run
 from cwb.instances import load
 from families import FAMILIES
 from schedule_bytes import links_of, pairs_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from cwb.harness import Request
-from cwb.harness.cell import load_and_run
 from cwb.harness.plan import Cell
+from cwb.harness.task import load_and_run
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import cwb
 import pytest
 from cwb import solvers
 from cwb.core.errors import InputError
-from cwb.harness import plugins, registry
-from cwb.harness.plugins import PLUGINS, load_plugin
+from cwb.harness import registry
+from cwb.harness.registry import PLUGINS, load_plugin
 
 PLUGIN = dedent("""
     import cwb
@@ -96,7 +96,7 @@ ASKS = (
 def test_a_plugin_asks_for_a_model_of_the_package(plugin, tmp_path, monkeypatch, text):
     """A plugin file may call ``cwb.formulation`` or ``cwb.solve`` while it is imported, also in worker processes."""
     path = plugin("asks", text)
-    monkeypatch.setattr(plugins, "_modules", {})
+    monkeypatch.setattr(registry, "_modules", {})
     monkeypatch.setenv(PLUGINS, str(path))
     assert registry.formulation("teccl/milp") is cwb.formulation("teccl/milp")
     assert ("asks/milp" in registry.formulation_names()) == ("MINE" in text)
@@ -138,7 +138,7 @@ def test_a_plugin_that_fails_in_another_of_its_name_is_told(tmp_path):
     (tmp_path / "other").mkdir()
     inner, outer = tmp_path / "other" / "same.py", tmp_path / "same.py"
     inner.write_text("raise ValueError('not today')")
-    outer.write_text(f"from cwb.harness.plugins import module_of\nmodule_of({str(inner)!r})")
+    outer.write_text(f"from cwb.harness.registry import module_of\nmodule_of({str(inner)!r})")
     with pytest.raises(InputError, match="not today"):
         load_plugin(outer)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cwb.harness.execution.results import CONFIDENCE, interval_of
+from cwb.studies.execution import CONFIDENCE, interval_of
 
 
 @pytest.mark.parametrize(
