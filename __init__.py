@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .core.collective import Collective
     from .core.formulation import Formulation
     from .core.method import Method
-    from .studies.advise import advise
-    from .studies.calibrate import calibrate
+    from .studies.advice import advise
+    from .studies.calibration import calibrate
     from .studies.check import check
     from .studies.exports import (
         export_astra,
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from .studies.inputs import load
     from .studies.polish import polish
     from .studies.record_files import report, table
-    from .studies.reproduction import reproduce
+    from .studies.reproduce import reproduce
     from .studies.resilience import resilience
-    from .studies.select import select
+    from .studies.selection import select
 
     __version__: str
 
@@ -131,8 +131,8 @@ _PLACES = {
         "core.collective": "Collective",
         "core.formulation": "Formulation",
         "core.method": "Method",
-        "studies.advise": "advise",
-        "studies.calibrate": "calibrate",
+        "studies.advice": "advise",
+        "studies.calibration": "calibrate",
         "studies.check": "check",
         "studies.exports": "export_astra export_chakra export_goal export_htsim export_instances export_msccl "
         "export_mscclpp export_schema",
@@ -142,9 +142,9 @@ _PLACES = {
         "studies.inputs": "load",
         "studies.polish": "polish",
         "studies.record_files": "report table",
-        "studies.reproduction": "reproduce",
+        "studies.reproduce": "reproduce",
         "studies.resilience": "resilience",
-        "studies.select": "select",
+        "studies.selection": "select",
     }.items()
     for name in names.split()
 }

@@ -94,7 +94,7 @@ def _repair_plan(
     from ..harness.interrupt import command_limits
     from ..models.mtree.repair_input import describe_trees
     from ..schedules.files import read_schedule
-    from ..studies.answer_files import write_answer
+    from ..studies.solve import write_answer
 
     clock = WallClock(limit_s)
     with command_limits(clock):

@@ -84,7 +84,7 @@ def advise(
     """
     from ..instances import load
     from ..studies.advice import DEFAULT_MODELS
-    from ..studies.advise import advise as report
+    from ..studies.advice import advise as report
 
     given["models"] = DEFAULT_MODELS if models is None else models
     given["links_limit_s"] = parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0

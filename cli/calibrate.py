@@ -47,7 +47,7 @@ def calibrate(
     """
     from ..instances import load
     from ..reports.advice import faster_than_bound
-    from ..studies.calibrate import calibrate as fit
+    from ..studies.calibration import calibrate as fit
 
     with locate_errors(source=machine):
         posed = load(machine)

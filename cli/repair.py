@@ -60,7 +60,7 @@ def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str],
     """
     from ..api.repair import repair as mend
     from ..api.runs import Run
-    from ..studies.answer_files import shown_answer
+    from ..studies.solve import shown_answer
     from .display import show_record
 
     if any(option == "--ranks" for option, _ in edits):

@@ -61,7 +61,7 @@ def reproduce(
     cwb reproduce te-ccl "Table 3" -f md
     """
     from ..studies.reproduce import counts, load_paper, papers, select_rows
-    from ..studies.reproduction import reproduce as compute
+    from ..studies.reproduce import reproduce as compute
 
     if (paper is None or listed or unchecked) and (form is not None or output is not None):
         raise InputError("only for the rows of a paper", source="--format" if output is None else "--output")

@@ -76,7 +76,7 @@ def select(instance: str, models: str | None, output: Path, as_json: bool, quiet
     """
     from ..instances import load
     from ..studies.schedule_candidates import DEFAULT_MODELS
-    from ..studies.select import select as choose
+    from ..studies.selection import select as choose
 
     with loading_progress_on_stderr(), locate_errors(source=instance):
         machine = load(instance)

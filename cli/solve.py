@@ -154,8 +154,7 @@ def solve(
     from ..harness.plan import Cell
     from ..harness.request import Listener
     from ..harness.task import load_and_run, load_cell
-    from ..studies.answer_files import shown_answer
-    from ..studies.solve import finish_run, start_of
+    from ..studies.solve import finish_run, shown_answer, start_of
 
     if (model is None) == (formulation is None):
         raise click.UsageError("expected either --model or --formulation")

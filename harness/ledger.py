@@ -16,19 +16,11 @@ from ..core.record import RunRecord, to_line
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """Summary of a key's records in the ledger.
-
-    Parameters
-    ----------
-    failed : bool
-        True for an error, or an answer that the verifier rejected.
-    limited : bool
-        True if a limit ended the run.
-    """
+    """Summary of a key's records in the ledger."""
 
     count: int = 0
-    failed: bool = False
-    limited: bool = False
+    failed: bool = False  #: True for an error, or an answer that the verifier rejected.
+    limited: bool = False  #: True if a limit ended the run.
 
 
 #: Entry of a key without a record.

@@ -32,22 +32,16 @@ _IN_BRACES = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Cell:
-    """Specification of one run.
-
-    Parameters
-    ----------
-    collective, size, chunks : str or int, optional
-        Values that replace those of the instance.
-    edits : sequence of pairs of str
-        Changes of the network, each an option and its text (:class:`~cwb.instances.edits.Edit`).
-    """
+    """Specification of one run."""
 
     instance: str
     request: Request
+    #: collective, size, chunks: values that replace those of the instance.
     collective: str | None = None
     size: str | None = None
     chunks: int | None = None
     memory_bytes: int | None = None
+    #: Changes of the network, each an option and its text (:class:`~cwb.instances.edits.Edit`).
     edits: Sequence[tuple[str, str]] = ()
 
     def __str__(self) -> str:

@@ -20,31 +20,20 @@ LEAST_VERIFIER_S = 60.0
 
 @dataclass(frozen=True)
 class Request:
-    """Specification of a run.
+    """Specification of a run."""
 
-    Parameters
-    ----------
-    model : str
-        Name of the method to run.
-    time_limit_s, gap : float or None
-        Limits of the run; None for the method's own.
-    pool : int
-        Number of different solutions of a declared model, the best first.
-    start : Start or None
-        Answer from which the search of a declared model starts.
-    """
-
-    model: str
+    model: str  #: Name of the method to run.
     solver: str = DEFAULT_SOLVER
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     threads: int = 1
+    #: time_limit_s, gap: limits of the run; None for the method's own.
     time_limit_s: float | None = None
     gap: float | None = None
     log_file: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
-    pool: int = 1
-    start: Start | None = None
+    pool: int = 1  #: Number of different solutions of a declared model, the best first.
+    start: Start | None = None  #: Answer from which the search of a declared model starts.
 
     @property
     def verifier_limit_s(self) -> float | None:
@@ -59,27 +48,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Listener:
-    """Observers of a run in progress.
-
-    Parameters
-    ----------
-    tell : callable
-        Called with every better :class:`~cwb.core.budget.Incumbent`.
-    posed : callable
-        Called with the problem as posed to the method.
-    on_model : callable
-        Called before every solve with a function that returns the arrays of the model.
-    answered : callable
-        Called when the method is done and verification begins.
-    compiling : callable
-        Called with True when the compilation of loops begins, with False when it ends.
-    """
+    """Observers of a run in progress."""
 
     progress: Progress = ignore
-    tell: Callable[[Incumbent], None] = ignore
-    posed: Callable[[Instance], None] = lambda _: None
+    tell: Callable[[Incumbent], None] = ignore  #: Called with every better :class:`~cwb.core.budget.Incumbent`.
+    posed: Callable[[Instance], None] = lambda _: None  #: Called with the problem as posed to the method.
+    #: Called before every solve with a function that returns the arrays of the model.
     on_model: Callable[[Callable[[], Any]], None] = ignore
-    answered: Callable[[], None] = lambda: None
+    answered: Callable[[], None] = lambda: None  #: Called when the method is done and verification begins.
+    #: Called with True when the compilation of loops begins, with False when it ends.
     compiling: Callable[[bool], None] = lambda _: None
 
 

@@ -57,19 +57,12 @@ BOUND_S = 1.0
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A record with the objects that it describes.
-
-    Parameters
-    ----------
-    instance : Instance or None
-        The problem as posed to the method and to the verifier; None if time ran out before it was loaded.
-    answer : Answer or None
-        The full answer; the record has only the size of a schedule.
-    """
+    """A record with the objects that it describes."""
 
     record: RunRecord
+    #: The problem as posed to the method and to the verifier; None if time ran out before it was loaded.
     instance: Instance | None
-    answer: Answer | None
+    answer: Answer | None  #: The full answer; the record has only the size of a schedule.
     certificate: Certificate | None
     pool: tuple[Answer, ...] = ()
 

@@ -35,20 +35,14 @@ PLAN_S = 5.0
 
 @dataclass(frozen=True)
 class ComparisonProgress:
-    """Progress of a comparison.
-
-    Parameters
-    ----------
-    seconds_left : float or None
-        Estimate from the mean time per finished run; None before the first.
-    """
+    """Progress of a comparison."""
 
     total: int
     done: int = 0
     running: int = 0
     failed: int = 0
     others: int = 0
-    seconds_left: float | None = None
+    seconds_left: float | None = None  #: Estimate from the mean time per finished run; None before the first.
 
 
 def due_tasks(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> list[Task]:
@@ -168,42 +162,24 @@ def _record(future: Future[RunRecord], task: Task) -> RunRecord:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """Result of running cells.
-
-    Parameters
-    ----------
-    interrupted : bool
-        True if Ctrl-C ended it; interrupted runs have no record.
-    skipped : int
-        Number of runs with an earlier record.
-    healed : int
-        Lines of the ledger that were no records, and were moved aside.
-    """
+    """Result of running cells."""
 
     records: list[RunRecord] = field(default_factory=list)
     planned: int = 0
-    interrupted: bool = False
-    skipped: int = 0
+    interrupted: bool = False  #: True if Ctrl-C ended it; interrupted runs have no record.
+    skipped: int = 0  #: Number of runs with an earlier record.
     others: int = 0
-    healed: int = 0
+    healed: int = 0  #: Lines of the ledger that were no records, and were moved aside.
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a comparison.
-
-    Parameters
-    ----------
-    retry : sequence of str
-        Kinds of records to run again: ``failed``, ``limit``, ``all``.
-    jobs : int, optional
-        Threads of simultaneous runs; by default the executor's own.
-    """
+    """Settings of a comparison."""
 
     limits: Limits = field(default_factory=Limits)
-    retry: Sequence[str] = ()
+    retry: Sequence[str] = ()  #: Kinds of records to run again: ``failed``, ``limit``, ``all``.
     executor: str = "local"
-    jobs: int | None = None
+    jobs: int | None = None  #: Threads of simultaneous runs; by default the executor's own.
 
 
 def plan_of(plan: Sequence[Cell], ledger: Path, settings: Settings | None = None) -> tuple[list[Task], list[Task]]:

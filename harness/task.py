@@ -35,24 +35,13 @@ _Named = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Task:
-    """One run, with all fields of its record that do not depend on its result; can be pickled.
-
-    Parameters
-    ----------
-    key : str
-        Digest of the whole specification, which identifies the record.
-    known : mapping of str to object
-        Fields of the record that are known before it runs.
-    grace_s : float
-        Seconds after the time limit at which the run is stopped.
-    record : RunRecord, optional
-        Its record, if known without a run: the instance or an option is wrong, or not supported.
-    """
+    """One run, with all fields of its record that do not depend on its result; can be pickled."""
 
     cell: Cell
-    key: str
-    known: Mapping[str, Any] = field(default_factory=dict)
-    grace_s: float = 10.0
+    key: str  #: Digest of the whole specification, which identifies the record.
+    known: Mapping[str, Any] = field(default_factory=dict)  #: Fields of the record that are known before it runs.
+    grace_s: float = 10.0  #: Seconds after the time limit at which the run is stopped.
+    #: Its record, if known without a run: the instance or an option is wrong, or not supported.
     record: RunRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -84,17 +73,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of every run that replace those of the suite.
-
-    Parameters
-    ----------
-    grace_s : float
-        Seconds after the time limit at which a run in progress is stopped.
-    """
+    """Limits of every run that replace those of the suite."""
 
     time_limit_s: float | None = None
     memory_bytes: int | None = None
-    grace_s: float = 10.0
+    grace_s: float = 10.0  #: Seconds after the time limit at which a run in progress is stopped.
 
     def of(self, cell: Cell) -> Cell:
         """Return a cell with these limits."""

@@ -25,21 +25,14 @@ WHOLE = (Collective.LATE_ALL_REDUCE, Collective.POINT_TO_POINT)
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a network.
+    """One change of a network."""
 
-    Parameters
-    ----------
-    option : str
-        ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` removes all links between two nodes,
-        ``a:b``; ``--link`` sets their bandwidth and optionally latency, ``a:b=25GB/s,1us``, or a part of each one's own
-        bandwidth, ``a:b=50%``, or adds a link in each direction if there is none; ``--without-node``, or
-        ``--without-rank``, removes a node with its links, a rank from the collective too.
-    text : str
-        Value of the option. Nodes are given by name or rank.
-    """
-
+    #: ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` removes all links between two nodes,
+    #: ``a:b``; ``--link`` sets their bandwidth and optionally latency, ``a:b=25GB/s,1us``, or a part of each one's own
+    #: bandwidth, ``a:b=50%``, or adds a link in each direction if there is none; ``--without-node``, or
+    #: ``--without-rank``, removes a node with its links, a rank from the collective too.
     option: str
-    text: str
+    text: str  #: Value of the option. Nodes are given by name or rank.
 
     def __str__(self) -> str:
         return f"{self.option} {self.text}"

@@ -51,18 +51,11 @@ _TRUTH = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression; ``str()`` writes it back in a canonical form.
-
-    Parameters
-    ----------
-    positional : tuple of Value
-        Arguments without a name, in order; lists are tuples.
-    keywords : Mapping of str to Value
-        Arguments with a name; the names are normalised in the same way.
-    """
+    """A parsed expression; ``str()`` writes it back in a canonical form."""
 
     name: str
-    positional: tuple[Value, ...] = ()
+    positional: tuple[Value, ...] = ()  #: Arguments without a name, in order; lists are tuples.
+    #: Arguments with a name; the names are normalised in the same way.
     keywords: Mapping[str, Value] = field(default_factory=dict)
 
     def bind(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:

@@ -32,19 +32,12 @@ Half = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bisection:
-    """Bandwidth between two halves of the ranks, in the direction and for the halves where it is least.
+    """Bandwidth between two halves of the ranks, in the direction and for the halves where it is least."""
 
-    Parameters
-    ----------
-    low_Bps, high_Bps : float
-        Bounds; 0 is none. The upper one is that of a cut.
-    how : str
-        What makes them exact, or what is known.
-    """
-
+    #: low_Bps, high_Bps: bounds; 0 is none. The upper one is that of a cut.
     low_Bps: float
     high_Bps: float
-    how: str
+    how: str  #: What makes them exact, or what is known.
 
     @property
     def exact(self) -> bool:
@@ -54,34 +47,18 @@ class Bisection:
 
 @dataclass(frozen=True)
 class Measures:
-    """Measures of a network.
+    """Measures of a network."""
 
-    Parameters
-    ----------
-    diameter : int or None
-        Largest hop distance between two ranks, None if one is unreachable; a lower bound if ranks were sampled.
-    all_sources : bool
-        Whether distances were computed from all ranks.
-    degrees, radixes : Counter
-        Number of ranks, and of switches, by their number of outgoing links.
-    rates_Bps : Counter
-        Number of ranks by their outgoing bandwidth.
-    unequal : tuple of tuple of str
-        Pairs of nodes with less bandwidth back than there.
-    uneven : tuple of str
-        Ranks whose incoming and outgoing bandwidth differ.
-    bisection : Bisection or None
-        None if the network is too large.
-    """
-
+    #: Largest hop distance between two ranks, None if one is unreachable; a lower bound if ranks were sampled.
     diameter: int | None
-    all_sources: bool
+    all_sources: bool  #: Whether distances were computed from all ranks.
+    #: degrees, radixes: number of ranks, and of switches, by their number of outgoing links.
     degrees: Counter[int]
     radixes: Counter[int]
-    rates_Bps: Counter[Fraction]
-    unequal: tuple[tuple[str, str], ...]
-    uneven: tuple[str, ...]
-    bisection: Bisection | None
+    rates_Bps: Counter[Fraction]  #: Number of ranks by their outgoing bandwidth.
+    unequal: tuple[tuple[str, str], ...]  #: Pairs of nodes with less bandwidth back than there.
+    uneven: tuple[str, ...]  #: Ranks whose incoming and outgoing bandwidth differ.
+    bisection: Bisection | None  #: None if the network is too large.
 
 
 def measure_network(topology: Topology) -> Measures:

@@ -7,10 +7,11 @@ the second cwb's time model, as for all other schedules. Ratios compare times of
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from ..algorithms.bounds.schedule_bounds import best_bound
@@ -18,16 +19,32 @@ from ..core.budget import Progress, ignore
 from ..core.collective import Collective
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
+from ..core.files import write_whole
+from ..core.option_names import verb
 from ..core.sensitivity import Sensitivity
 from ..core.solver import relative_gap
-from ..exchange.nccl_tests import Measurements
+from ..exchange.nccl_graph import ring_channels
+from ..exchange.nccl_tests import Measurements, read_measured
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.constants import Algorithm
 from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction
 from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
-from .calibration import Fit, fit
-from .schedule_candidates import Candidate, Candidates, Choice, Item, candidates, distinct_candidates
+from .calibration import Fit, fit, measured_collective
+from .inputs import Spec, load, seconds_or_none
+from .schedule_candidates import (
+    DEFAULT_CHUNKS,
+    Candidate,
+    Candidates,
+    Choice,
+    Item,
+    candidates,
+    counts_of,
+    distinct_candidates,
+    items_of,
+    machine_and_collective,
+    whole_size,
+)
 from .sensitivity import sensitivity
 
 SCHEMA = "cwb-advice/1"
@@ -49,26 +66,16 @@ _MOST_LINKS = 6
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Advice on a machine, by size.
-
-    Parameters
-    ----------
-    among : tuple of Candidate
-        Candidates with distinct costs at some size.
-    flow_s_per_byte : Fraction or None
-        Proved lower bound in seconds per byte.
-    links : Sensitivity or None
-        Value of more bandwidth at the last size.
-    """
+    """Advice on a machine, by size."""
 
     choice: Choice
     sizes: tuple[int, ...]
     options: NcclOptions
     found: Candidates
-    among: tuple[Candidate, ...]
+    among: tuple[Candidate, ...]  #: Candidates with distinct costs at some size.
     predicted: Prediction
-    flow_s_per_byte: Fraction | None
-    links: Sensitivity | None
+    flow_s_per_byte: Fraction | None  #: Proved lower bound in seconds per byte.
+    links: Sensitivity | None  #: Value of more bandwidth at the last size.
     measured: Measurements | None
     why_no_links: str = ""
 
@@ -306,3 +313,80 @@ def _links(
         return sensitivity(choice.with_size(choice.last, 1), request, progress, stop), ""
     except CwbError as error:
         return None, str(error)
+
+
+@verb
+def advise(
+    instance: Spec,
+    *,
+    collective: str | None = None,
+    sizes: str = "1KiB..8GiB",
+    measured: str | Path | None = None,
+    models: str = DEFAULT_MODELS,
+    chunks: str | Sequence[int] = DEFAULT_CHUNKS,
+    options: Mapping[str, Any] | None = None,
+    graphs: str | Path | None = None,
+    time_limit_s: float | None = 300.0,
+    run_limit_s: float | None = 10.0,
+    links_limit_s: float | None = 60.0,
+    output: str | Path | None = None,
+    progress: Progress = ignore,
+) -> Advice:
+    """Report the expected times of a collective on a machine and possible improvements, as ``cwb advise`` does.
+
+    Parameters
+    ----------
+    sizes : str
+        First and last size; the rows are every other power of two.
+    measured : str or Path, optional
+        File with results of nccl-tests.
+    models : str
+        Methods in addition to NCCL's, such as ``"ring, dbt, forestcoll k=2"``.
+    chunks : str or sequence of int
+        Numbers of chunks of each rank's part to try.
+    options : mapping, optional
+        Options of the method ``nccl``, such as ``{"version": "2.27.3"}``.
+    graphs : str or Path, optional
+        NCCL's graph file, whose channels are used unchanged.
+    time_limit_s, run_limit_s, links_limit_s : float or None
+        Seconds for all runs, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
+    """
+    first, last = _size_range(sizes)
+    items, numbers = items_of(models), counts_of(chunks)
+    limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
+    links_s = seconds_or_none(links_limit_s, "links_limit_s")
+    given = dict(options or {})
+    if graphs is not None:
+        orders, speeds = ring_channels(Path(graphs))
+        given |= {"channels": orders, "speeds": speeds}
+    posed, kind = machine_and_collective(load(instance), collective)
+    choice = Choice(posed, kind, first, last, items, numbers, *limits)
+    times: Measurements | None = None
+    if measured is not None:
+        times = read_measured(Path(measured))
+        measured_collective(times, kind.name, str(measured))
+    found = advice_of(choice, given, times, links_s, progress)
+    if output is not None:
+        _write_page(Path(output), found)
+    return found
+
+
+def _size_range(text: str) -> tuple[int, int]:
+    ends = text.split("..")
+    if len(ends) != 2:
+        raise InputError(f"{text[:60]!r}; expected two sizes, such as 1KiB..8GiB", source="--sizes")
+    first, last = (whole_size(end.strip(), "--sizes") for end in ends)
+    if first > last:
+        raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--sizes")
+    return first, last
+
+
+def _write_page(path: Path, found: Advice) -> None:
+    from ..reports.advice import advice_page
+    from ..reports.plots.advice import draw
+    from ..reports.plots.look import look, to_bytes
+
+    plain = found.to_json()
+    with look():
+        plot = to_bytes(draw(plain), "svg")
+    write_whole(path, advice_page(plain, plot).encode(errors="backslashreplace"))

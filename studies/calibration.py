@@ -7,28 +7,34 @@ of the others is reported. Samples far from those of neighbouring sizes are outl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from ..algorithms.bounds.schedule_bounds import best_bound
-from ..core.collective import Collective, Demand
-from ..core.errors import CwbError, InputError
+from ..core.choices import NCCL_COLLECTIVES
+from ..core.collective import Collective, Demand, collective_named
+from ..core.errors import CwbError, InputError, locate_errors
+from ..core.files import write_whole
 from ..core.instance import Instance
+from ..core.option_names import check_name, verb
 from ..core.schedule import Floats
 from ..core.topology import Topology
 from ..core.units import exact
-from ..exchange.nccl_tests import Measurements, Sample
+from ..exchange.nccl_tests import Measurements, Sample, read_measured
 from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.method import NcclOptions, prediction
 from ..schedules.files import Written
+from .inputs import Spec, load
 from .schedule_candidates import resize_schedule
 
 #: A sample that is off by this part or less is no outlier, however quiet the others are.
@@ -82,21 +88,14 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a fit.
+    """Result of a fit."""
 
-    Parameters
-    ----------
-    latency_s, bandwidth_Bps : Estimate
-        Estimates of alpha and B in alpha + S / B.
-    misfit : float
-        Largest ratio of measured to fitted time over all samples except outliers.
-    """
-
+    #: latency_s, bandwidth_Bps: estimates of alpha and B in alpha + S / B.
     latency_s: Estimate
     bandwidth_Bps: Estimate
     samples: int
     outliers: tuple[Outlier, ...]
-    misfit: float
+    misfit: float  #: Largest ratio of measured to fitted time over all samples except outliers.
 
     def seconds(self, size: float) -> float:
         """Return the fitted time of a size in bytes."""
@@ -220,29 +219,19 @@ def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[f
 
 @dataclass(frozen=True, eq=False)
 class CalibratedMachine:
-    """A machine with links as fast as measured.
-
-    Parameters
-    ----------
-    rate, latency : float
-        Factors of the rates and latencies of links.
-    schedule : str
-        NCCL's schedule for the largest size.
-    below_bound : tuple of (int, float, float)
-        Sizes measured below the proved bound of the uncalibrated machine: size in bytes, measured s, bound in s.
-    suspects : tuple of str
-        Parts of the machine that may be described wrongly, as sentences.
-    """
+    """A machine with links as fast as measured."""
 
     data: dict[str, Any]
     fit: Fit
+    #: rate, latency: factors of the rates and latencies of links.
     rate: float
     latency: float
-    schedule: str
+    schedule: str  #: NCCL's schedule for the largest size.
+    #: Sizes measured below the proved bound of the uncalibrated machine: size in bytes, measured s, bound in s.
     below_bound: tuple[tuple[int, float, float], ...]
     measured: Measurements
     collective: Collective
-    suspects: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()  #: Parts of the machine that may be described wrongly, as sentences.
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb calibrate --json``."""
@@ -359,3 +348,45 @@ def _scale_links(machine: Instance, network: Topology, rate: float, latency: flo
         "source": text,
         "network": {"nodes": nodes, "links": links},
     }
+
+
+@verb
+def calibrate(
+    results: str | Path,
+    machine: Spec,
+    *,
+    collective: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+) -> CalibratedMachine:
+    """Fit latency and bandwidth to results of nccl-tests and scale the links of a machine, as ``cwb calibrate`` does.
+
+    Parameters
+    ----------
+    results : str or Path
+        Output of nccl-tests or rccl-tests, or the file of its ``-J``.
+    """
+    path = Path(results)
+    if collective is not None:
+        check_name(collective, NCCL_COLLECTIVES, "--collective")
+    measured = read_measured(path)
+    kind = measured_collective(measured, collective, str(path))
+    posed = load(machine)
+    version = f", NCCL {measured.version}" if measured.version else ""
+    with locate_errors(source=str(path)):
+        found = calibrate_machine(posed, measured, kind, f"nccl-tests in {path.name}{version}", dict(options or {}))
+    if output is not None:
+        write_whole(Path(output), (json.dumps(found.data, indent=1) + "\n").encode())
+    return found
+
+
+def measured_collective(measured: Measurements, given: str | None, source: str) -> Collective:
+    """Return the collective that a file of nccl-tests or an option names."""
+    kind = measured.collective or (None if given is None else collective_named(given))
+    if kind is None:
+        raise InputError("names no program such as all_reduce_perf; expected --collective", source=source)
+    if given is not None and kind.name != given:
+        raise InputError(f"has times of {kind.name}, not of {given}", source=source)
+    if kind.name not in NCCL_COLLECTIVES:
+        raise InputError(f"has times of {kind.name}; expected one of {', '.join(NCCL_COLLECTIVES)}", source=source)
+    return kind

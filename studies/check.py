@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..core.bounds import CutCertificate
+from ..core.bounds import CutCertificate, LeastLoads
 from ..core.budget import Budget, Progress, ignore
 from ..core.errors import InputError
 from ..core.instance import Instance
@@ -21,13 +21,65 @@ from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
-from ..schedules.objective_type import question_of
-from ..schedules.placement_file import SCHEMA, is_placement
+from ..schedules.objective_type import contradictions, question_of
+from ..schedules.placement import bound_of, loads_of, violations_of
+from ..schedules.placement_file import SCHEMA, PlacementFile, is_placement, read_placement
 from ..schedules.verify import Report, verify
-from .check_placement import check_placement
 from .check_programs import Check, check_chakra, check_msccl, check_mscclpp
 from .inputs import Spec, load, seconds_or_none
 from .programs import network_of
+
+#: Relative difference up to which a claimed bound is the one that is proved.
+CLAIM_TOLERANCE = 1e-9
+
+
+def check_placement(file: Path, instance: Spec) -> Check:
+    """Verify a placement and its certificate."""
+    read = read_placement(file)
+    if instance is not None and load(instance).experts != read.experts:
+        raise InputError(f"has different experts than {instance}", source=str(file), place="experts")
+    violations = violations_of(read.experts, read.answer)
+    loads = [] if violations else loads_of(read.experts, read.answer)
+    bound = bound_of(read.experts, read.certificate)
+    total = sum(loads, Fraction(0)) if loads else None
+    violations += [] if total is None else contradictions(total, bound, unit="load")
+    if bound is None and isinstance(read.certificate, LeastLoads):
+        violations.append(f"certificate: it has other layers than the {len(read.experts.loads):,} of the experts")
+    claimed = read.extra.get("bound")
+    if bound is not None and isinstance(claimed, int | float) and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
+        violations.append(f"the file claims the bound {claimed!r}, its certificate proves {float(bound)!r}")
+    data = {
+        "file": str(file),
+        "instance": read.name,
+        "instance_sha256": read.instance_sha256,
+        "answer": "Placement",
+        "verified": not violations,
+        "violations": violations,
+        "layer_loads": list(map(float, loads)),
+        "load": None if total is None else float(total),
+        "bound": None if bound is None else float(bound),
+        "exact": {"load": total and str(total), "bound": bound and str(bound)},
+    }
+    lines = _placement_lines(file, read, violations, total or Fraction(0), bound)
+    return Check(data, tuple(lines), not violations)
+
+
+def _placement_lines(
+    file: Path, read: PlacementFile, violations: list[str], load: Fraction, bound: Fraction | None
+) -> Iterator[str]:
+    yield from violations[:20]
+    experts = read.experts
+    layers = "" if len(experts.loads) == 1 else f", {len(experts.loads):,} layers"
+    what = f"a placement of {experts.count:,} experts on {experts.gpus:,} GPUs{layers}"
+    if violations:
+        told = "1 violation" if len(violations) == 1 else f"{len(violations):,} violations"
+        yield f"{file}: WRONG, {told} in {what}"
+        return
+    yield f"{file}: right, {what}"
+    yield f"largest load of a GPU{', added up over layers' if layers else ''}: {float(load):.9g}, exactly {load}"
+    if bound is not None:
+        gap = "optimal" if bound == load else f"gap {float((load - bound) / load):.3%}"
+        yield f"its certificate proves {float(bound):.9g}: {gap}"
 
 
 @verb
@@ -116,18 +168,12 @@ def _check_same(file: Path, found: Instance, spec: Spec) -> None:
 
 @dataclass(frozen=True)
 class CutDescription:
-    """Node set of a cut certificate.
-
-    Parameters
-    ----------
-    bandwidth_Bps : Fraction
-        Total bandwidth of the links that leave the set.
-    """
+    """Node set of a cut certificate."""
 
     nodes: int
     of: int
     ranks: int
-    bandwidth_Bps: Fraction
+    bandwidth_Bps: Fraction  #: Total bandwidth of the links that leave the set.
 
 
 def cut_of(read: ScheduleFile) -> CutDescription | None:

@@ -42,44 +42,26 @@ MAX_GROUPS = 4_096
 
 @dataclass(frozen=True)
 class TimedCollective:
-    """A collective with its time.
-
-    Parameters
-    ----------
-    method : str
-        Source of the seconds, such as a method's name.
-    verified : bool or None
-        True if a schedule was verified and simulated; None without a schedule.
-    bound_s : float or None
-        Lower bound on the time; None if the method has none.
-    """
+    """A collective with its time."""
 
     communication: Communication
     ranks: int
-    method: str
+    method: str  #: Source of the seconds, such as a method's name.
     seconds: Fraction
-    verified: bool | None = None
-    bound_s: float | None = None
+    verified: bool | None = None  #: True if a schedule was verified and simulated; None without a schedule.
+    bound_s: float | None = None  #: Lower bound on the time; None if the method has none.
 
 
 @dataclass
 class CollectiveTimes:
-    """Seconds of collectives, each computed once.
+    """Seconds of collectives, each computed once."""
 
-    Parameters
-    ----------
-    instance : Instance
-        A :class:`~cwb.core.fabric.WiredFabric` or links; of a design only the use of parts of a dimension matters.
-    shape : Fabric
-        Dimensions that spans refer to: those of the network, or for links one for each degree.
-    methods : mapping of str to str
-        Source of the seconds of ``GROUP/COLLECTIVE``, ``GROUP``, ``COLLECTIVE`` or :data:`EVERYTHING`:
-        :data:`ANALYTICAL`, :data:`IDEAL`, a latency and an algbw such as ``20 us + 11 GB/s``, or a method.
-    """
-
+    #: A :class:`~cwb.core.fabric.WiredFabric` or links; of a design only the use of parts of a dimension matters.
     instance: Instance
-    shape: Fabric
+    shape: Fabric  #: Dimensions that spans refer to: those of the network, or for links one for each degree.
     groups: Mapping[str, Span]
+    #: Source of the seconds of ``GROUP/COLLECTIVE``, ``GROUP``, ``COLLECTIVE`` or :data:`EVERYTHING`:
+    #: :data:`ANALYTICAL`, :data:`IDEAL`, a latency and an algbw such as ``20 us + 11 GB/s``, or a method.
     methods: Mapping[str, str]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     chunks: int = 1

@@ -39,25 +39,13 @@ DATA_PART = Fraction(1448, 1514)
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """Options of an execution.
+    """Options of an execution."""
 
-    Parameters
-    ----------
-    mpi : bool
-        Processes are those of an MPI program; otherwise they are started here.
-    size_bytes : Fraction or None
-        Size of the first collective, by which all data is scaled; None keeps it.
-    pieces : int or None
-        Pieces of every tree; by default those of the schedule, else chosen.
-    scale : Fraction or None
-        Factor of the rates of the links that are emulated; None emulates none.
-    """
-
-    mpi: bool
+    mpi: bool  #: Processes are those of an MPI program; otherwise they are started here.
     job: Job
-    size_bytes: Fraction | None = None
-    pieces: int | None = None
-    scale: Fraction | None = None
+    size_bytes: Fraction | None = None  #: Size of the first collective, by which all data is scaled; None keeps it.
+    pieces: int | None = None  #: Pieces of every tree; by default those of the schedule, else chosen.
+    scale: Fraction | None = None  #: Factor of the rates of the links that are emulated; None emulates none.
 
     @property
     def processes(self) -> str:
@@ -67,31 +55,17 @@ class ExecutionOptions:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """Result of an execution.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Ranks, then switches that store data: one process for each.
-    seconds : tuple of float
-        Time of every repetition: of the process that took longest, from the common start.
-    wrong : tuple of str
-        Wrong data, one line for each part of a rank's data; empty if all of it is right.
-    predicted : Completion
-        Time on the network of the instance, at the rates that are emulated.
-    framed : Completion or None
-        The same at rates less the bytes of headers; None if no network is emulated.
-    """
+    """Result of an execution."""
 
     instance: Instance
     options: ExecutionOptions
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: Ranks, then switches that store data: one process for each.
     messages: int
     sent_bytes: int
-    seconds: tuple[float, ...]
-    wrong: tuple[str, ...]
-    predicted: Completion
-    framed: Completion | None = None
+    seconds: tuple[float, ...]  #: Time of every repetition: of the process that took longest, from the common start.
+    wrong: tuple[str, ...]  #: Wrong data, one line for each part of a rank's data; empty if all of it is right.
+    predicted: Completion  #: Time on the network of the instance, at the rates that are emulated.
+    framed: Completion | None = None  #: The same at rates less the bytes of headers; None if no network is emulated.
 
     @property
     def ok(self) -> bool:

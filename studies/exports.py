@@ -32,19 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExportedFile:
-    """A file or a folder for another program.
+    """A file or a folder for another program."""
 
-    Parameters
-    ----------
-    content : object
-        The MSCCL algorithm or MSCCL++ plan, which has been run with symbolic data, the Chakra trace, or the text.
-    rounded : bool
-        True if sizes of messages are rounded up to whole bytes.
-    """
-
+    #: The MSCCL algorithm or MSCCL++ plan, which has been run with symbolic data, the Chakra trace, or the text.
     content: Any
     about: str
-    rounded: bool = False
+    rounded: bool = False  #: True if sizes of messages are rounded up to whole bytes.
 
 
 @verb

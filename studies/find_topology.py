@@ -31,24 +31,17 @@ from .topology_finder.finder import Choice, Job, average_s, fastest, find, lower
 
 @dataclass(eq=False)
 class FoundTopologies:
-    """Networks on the Pareto frontier, and the best of them for a job.
-
-    Parameters
-    ----------
-    instance : Instance or None
-        The best network with the collective; None if neither it nor a schedule was requested.
-    stopped : str
-        Reason for a missing schedule; empty if there is one, or none was requested.
-    """
+    """Networks on the Pareto frontier, and the best of them for a job."""
 
     job: Job
     choices: list[Choice]
     best: Choice
     data: dict[str, Any]
+    #: The best network with the collective; None if neither it nor a schedule was requested.
     instance: Instance | None = None
     schedule: StepSchedule | None = None
     report: Report | None = field(default=None)
-    stopped: str = ""
+    stopped: str = ""  #: Reason for a missing schedule; empty if there is one, or none was requested.
 
     @property
     def is_right(self) -> bool:

@@ -35,17 +35,9 @@ _DEFAULT = SolverOptions()
 
 @dataclass(frozen=True)
 class LibraryModel:
-    """A model of the library, as listed in the index.
+    """A model of the library, as listed in the index."""
 
-    Parameters
-    ----------
-    name : str
-        Stem of its files, ``NAME.mps.gz`` and ``NAME.lp.gz``.
-    objective, bound : float or None
-        Best known value and best proved bound.
-    """
-
-    name: str
+    name: str  #: Stem of its files, ``NAME.mps.gz`` and ``NAME.lp.gz``.
     family: str
     instance: str
     collective: str | None
@@ -54,6 +46,7 @@ class LibraryModel:
     constraints: int
     nonzeros: int
     sense: str
+    #: objective, bound: best known value and best proved bound.
     objective: float | None
     bound: float | None
     status: str

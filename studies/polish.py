@@ -21,22 +21,14 @@ from .inputs import seconds_or_none
 
 @dataclass(frozen=True, eq=False)
 class PolishedSchedule:
-    """A schedule before and after its sends were moved.
-
-    Parameters
-    ----------
-    wrong : str
-        File and first violation of a schedule that is rejected; empty if both are right.
-    message : str
-        Reason for which nothing was moved, if time or memory was exhausted.
-    """
+    """A schedule before and after its sends were moved."""
 
     instance: Instance
     schedule: Schedule
     before_s: float
     after_s: float
-    wrong: str = ""
-    message: str = ""
+    wrong: str = ""  #: File and first violation of a schedule that is rejected; empty if both are right.
+    message: str = ""  #: Reason for which nothing was moved, if time or memory was exhausted.
 
 
 @verb

@@ -40,36 +40,22 @@ Part = tuple[Ways, Bools, list[str]]
 
 @dataclass(frozen=True)
 class RepairedSchedule:
-    """A schedule on a changed network.
-
-    Parameters
-    ----------
-    transfers, lost : int
-        Number of sends, or edges of trees, of the old schedule; and of those over a lost link or node.
-    lost_part : float
-        Share of lost transfers in all bytes on links.
-    served : float
-        Share of the required bytes that the old schedule still delivers to the remaining ranks.
-    nodes : tuple of str
-        Nodes whose transfers change in data or path.
-    bound_s : Fraction
-        Lower bound on the completion time of the changed problem.
-    of_objective : tuple of (Fraction, Certificate) or None
-        Bound and certificate for the answer's objective, for trees the flow time; None if no bound is known.
-    """
+    """A schedule on a changed network."""
 
     instance: Instance
     answer: StepSchedule | Schedule | TreePacking
     report: Report
+    #: transfers, lost: number of sends, or edges of trees, of the old schedule; and of those over a lost link or node.
     transfers: int
     lost: int
-    lost_part: float
-    served: float
-    nodes: tuple[str, ...]
+    lost_part: float  #: Share of lost transfers in all bytes on links.
+    served: float  #: Share of the required bytes that the old schedule still delivers to the remaining ranks.
+    nodes: tuple[str, ...]  #: Nodes whose transfers change in data or path.
     before_s: float
     after_s: float
-    bound_s: Fraction
+    bound_s: Fraction  #: Lower bound on the completion time of the changed problem.
     certificate: Certificate
+    #: Bound and certificate for the answer's objective, for trees the flow time; None if no bound is known.
     of_objective: tuple[Fraction, Certificate] | None
 
     def to_json(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.resources import files
 from itertools import product
@@ -20,10 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..core.answers import Answer
-from ..core.budget import ignore
+from ..core.budget import Progress, ignore
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
+from ..core.files import write_whole
 from ..core.instance import Instance
+from ..core.option_names import check_name, verb
 from ..core.paper_results import (
     Agreement,
     Finding,
@@ -47,6 +49,9 @@ from ..harness.interrupt import command_limits, stop_on_interrupt
 from ..harness.plan import Cell
 from ..harness.run import DEFAULT_SOLVER, Request
 from ..harness.task import load_and_run, run_cell
+from ..reports.formats import FORMATS, format_of
+from ..reports.reproduction import table as table_of
+from .inputs import seconds_or_none
 from .topology_finder.assessment import run_finder
 
 #: How numbers of several parts or seeds become one.
@@ -385,24 +390,14 @@ def _value(record: RunRecord, name: str, run: str) -> float | str:
     field, *keys = name.split(".")
     value = getattr(record, field, None)
     for key in keys:
-        value = _part(value, key)
+        if isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise NotComputedError(f"{run}: no {name}: {record.message or record.status}")
-    return _plain(value)
-
-
-def _part(value: object, key: str) -> object:
-    if isinstance(value, dict):
-        return value.get(key)
-    if isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
-        return value[int(key)]
-    return None
-
-
-def _plain(value: float | str) -> float | str:
-    """Convert text such as a fraction to a number."""
     if isinstance(value, str) and (exact := parse_printed(value)).value is not None and not exact.sign:
-        return float(exact.value)
+        return float(exact.value)  # a text such as a fraction
     return value
 
 
@@ -411,4 +406,80 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
     found = dict.fromkeys((agreement.value for agreement in Agreement), 0)
     for finding in findings:
         found[finding.agreement.value] += 1
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """Rows of a paper, compared."""
+
+    paper: PublishedFile
+    findings: list[Finding]
+    interrupted: bool
+
+    @property
+    def is_explained(self) -> bool:
+        """True if every row that should be reproduced is, or differs for a known reason."""
+        return all(finding.is_explained for finding in self.findings)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the output of ``cwb reproduce --format json``."""
+        return [
+            {
+                "table": finding.row.table,
+                "row": finding.row.row,
+                "column": finding.row.column,
+                "section": finding.row.section,
+                "page": finding.row.page,
+                "unit": finding.row.unit,
+                "printed": finding.row.printed,
+                "ours": finding.ours,
+                "difference": finding.difference,
+                "verdict": finding.agreement.value,
+                "reason": finding.reason,
+            }
+            for finding in self.findings
+        ]
+
+    def text(self, format: str = "text") -> str:
+        """Return the rows as ``text``, ``latex``, ``md``, ``csv`` or ``json``."""
+        if format == "json":
+            return json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
+        return FORMATS[format](table_of(self.paper, self.findings))
+
+
+@verb
+def reproduce(
+    paper: str,
+    table: str | None = None,
+    *,
+    quick: bool = False,
+    time_limit_s: float | None = None,
+    format: str | None = None,
+    output: str | Path | None = None,
+    progress: Progress = ignore,
+) -> Reproduction:
+    """Compute the printed numbers of a paper or of one of its tables, and compare, as ``cwb reproduce`` does.
+
+    Parameters
+    ----------
+    paper, table : str
+        Names, as ``cwb reproduce`` lists them.
+    time_limit_s : float, optional
+        Seconds of each run; verdicts then depend on the machine.
+    output, format : optional
+        File for the rows, .tex, .md, .csv, .txt or .json, and its format, by default that of the suffix.
+    """
+    if format is not None:
+        check_name(format, (*FORMATS, "json"), "--format")
+    published = load_paper(paper)
+    rows = select_rows(published, table)
+    target = None if output is None else Path(output)
+    if target is not None:
+        format = format or ("json" if target.suffix == ".json" else format_of(target))
+    limit_s, stop = seconds_or_none(time_limit_s, "time_limit_s"), threading.Event()
+    findings = findings_of(published, rows, quick=quick, time_limit_s=limit_s, progress=progress, stop=stop)
+    found = Reproduction(published, findings, stop.is_set())
+    if target is not None:
+        write_whole(target, found.text(format or "text").encode())
     return found

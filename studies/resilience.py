@@ -40,18 +40,10 @@ MAX_LINKS = 20_000
 
 @dataclass(frozen=True)
 class Optimum:
-    """Optimal time of a collective.
+    """Optimal time of a collective."""
 
-    Parameters
-    ----------
-    time_s : Fraction
-        Flow time of the best trees; for an all-reduce, of a reduce-scatter followed by an all-gather.
-    bound_s : Fraction
-        Lower bound on every schedule, recomputed from the certificate.
-    """
-
-    time_s: Fraction
-    bound_s: Fraction
+    time_s: Fraction  #: Flow time of the best trees; for an all-reduce, of a reduce-scatter followed by an all-gather.
+    bound_s: Fraction  #: Lower bound on every schedule, recomputed from the certificate.
     certificate: Certificate
 
     def to_json(self) -> dict[str, Any]:
@@ -65,39 +57,23 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure and its cost.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The failed part first, then the parts that symmetries of the network exchange with it.
-    optimum : Optimum or None
-        Optimum of the remaining network; None if ranks are cut off, or if it is not known.
-    is_cut_off : bool
-        True if some rank is unreachable.
-    """
+    """A failure and its cost."""
 
     kind: str
-    names: tuple[str, ...]
-    optimum: Optimum | None
+    names: tuple[str, ...]  #: The failed part first, then the parts that symmetries of the network exchange with it.
+    optimum: Optimum | None  #: Optimum of the remaining network; None if ranks are cut off, or if it is not known.
     reason: str = ""
-    is_cut_off: bool = False
+    is_cut_off: bool = False  #: True if some rank is unreachable.
 
 
 @dataclass(frozen=True)
 class Resilience:
-    """All single failures of a network.
-
-    Parameters
-    ----------
-    complete : bool
-        True if all were examined within the time limit.
-    """
+    """All single failures of a network."""
 
     instance: Instance
     optimum: Optimum
     failures: tuple[Failure, ...]
-    complete: bool
+    complete: bool  #: True if all were examined within the time limit.
 
     def loss(self, failure: Failure) -> float | None:
         """Return the lost part of the throughput; None if unknown."""

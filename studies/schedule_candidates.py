@@ -70,26 +70,17 @@ class Item:
 
 @dataclass(frozen=True)
 class Choice:
-    """A selection problem: machine, collective, sizes and methods.
+    """A selection problem: machine, collective, sizes and methods."""
 
-    Parameters
-    ----------
-    instance : Instance
-        The machine, and the group of a collective if it has one.
-    first, last : int
-        Sizes in bytes as the runtimes count them: of the full buffer, of a gather and a scatter of one rank's part.
-    chunks : sequence of int
-        Numbers of equal chunks of each rank's part to try.
-    time_limit_s, each_s : float or None
-        Time limit of all runs and of each, in seconds.
-    """
-
-    instance: Instance
+    instance: Instance  #: The machine, and the group of a collective if it has one.
     kind: Collective
+    #: first, last: sizes in bytes as the runtimes count them: of the full buffer, of a gather and a scatter of one
+    #: rank's part.
     first: int
     last: int
     items: Sequence[Item]
-    chunks: Sequence[int] = DEFAULT_CHUNKS
+    chunks: Sequence[int] = DEFAULT_CHUNKS  #: Numbers of equal chunks of each rank's part to try.
+    #: time_limit_s, each_s: time limit of all runs and of each, in seconds.
     time_limit_s: float | None = None
     each_s: float | None = None
 
@@ -113,26 +104,16 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A verified schedule and its cost.
+    """A verified schedule and its cost."""
 
-    Parameters
-    ----------
-    label : str
-        Method, options and chunks as text.
-    unit : int
-        Bytes of the full buffer per byte of the runtimes' size.
-    also : tuple of Candidate
-        Other candidates with the same program.
-    """
-
-    label: str
+    label: str  #: Method, options and chunks as text.
     item: Item
     chunks: int
     instance: Instance
     answer: Written
-    unit: int
+    unit: int  #: Bytes of the full buffer per byte of the runtimes' size.
     record: RunRecord
-    also: tuple[Candidate, ...] = ()
+    also: tuple[Candidate, ...] = ()  #: Other candidates with the same program.
     _known: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -264,20 +245,13 @@ def machine_and_collective(instance: Instance, collective: str | None) -> tuple[
 
 @dataclass
 class Candidates:
-    """Schedules of all runs.
+    """Schedules of all runs."""
 
-    Parameters
-    ----------
-    found : list of Candidate
-        Candidates in the order of the methods, without duplicates of the same sends.
-    why_ended : str
-        Reason why not everything was run; empty if it was.
-    """
-
+    #: Candidates in the order of the methods, without duplicates of the same sends.
     found: list[Candidate] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     records: list[RunRecord] = field(default_factory=list)
-    why_ended: str = ""
+    why_ended: str = ""  #: Reason why not everything was run; empty if it was.
     interrupted: bool = False
 
     def add(self, made: Candidate) -> None:

@@ -45,29 +45,15 @@ RESERVED = "what if every tree kept the rate that is best for it"
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """Options of a simulation.
+    """Options of a simulation."""
 
-    Parameters
-    ----------
-    mode : SimulationMode or None
-        Model of time on links; None is that of all completion times.
-    pieces : int or None
-        Pieces of every tree; by default those of the file, else chosen.
-    latency_model : LatencyModel
-        Latency only delays a chunk, or occupies the link too.
-    chunk_overhead : str or None
-        Time per chunk on a link in addition to its bytes, with ``reserve``.
-    routing : Routing or None
-        Paths of the schedule, or other shortest ones; by default the instance's.
-    """
-
-    mode: SimulationMode | None = None
+    mode: SimulationMode | None = None  #: Model of time on links; None is that of all completion times.
     barrier: bool = False
-    pieces: int | None = None
-    latency_model: LatencyModel = LatencyModel.PROPAGATION
+    pieces: int | None = None  #: Pieces of every tree; by default those of the file, else chosen.
+    latency_model: LatencyModel = LatencyModel.PROPAGATION  #: Latency only delays a chunk, or occupies the link too.
     reserve: bool = False
-    chunk_overhead: str | None = None
-    routing: Routing | None = None
+    chunk_overhead: str | None = None  #: Time per chunk on a link in addition to its bytes, with ``reserve``.
+    routing: Routing | None = None  #: Paths of the schedule, or other shortest ones; by default the instance's.
 
     def routing_on(self, instance: Instance) -> Routing:
         """Return the routing, of the instance unless another one is asked for."""

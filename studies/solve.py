@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..core.answers import Answer, ChunkOrders, Placement
 from ..core.budget import Progress, Start, ignore
-from ..core.errors import CwbError, ExitStatus, OutOfTime, Unsupported
+from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported
 from ..core.files import write_whole
-from .answer_files import with_files
+from ..core.orbits import Forest, TreeOrbits
+from ..core.schedule import Schedule, StepSchedule
+from ..core.streamed_steps import StreamedSteps
+from ..core.translated_trees import TranslatedTrees
+from ..core.trees import TreePacking
+from ..schedules.files import ANSWER_SCHEMA, Written, forest_data, write_schedule
+from ..schedules.multirail import to_sends
+from ..schedules.placement_file import write_placement
 
 if TYPE_CHECKING:
     from ..core.explanation import Explanation
@@ -21,23 +32,114 @@ if TYPE_CHECKING:
     from ..harness.request import Request
     from ..schedules.files import ScheduleFile
 
+#: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
+MAX_PRINTED_EDGES = 100_000
+
+#: A placement with more slots is printed as their number; ``-o`` writes it whole.
+MAX_PRINTED_SLOTS = 100_000
+
+
+def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:
+    """Return the answer as printed.
+
+    It includes the trees of a forest that is not written to a file and has at most :data:`MAX_PRINTED_EDGES` edges.
+    """
+    packing = done.answer
+    if isinstance(packing, Placement):
+        return _shown_placement(record, packing)
+    if not isinstance(packing, TreePacking) or record.answer is None or "path" in record.answer:
+        return record.answer
+    if len(packing.parent) > MAX_PRINTED_EDGES:
+        return record.answer
+    return {**record.answer, "forest": forest_data(packing)}
+
+
+def _shown_placement(record: RunRecord, answer: Placement) -> Mapping[str, Any] | None:
+    """Return a placement as printed, with the experts of all slots if they are few and in no file."""
+    if record.answer is None or "path" in record.answer or record.answer["slots"] > MAX_PRINTED_SLOTS:
+        return record.answer
+    return {**record.answer, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
+
+
+def with_files(path: Path, done: FinishedRun, notice: Progress = ignore) -> RunRecord:
+    """Write the answer, or each of a pool with its rank in the name; return the record with the files."""
+    record = done.record
+    if done.instance is None or done.answer is None:
+        return record
+    if not record.pool:
+        return replace(record, answer=write_answer(path, done.instance, done, notice))
+    files: list[dict[str, str]] = []
+    for rank, answer in enumerate(done.pool, start=1):
+        one = replace(done, answer=answer, record=replace(record, answer=answer.to_json()))
+        stem, dot, endings = path.name.partition(".")
+        files.append(write_answer(path.with_name(f"{stem}-{rank}{dot}{endings}"), done.instance, one, notice))
+    rows = [{**row, "answer": file} for row, file in zip(record.pool, files, strict=True)]
+    return replace(record, pool=rows, answer=files[0])
+
+
+def write_answer(path: Path, instance: Instance, done: FinishedRun, notice: Progress = ignore) -> dict[str, str]:
+    """Write the answer to a file, completely or not at all, and return its path and digest.
+
+    A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in
+    ``.gz``); chunk orders as sends on the links of their fabric, unless there are too many. Notices report omissions.
+    """
+    return {"path": str(path), "sha256": _write(done.answer, path, instance, done, notice)}
+
+
+@singledispatch
+def _write(answer: Answer | None, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+    record = done.record
+    data = {
+        "schema": ANSWER_SCHEMA,
+        "instance": record.instance,
+        "instance_sha256": record.instance_sha256,
+        "model": record.model,
+        "options": dict(record.options),
+        "answer": record.answer,
+        "certificate": record.certificate,
+    }
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    write_whole(path, text.encode())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@_write.register(StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees)
+def _(answer: Written, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+    extra = {"model": done.record.model, "bound_s": done.record.bound}
+    pieces = done.record.metrics.get("pieces") if isinstance(answer, Forest) else None
+    return write_schedule(path, instance, answer, done.certificate, extra, pieces)
+
+
+@_write.register(Placement)
+def _(answer: Placement, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+    extra = {"model": done.record.model, "bound": done.record.bound}
+    return write_placement(path, instance, answer, done.certificate, extra)
+
+
+@_write.register(ChunkOrders)
+def _(answer: ChunkOrders, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+    try:
+        sends = to_sends(instance, answer)
+    except InputError as error:
+        notice(f"the orders are written, and not as sends on links: {error}")
+        return _write.dispatch(object)(answer, path, instance, done, notice)
+    return write_schedule(path, *sends, None, {"model": done.record.model})
+
+
+@_write.register(StreamedSteps)
+def _(answer: StreamedSteps, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+    notice(f"{answer.sends:,} sends are not kept; the file has their number and digest")
+    return _write.dispatch(object)(answer, path, instance, done, notice)
+
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings on the answer of a run.
-
-    Parameters
-    ----------
-    exit_status : int
-        Exit status of a study that failed, else 0; the answer of the run is kept.
-    error : Exception or None
-        Error of a study that failed.
-    """
+    """Findings on the answer of a run."""
 
     explanation: Explanation | None = None
     sensitivity: Sensitivity | None = None
-    exit_status: int = ExitStatus.OK
-    error: Exception | None = None
+    exit_status: int = ExitStatus.OK  #: Exit status of a study that failed, else 0; the answer of the run is kept.
+    error: Exception | None = None  #: Error of a study that failed.
     interrupted: bool = False
 
     @property

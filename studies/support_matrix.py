@@ -29,15 +29,9 @@ _OWN = ""
 
 @dataclass(frozen=True)
 class MethodSupport:
-    """Networks and collectives that a method supports.
+    """Networks and collectives that a method supports."""
 
-    Parameters
-    ----------
-    networks : tuple of str
-        Kinds of networks, of :data:`NETWORKS`.
-    """
-
-    networks: tuple[str, ...]
+    networks: tuple[str, ...]  #: Kinds of networks, of :data:`NETWORKS`.
     collectives: tuple[str, ...]
 
     def of_collectives(self) -> str:

@@ -39,34 +39,24 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """Training to simulate, and its options.
+    """Training to simulate, and its options."""
 
-    Parameters
-    ----------
-    workload : str or None
-        Name of a workload of the instance, a shipped one, or a file; None is the instance's only one.
-    groups : mapping of str to str
-        A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
-    methods, options : mapping
-        Sources of the seconds of collectives, and options of the methods (:class:`CollectiveTimes`).
-    bandwidth_Bps, latency_s : sequence of Fraction or None
-        Bandwidths and latencies of the dimensions, in place of the instance's.
-    design : str or None
-        Method that designs the bandwidths, such as ``libra``; its options are among ``options``.
-    buckets : sequence of Fraction
-        Sizes of gradient buckets to try, of which the best is used; if empty, that of the plan.
-    """
-
+    #: Name of a workload of the instance, a shipped one, or a file; None is the instance's only one.
     workload: str | None = None
+    #: A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
     groups: Mapping[str, str] = field(default_factory=dict)
+    #: methods, options: sources of the seconds of collectives, and options of the methods (:class:`CollectiveTimes`).
     methods: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     chunks: int = 1
+    #: bandwidth_Bps, latency_s: bandwidths and latencies of the dimensions, in place of the instance's.
     bandwidth_Bps: Sequence[Fraction] | None = None
     latency_s: Sequence[Fraction] | None = None
+    #: Method that designs the bandwidths, such as ``libra``; its options are among ``options``.
     design: str | None = None
     plan: Plan = field(default_factory=Plan)
     loop: Loop | None = None
+    #: Sizes of gradient buckets to try, of which the best is used; if empty, that of the plan.
     buckets: Sequence[Fraction] = ()
     seed: int = 0
     time_limit_s: float | None = None
@@ -74,21 +64,13 @@ class TrainingRequest:
 
 @dataclass(frozen=True)
 class Training:
-    """A simulated iteration with the times of its collectives.
-
-    Parameters
-    ----------
-    iteration : Iteration
-        The best iteration over all bucket sizes.
-    tried_s : mapping of Fraction to Fraction
-        Seconds of the iteration by bucket size.
-    """
+    """A simulated iteration with the times of its collectives."""
 
     instance: Instance
     workload: Workload
-    iteration: Iteration
+    iteration: Iteration  #: The best iteration over all bucket sizes.
     collectives: tuple[TimedCollective, ...]
-    tried_s: Mapping[Fraction, Fraction]
+    tried_s: Mapping[Fraction, Fraction]  #: Seconds of the iteration by bucket size.
 
 
 def train(instance: Instance, request: TrainingRequest, progress: Progress = ignore) -> Training:

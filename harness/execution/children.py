@@ -30,22 +30,15 @@ _CLONE_NEWNET = 0x40000000
 
 
 class Assignment(NamedTuple):
-    """Work of a child, and addresses to listen at and to connect to.
-
-    Parameters
-    ----------
-    namespace : str
-        Name of its network namespace; empty for that of the process that started it.
-    latency_s : dict of int to float or None
-        Seconds after which data of another process counts as received, where there are any.
-    """
+    """Work of a child, and addresses to listen at and to connect to."""
 
     number: int
     program: Program
     job: Job
     listens: list[Address]
     targets: dict[int, Address]
-    namespace: str = ""
+    namespace: str = ""  #: Name of its network namespace; empty for that of the process that started it.
+    #: Seconds after which data of another process counts as received, where there are any.
     latency_s: dict[int, float] | None = None
 
 

@@ -45,19 +45,12 @@ class Transport(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """Options of an execution that all processes share.
+    """Options of an execution that all processes share."""
 
-    Parameters
-    ----------
-    dtype : str
-        Type of the elements, one of :data:`.values.DTYPES`.
-    first_come : bool
-        Whether a connection takes messages as their data comes, and not in the order of the schedule.
-    """
-
-    dtype: str
+    dtype: str  #: Type of the elements, one of :data:`.values.DTYPES`.
     repeat: int
     warmup: int
+    #: Whether a connection takes messages as their data comes, and not in the order of the schedule.
     first_come: bool = False
 
 

@@ -39,17 +39,12 @@ _LAST = 2**20
 
 
 class Operation(NamedTuple):
-    """A message that a process sends or receives.
-
-    Parameters
-    ----------
-    writes, reads : int
-        Writes and reads of the cell that come before; a send waits for writes alone.
-    """
+    """A message that a process sends or receives."""
 
     address: int
     length: int
     cell: int
+    #: writes, reads: writes and reads of the cell that come before; a send waits for writes alone.
     writes: int
     reads: int
     adds: bool
@@ -57,17 +52,12 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Work of one process.
-
-    Parameters
-    ----------
-    sends, receives : dict of int to list of Operation
-        Messages to and from every other process, in the order in which they are sent.
-    """
+    """Work of one process."""
 
     name: str
     elements: int
     cells: int
+    #: sends, receives: messages to and from every other process, in the order in which they are sent.
     sends: dict[int, list[Operation]]
     receives: dict[int, list[Operation]]
     before: list[Region]
@@ -79,23 +69,16 @@ _Queues = dict[int, list[Operation]]
 
 
 class _Cells(NamedTuple):
-    """Cells of all processes, one process after the other.
+    """Cells of all processes, one process after the other."""
 
-    Parameters
-    ----------
-    codes : array of int, shape (cells,)
-        Process times ``stride``, plus the place of the chunk, or the number of chunks plus that of the forwarding hop.
-    sizes, address, number : array of int, shape (cells,)
-        Elements, first element and number of each cell in the memory of its process.
-    reads, writes : array of int, shape (hops,)
-        Cells that the sender of every hop reads and its receiver writes.
-    """
-
+    #: Process times ``stride``, plus the place of the chunk, or the number of chunks plus that of the forwarding hop.
     codes: Ints
     stride: int
+    #: sizes, address, number: elements, first element and number of each cell in the memory of its process.
     sizes: Ints
     address: Ints
     number: Ints
+    #: reads, writes: cells that the sender of every hop reads and its receiver writes.
     reads: Ints
     writes: Ints
     elements: list[int]

@@ -24,33 +24,21 @@ _Words = NDArray[np.uint64]
 
 
 class Region(NamedTuple):
-    """Consecutive elements of one kind of data in the memory of a process.
+    """Consecutive elements of one kind of data in the memory of a process."""
 
-    Parameters
-    ----------
-    first : int
-        Number of the first element among all elements of the collective.
-    ranks : tuple of int
-        Contributors: the rank itself before; after, all those of a sum, or nobody for data that is copied.
-    """
-
-    first: int
+    first: int  #: Number of the first element among all elements of the collective.
     address: int
     length: int
+    #: Contributors: the rank itself before; after, all those of a sum, or nobody for data that is copied.
     ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """First wrong element of a region, and the number of wrong elements in it.
-
-    Parameters
-    ----------
-    found, expected : float or int
-        Value in memory, and value that the definition of the collective asks for.
-    """
+    """First wrong element of a region, and the number of wrong elements in it."""
 
     first: int
+    #: found, expected: value in memory, and value that the definition of the collective asks for.
     found: float | int
     expected: float | int
     count: int

@@ -29,15 +29,9 @@ __all__ = ["GENERATORS", "Description", "describe", "generate", "names"]
 
 @dataclass(frozen=True)
 class Description:
-    """Signature and summary of a generator.
+    """Signature and summary of a generator."""
 
-    Parameters
-    ----------
-    signature : str
-        The call with its defaults, such as ``ring(n, bidirectional=true, ...)``.
-    """
-
-    signature: str
+    signature: str  #: The call with its defaults, such as ``ring(n, bidirectional=true, ...)``.
     summary: str
 
 

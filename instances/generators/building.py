@@ -27,16 +27,10 @@ LATENCY: Time = "0.5 us"
 
 @dataclass(frozen=True)
 class Wire:
-    """Bandwidth and latency of a link.
-
-    Parameters
-    ----------
-    latency_s : Fraction
-        Seconds until the first byte arrives.
-    """
+    """Bandwidth and latency of a link."""
 
     bandwidth_Bps: Fraction
-    latency_s: Fraction
+    latency_s: Fraction  #: Seconds until the first byte arrives.
 
     def __mul__(self, count: Fraction | int) -> Wire:
         """``count`` such wires, bundled into one."""

@@ -64,33 +64,19 @@ class Construction(Enum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A network with the values of its all-gather.
-
-    Parameters
-    ----------
-    steps : int
-        T_L in units of alpha.
-    bandwidth : Fraction
-        T_B in units of M/B.
-    made : Construction
-        Last expansion of its construction.
-    of : tuple of Candidate
-        Candidates to which the expansion was applied.
-    count : int
-        Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
-    breadth_first : bool
-        True if the all-gather is the network's own breadth-first one instead of an expanded one.
-    """
+    """A network with the values of its all-gather."""
 
     nodes: int
     degree: int
-    steps: int
-    bandwidth: Fraction
+    steps: int  #: T_L in units of alpha.
+    bandwidth: Fraction  #: T_B in units of M/B.
     traits: Traits
-    made: Construction = Construction.BASE
-    of: tuple[Candidate, ...] = ()
+    made: Construction = Construction.BASE  #: Last expansion of its construction.
+    of: tuple[Candidate, ...] = ()  #: Candidates to which the expansion was applied.
+    #: Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
     count: int = 1
     expression: str = ""
+    #: True if the all-gather is the network's own breadth-first one instead of an expanded one.
     breadth_first: bool = False
 
     @property

@@ -47,25 +47,13 @@ BALANCED = 400_000
 
 @dataclass(frozen=True)
 class Circulant:
-    """A circulant with the values of its breadth-first all-gather.
-
-    Parameters
-    ----------
-    offsets : tuple of int
-        In ascending order; of a two-way circulant those up to N / 2.
-    two_way : bool
-        True if node i is linked with i + a and i - a, False if only to i + a.
-    steps : int
-        T_L in units of alpha: the diameter.
-    bandwidth : Fraction
-        T_B in units of M/B.
-    """
+    """A circulant with the values of its breadth-first all-gather."""
 
     nodes: int
-    offsets: Offsets
-    two_way: bool
-    steps: int
-    bandwidth: Fraction
+    offsets: Offsets  #: In ascending order; of a two-way circulant those up to N / 2.
+    two_way: bool  #: True if node i is linked with i + a and i - a, False if only to i + a.
+    steps: int  #: T_L in units of alpha: the diameter.
+    bandwidth: Fraction  #: T_B in units of M/B.
 
     @property
     def expression(self) -> str:

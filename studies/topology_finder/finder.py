@@ -154,36 +154,19 @@ def _beats(one: Candidate, other: Candidate) -> bool:
 
 @dataclass(frozen=True)
 class Job:
-    """Requirements of a network.
-
-    Parameters
-    ----------
-    degree : int
-        Ports of a node in each direction, d; all links are equal.
-    size_bytes : Fraction
-        Size M of a collective; the average of several sizes, since times are linear in M.
-    bandwidth_Bps : Fraction
-        Bandwidth B of all ports of a node together.
-    spare_ports : bool
-        True if ports may be idle: choices include networks of smaller degree.
-    circulants : bool
-        True if circulants of theorem 22 are among the bases; False reproduces the tables of the paper.
-    searched : bool
-        True to search for offsets of further circulants, two-way and directed.
-    all_to_all_share : Fraction
-        Share of all-to-alls among the collectives; the others are all-reduces.
-    """
+    """Requirements of a network."""
 
     nodes: int
-    degree: int
+    degree: int  #: Ports of a node in each direction, d; all links are equal.
     alpha_s: Fraction
-    size_bytes: Fraction
-    bandwidth_Bps: Fraction
+    size_bytes: Fraction  #: Size M of a collective; the average of several sizes, since times are linear in M.
+    bandwidth_Bps: Fraction  #: Bandwidth B of all ports of a node together.
     bidirectional: bool = False
-    spare_ports: bool = False
+    spare_ports: bool = False  #: True if ports may be idle: choices include networks of smaller degree.
+    #: True if circulants of theorem 22 are among the bases; False reproduces the tables of the paper.
     circulants: bool = True
-    searched: bool = False
-    all_to_all_share: Fraction = Fraction(0)
+    searched: bool = False  #: True to search for offsets of further circulants, two-way and directed.
+    all_to_all_share: Fraction = Fraction(0)  #: Share of all-to-alls among the collectives; the others are all-reduces.
 
     def __post_init__(self) -> None:
         if self.nodes < 2 or self.degree < 1:
@@ -203,33 +186,19 @@ class Job:
 
 @dataclass(frozen=True)
 class Choice:
-    """A network of the frontier.
+    """A network of the frontier."""
 
-    Parameters
-    ----------
-    candidate : Candidate
-        The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
-    back : Candidate
-        The same network, with the all-gather on its transpose that a reduce-scatter reverses.
-    steps : int
-        T_L in units of alpha.
-    bandwidth : Fraction
-        T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
-    reduce_steps, reduce_bandwidth : int, Fraction
-        The same of the reduce-scatter, a reversed all-gather of the transpose.
-    all_reduce_s : Fraction
-        Time of an all-reduce: reduce-scatter, then all-gather.
-    """
-
+    #: The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
     candidate: Candidate
-    back: Candidate
-    steps: int
-    bandwidth: Fraction
+    back: Candidate  #: The same network, with the all-gather on its transpose that a reduce-scatter reverses.
+    steps: int  #: T_L in units of alpha.
+    bandwidth: Fraction  #: T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
+    #: reduce_steps, reduce_bandwidth: the same of the reduce-scatter, a reversed all-gather of the transpose.
     reduce_steps: int
     reduce_bandwidth: Fraction
     diameter: int
     distance_sum: int
-    all_reduce_s: Fraction
+    all_reduce_s: Fraction  #: Time of an all-reduce: reduce-scatter, then all-gather.
     also: tuple[Candidate, ...] = ()
 
     @property

@@ -25,29 +25,18 @@ MAX_SENDS = 30_000_000
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """An all-gather in steps.
-
-    Parameters
-    ----------
-    degree : int
-        Ports of a node in each direction, d; a link has 1/d of a node's bandwidth.
-    links : array of int, shape (links, 2)
-        Source and target of every link.
-    pieces : int
-        Number of pieces of every shard.
-    owner, start, size : array of int, shape (chunks,)
-        Owner of the chunk's shard, first piece and number of pieces; sorted by owner and start, without gaps.
-    chunk, link, step : array of int, shape (sends,)
-        Chunk, link and step of every send, counted from 0.
-    """
+    """An all-gather in steps."""
 
     nodes: int
-    degree: int
-    links: Ints
-    pieces: int
+    degree: int  #: Ports of a node in each direction, d; a link has 1/d of a node's bandwidth.
+    links: Ints  #: Source and target of every link.
+    pieces: int  #: Number of pieces of every shard.
+    #: owner, start, size: owner of the chunk's shard, first piece and number of pieces; sorted by owner and start,
+    #: without gaps.
     owner: Ints
     start: Ints
     size: Ints
+    #: chunk, link, step: chunk, link and step of every send, counted from 0.
     chunk: Ints
     link: Ints
     step: Ints

@@ -189,11 +189,11 @@ def test_tables_plots_and_reports_are_those_of_commands(command_output, tmp_path
 def test_reproduce_gives_what_the_command_prints(command_output, monkeypatch):
     """The same rows come from the verb and from its command."""
     from cwb.core.paper_results import PublishedFile
-    from cwb.studies import reproduction
+    from cwb.studies import reproduce
 
     row = {"table": "Table 1", "row": "a", "section": "1", "printed": "1", "needs": "GPUs"}
     paper = PublishedFile.model_validate({"title": "t", "source": "s", "row": [row]})
-    monkeypatch.setattr(reproduction, "load_paper", lambda name: paper)
+    monkeypatch.setattr(reproduce, "load_paper", lambda name: paper)
     assert cwb.reproduce("t").to_json() == json.loads(command_output("reproduce", "t", "-q", "-f", "json"))
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from cwb.cli.main import run
 from cwb.core.paper_results import PublishedFile
-from cwb.studies import reproduction as module
+from cwb.studies import reproduce as module
 
 TIMED = {"run": "ring", "value": "seconds.total"}
 

@@ -189,7 +189,7 @@ def test_numbers_on_a_card_have_the_units_of_people(capsys: pytest.CaptureFixtur
 
 def test_ctrl_c_while_the_file_is_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first Ctrl-C after the run lets the file and the record be written."""
-    module = import_module("cwb.studies.answer_files")
+    module = import_module("cwb.studies.solve")
     real = module.write_answer
 
     def slow(*arguments: Any) -> Any:

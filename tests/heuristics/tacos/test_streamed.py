@@ -134,7 +134,7 @@ def test_a_run_that_is_stopped_has_no_answer(pose):
 def test_a_file_has_the_digest(pose, solve, tmp_path):
     """No send is written; a file has their number and digest, is no schedule to read, and no link is told to be
     busy."""
-    from cwb.studies.answer_files import write_answer
+    from cwb.studies.solve import write_answer
 
     done = solve(pose("mesh(4,4)"), answer="stream")
     write_answer(tmp_path / "steps.json", done.instance, done)
