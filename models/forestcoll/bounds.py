@@ -36,13 +36,7 @@ _DUAL_THRESHOLDS = 24
 
 
 def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
-    """Return the best bound of some cuts and partitions; each is exact whatever the parts are.
-
-    Parameters
-    ----------
-    sides : sequence of array of bool
-        Nodes on one side of each bottleneck.
-    """
+    """Return the best bound of some cuts and partitions; each is exact whatever the parts are."""
     topology = instance.topology
     found: list[Bound] = []
     for side in sides:
@@ -79,15 +73,8 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
 
     Parameters
     ----------
-    instance : Instance
-        A network and an all-reduce among all ranks.
     lengths : mapping of int to float
         Dual values of links; missing links have length 0.
-
-    Raises
-    ------
-    InputError
-        If data must leave or enter nodes, but no link does.
     """
     found: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
     starts = [[frozenset({node}) for node in range(network.nodes)]]

@@ -57,8 +57,6 @@ class AllReducePlan:
     ----------
     unit_Bps : Fraction
         Unit of which everything else is an integer multiple.
-    root : tuple of Fraction
-        Rate x_v of every rank, bytes per second.
     broadcast, reduce : dict of (int, int) to Fraction
         Capacity from one rank to another for either stage, bytes per second; pairs without any are left out.
     paths : dict of (int, int) to tuple of (tuple of int, Fraction)
@@ -91,14 +89,7 @@ def common_denominator(values: Iterable[float]) -> int:
 
 
 def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReducePlan:
-    """Round a solved model's values to exact capacities, paths and rates.
-
-    Parameters
-    ----------
-    k : int or None
-        Rates and capacities become multiples of one k-th of the network's unit, as in the paper; None seeks the k of
-        the solution.
-    """
+    """Round a solved model's values to exact capacities, paths and rates."""
     net = pairs.network
     scaled = unit(pairs)  # from here on in the network's unit of bandwidth
     root = [scaled * model.root[v].value for v in model.C]

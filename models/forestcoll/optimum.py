@@ -42,13 +42,7 @@ class Optimum:
 
 
 def optimum(problem: ForestProblem) -> Optimum:
-    """Find the bottleneck cut, and the number of trees with which every ``U b_e`` is an integer.
-
-    Raises
-    ------
-    Unreachable
-        If data cannot reach some rank.
-    """
+    """Find the bottleneck cut, and the number of trees with which every ``U b_e`` is an integer."""
     cut = worst_cut(problem.graph, problem.roots, problem.sinks)
     if cut.side is None:
         raise AssertionError("at least two ranks, so there is a cut")

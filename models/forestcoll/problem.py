@@ -42,8 +42,6 @@ class ForestProblem:
         Ranks that trees must span, in the order of their nodes.
     roots : array of int, shape (nodes,)
         1 where trees start, else 0.
-    part_bytes : Fraction
-        Data that starts at every root.
     """
 
     topology: Topology
@@ -142,15 +140,7 @@ class ForestProblem:
 
 
 def pose(instance: Instance) -> tuple[ForestProblem | None, ForestProblem | None]:
-    """Return a collective's trees for reductions, in the transposed network, and trees for copies.
-
-    Raises
-    ------
-    Unsupported
-        If :func:`supports` refuses the instance.
-    InputError
-        If the bandwidths into and out of a switch differ.
-    """
+    """Return a collective's trees for reductions, in the transposed network, and trees for copies."""
     topology, demand = instance.network, instance.demand
     if (reason := supports(instance)) is not None or not isinstance(topology, Topology) or demand is None:
         raise Unsupported(reason or "expected a network and a collective")
@@ -255,8 +245,6 @@ class PairNetwork:
 
     Parameters
     ----------
-    network : ForestProblem
-        The network; parallel links stay separate.
     hubs : sequence of int
         Switches that are nodes of all trees, since they add and copy; the others only forward.
     """

@@ -56,12 +56,8 @@ class PackedForest:
 
     Parameters
     ----------
-    packing : TreePacking
-        Out-trees on the links of the problem's network.
     k : int
         Trees from every root; with translations, the number that would suffice.
-    copies : Fraction
-        U: copies of trees on a link for each unit of its bandwidth.
     side : array of bool
         Nodes that the cut leads into that forbids a smaller U for this k.
     translations : tuple of Translation
@@ -80,13 +76,7 @@ class PackedForest:
 def solve_forest(
     problem: ForestProblem, best: Optimum, k: int, instance_sha256: str, budget: Budget, options: ForestOptions
 ) -> PackedForest | None:
-    """Pack the fastest forest with k trees from every root; None if the budget ended first.
-
-    Raises
-    ------
-    Unsupported
-        If a switch cannot be removed: whole copies of trees leave more capacity in than out, as with one-way links.
-    """
+    """Pack the fastest forest with k trees from every root; None if the budget ended first."""
     if k * int(problem.roots.sum()) * len(problem.ranks) > MAX_EDGES and k != best.k:
         raise Unsupported(f"k = {k:,} trees from {int(problem.roots.sum()):,} roots are too many; expected fewer")
     if k >= MOST_COPIES:
@@ -165,15 +155,7 @@ class ForestDirection:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptions) -> Outcome:
-    """Solve an instance that :func:`.problem.supports` accepts.
-
-    Raises
-    ------
-    InputError
-        If data cannot reach some rank, or a switch has not the same bandwidth in and out.
-    Unsupported
-        If whole trees do not go through a switch with one-way links.
-    """
+    """Solve an instance that :func:`.problem.supports` accepts."""
     del solver
     with budget.clock.phase("compile"):
         warm_up()
@@ -248,13 +230,7 @@ def is_symmetric(instance: Instance) -> bool:
 
 
 def way_of(problem: ForestProblem, *, backwards: bool) -> ForestDirection:
-    """Find the bottleneck of one direction of the data.
-
-    Raises
-    ------
-    InputError
-        If data cannot reach some rank.
-    """
+    """Find the bottleneck of one direction of the data."""
     try:
         return ForestDirection(problem, optimum(problem), backwards)
     except Unreachable as error:

@@ -65,15 +65,7 @@ class AllReduceSolution:
 
 
 class AllReducePairs(PairNetwork):
-    """Pairs of tree nodes of an all_reduce.
-
-    Parameters
-    ----------
-    instance : Instance
-        An explicit network and an all_reduce among all ranks.
-    hubs : sequence of int
-        Switches that are nodes of all trees.
-    """
+    """Pairs of tree nodes of an all_reduce."""
 
     def __init__(self, instance: Instance, hubs: Sequence[int]) -> None:
         super().__init__(from_all_ranks(instance.topology), hubs)
@@ -106,22 +98,9 @@ def solve_allreduce(
 
     Parameters
     ----------
-    instance : Instance
-        An explicit network and an all_reduce among all ranks.
-    solver : Solver
-        One that keeps models and gives dual values.
     k : int or None
         Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks
         the k of the solution.
-    hubs : sequence of int
-        Switches that are nodes of all trees.
-
-    Raises
-    ------
-    Unsupported
-        If the solver gives no dual values.
-    InputError
-        If a rank cannot be reached.
     """
     pairs = AllReducePairs(instance, hubs)
     network = pairs.network

@@ -54,11 +54,6 @@ class CutOracle:
 
         Without k that is ``|S & V_c| / B+(S)``, for k = 1 trees in the limit. With k it is the smallest U with
         ``sum_e floor(U b_e) >= k |S & V_c|``: below it the cut excludes every forest.
-
-        Raises
-        ------
-        InputError
-            If no link leaves the set.
         """
         net = self.network
         ends = zip(net.tail, net.head, net.bandwidths, strict=True)
@@ -91,8 +86,6 @@ class Bottleneck:
     ----------
     U : Fraction
         1/x* (without k) or U* (with k), in units of the network: a lower bound, since the cut needs it.
-    cut : frozenset of int
-        The nodes that need it.
     attained : bool
         True if exact flows have shown that no cut needs more.
     hidden : int

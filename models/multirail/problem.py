@@ -25,8 +25,6 @@ class OrderProblem:
         For each order, the transfer time of each dimension in seconds if all data takes it.
     latency_s : tuple of Fraction
         Total latency of each dimension for all chunks, whatever their orders.
-    unit_s : Fraction
-        Time unit of the model in seconds.
     """
 
     orders: tuple[tuple[int, ...], ...]

@@ -33,8 +33,6 @@ class SynchronousSteps:
     ----------
     room : sequence of int
         Chunks that each edge carries in a round.
-    steps, rounds : int
-        S, and the most rounds R.
     """
 
     chunks: Sequence[Commodity]
@@ -75,19 +73,10 @@ def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> Syn
 
     Parameters
     ----------
-    instance : Instance
-        On a network without switches.
     steps : int or None
         S; by default the most links between a source and a target, the least possible.
     rounds : int or None
         R; by default all chunks over one link in every step, which always suffices.
-
-    Raises
-    ------
-    Unsupported
-        If chunks have several sizes.
-    InputError
-        If a rank cannot be reached.
     """
     topology = instance.network
     if not isinstance(topology, Topology):

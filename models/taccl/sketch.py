@@ -46,8 +46,6 @@ class Sketch:
 
     Parameters
     ----------
-    rules : tuple of (str, str, str)
-        ``avoid`` or ``only``, and two patterns.
     shifts : tuple of (int, int)
         Shift under which ranks are alike, and the number of consecutive ranks within which it acts.
     box : int or None
@@ -58,8 +56,6 @@ class Sketch:
         GPUs of its box by which the chunks of a GPU leave it; unlisted ones leave by any.
     connections : str or None
         Use few (``min``) or many (``max``) edges through switches.
-    chunks : int or None
-        Chunks of a rank's part.
     """
 
     rules: tuple[tuple[str, str, str], ...] = ()
@@ -113,13 +109,7 @@ def ranks_of(topology: Topology) -> dict[int, int]:
 
 
 def parse_sketch(text: str, ranks: int) -> Sketch:
-    """Parse a sketch.
-
-    Raises
-    ------
-    InputError
-        If a statement is malformed, or ranks cannot be alike in this way.
-    """
+    """Parse a sketch."""
     if len(text) > MAX_LENGTH:
         raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
     if text.lstrip().startswith("{"):

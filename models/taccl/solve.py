@@ -84,13 +84,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
 
 @dataclass(frozen=True)
 class PosedRouting(RoutingProblem):
-    """Routing problem of an instance.
-
-    Parameters
-    ----------
-    routes : frozenset of (int, int)
-        Routes computed without a solver; empty if there are none.
-    """
+    """Routing problem of an instance."""
 
     instance: Instance = field(kw_only=True)
     routes: frozenset[tuple[int, int]] = frozenset()
@@ -105,17 +99,7 @@ class PosedOrders(QueueOrders):
 
 
 def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
-    """Return the chunks and the sketch's allowed edges (``Formulation.index``).
-
-    Raises
-    ------
-    InputError
-        If the sketch is wrong, or leaves no edge.
-    Unsupported
-        If sends differ too much in time.
-    Unsupported, OutOfTime
-        If the model would be too large.
-    """
+    """Return the chunks and the sketch's allowed edges (``Formulation.index``)."""
     topology = instance.topology
     sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
     chunks = commodities_of(instance)
@@ -186,13 +170,7 @@ def joined_schedule(model: Any, orders: PosedOrders) -> StepSchedule:
 
 
 def _in_units(routing: PosedRouting) -> PosedRouting:
-    """Convert times to units of the quickest send's time.
-
-    Raises
-    ------
-    Unsupported
-        If the slowest takes so much longer that a solver could not tell whether a send is made.
-    """
+    """Convert times to units of the quickest send's time."""
     links = [routing.topology.links[edge.links[0]] for edge in routing.edges]
     times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in routing.chunks for link in links]
     if max(times) > WIDEST * min(times):
@@ -220,10 +198,6 @@ class OrderingPlan:
 
     Parameters
     ----------
-    sends : sequence of (int, int)
-        Chunk and edge of every send.
-    begin : list of float
-        Begin of each send without joining, in units of the routing.
     by_time : sequence of int
         The sends, each after the one that brings its chunk.
     """
@@ -343,11 +317,6 @@ def symmetric(
     """Pair every send with its image under a shift.
 
     Edges between parts of ranks that shift separately are left free if the shift does not map them to edges.
-
-    Raises
-    ------
-    InputError
-        If the shift does not map edges to edges and chunks to chunks.
     """
     nodes, size = topology.rank_nodes, shift[1]
     moved = {node: nodes[sketch.shift_rank(shift, rank)] for rank, node in enumerate(nodes)}

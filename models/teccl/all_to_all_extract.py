@@ -34,10 +34,6 @@ class EpochFlows:
 
     Parameters
     ----------
-    grid : BlockGrid
-        Blocks within which the flows are constant.
-    reduced : ReducedFlows
-        Classes whose members have equal flows.
     scale : int
         Integer amount that stands for one unit.
     rate : array of int, shape (classes of flows, blocks)
@@ -74,8 +70,6 @@ def exact_flows(
     ----------
     exchange, grid, reduced
         The program's parts; the grid's side must be ``restrict``.
-    values : mapping of (class, block) to float
-        Amount that every flow carries in a block.
     """
     positive = {key: value for key, value in values.items() if value > ROUNDING}
     for limit in DENOMINATORS:
@@ -145,8 +139,6 @@ class Ways:
 
     Parameters
     ----------
-    target, amount, hops : array of int, shape (ways,)
-        Destination of a path, the amount that takes it, and its number of links.
     link, start : array of int, shape (hops of all ways,)
         Links in the order of the paths, each from its target back, and the epochs in which they are entered.
     """
@@ -166,11 +158,6 @@ def trace(flows: EpochFlows) -> Iterator[Ways]:
     What leaves a node in an epoch is taken from the latest arrivals before it. Earlier arrivals can serve all later
     departures as well, so this never takes away data that another path depends on. At a node that does not store,
     the latest arrivals are those of that epoch.
-
-    Yields
-    ------
-    Ways
-        The paths of one source.
     """
     exchange = flows.exchange
     tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))

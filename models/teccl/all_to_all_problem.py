@@ -37,12 +37,8 @@ class Exchange:
     stores : tuple of bool
         For every node, True if it stores data. What reaches any other node must leave in the first epoch in which it
         can be used.
-    ranks : tuple of int
-        Nodes that send to one another.
     delay : tuple of int
         Data that a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
-    capacity : tuple of Fraction
-        Units per epoch of every link.
     """
 
     stores: tuple[bool, ...]
@@ -103,12 +99,8 @@ class PointNetwork:
 
     Parameters
     ----------
-    node, stores : array, shape (points,)
-        Node of every point, and True if it stores data.
     offset : array of int, shape (arcs,)
         Epochs between the last departure from a node that stores and the use of this arc.
-    delay : array of int, shape (arcs,)
-        Delay of the arc's link in epochs.
     """
 
     exchange: Exchange
@@ -213,10 +205,6 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
 
     Parameters
     ----------
-    exchange : Exchange
-        Its distances, the shortest first, give starts of blocks from the front and from the back.
-    epochs : int
-        The makespan K in epochs.
     blocks : int
         Number of blocks; K or more gives the grid of epochs.
     """
@@ -276,13 +264,7 @@ class ReducedFlows:
 
 @dataclass(frozen=True, eq=False)
 class BlockProgram:
-    """Index sets of the linear program.
-
-    Parameters
-    ----------
-    reduced : ReducedFlows
-        Classes of the flows of the grid's side (:func:`points_for`).
-    """
+    """Index sets of the linear program."""
 
     exchange: Exchange
     grid: BlockGrid

@@ -35,8 +35,6 @@ class EpochSend:
     start : int
         Epoch in which it starts over the first link; over each further link it starts at the index at which it
         arrives there.
-    commodity : int
-        Position in the problem's commodities.
     """
 
     start: int
@@ -50,10 +48,6 @@ class PathFlow:
 
     Parameters
     ----------
-    commodity : int
-        Position in the problem's commodities.
-    amount : Fraction
-        Part of the commodity's chunk, above 0.
     hops : tuple of (int, int)
         Links and epochs, one path after the other; one path for each destination.
     """
@@ -131,11 +125,6 @@ def build_sum_trees(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[E
     Of the sends of a node towards one sum, only the last is kept: all contributions that it forwards have arrived by
     then, and the last send of the next node does not start before they reach it. So nothing arrives later than
     before, and less is sent. A node without a contribution that no longer receives any sends nothing.
-
-    Parameters
-    ----------
-    sends : sequence of EpochSend
-        Sends without useless ones (:func:`needed_sends`).
     """
     joined, commodities = sorted(_join_hops(problem, sends)), problem.commodities
     last: dict[tuple[int, int], EpochSend] = {}
@@ -185,13 +174,6 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
     """Set a model's variables to a schedule of whole chunks without sums, if the model has its sends.
 
     Return False, and change nothing, if the model lacks a send.
-
-    Parameters
-    ----------
-    sets : IndexSets
-        Index sets whose arcs are links.
-    model : pyomo.ConcreteModel
-        Its F gets values; the others follow from them.
     """
     problem = sets.problem
     arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
@@ -214,11 +196,6 @@ def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list
     destinations is cut wherever the path to one of them changes. A part travels once for each destination, even where
     two of its paths share a link and an epoch, since nothing is copied on the way. The amounts of each commodity sum to
     1 exactly.
-
-    Parameters
-    ----------
-    flow, kept, read : mapping
-        Values of F, B and R.
     """
     problem = sets.problem
     ways = _ways(sets, dict(flow), dict(kept), dict(read))

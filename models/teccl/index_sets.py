@@ -20,15 +20,7 @@ COLUMN_S = 1e-5
 
 @dataclass(frozen=True)
 class Arc:
-    """Link, or several through switches such as a hyper-edge (appendix C), traversed without a stop.
-
-    Parameters
-    ----------
-    offsets : tuple of int
-        Epochs from the start of the arc to the start of each link.
-    delay : int
-        Epochs from start to arrival.
-    """
+    """Link, or several through switches such as a hyper-edge (appendix C), traversed without a stop."""
 
     links: tuple[int, ...]
     offsets: tuple[int, ...]
@@ -50,8 +42,6 @@ class IndexSets:
         K: everything has arrived by index K.
     hyper_edges : bool
         Replace switches that cannot store by arcs between their neighbours (appendix C).
-    first, last : list of list of int
-        Earliest and latest useful index, for each commodity and node.
     all_count : bool
         Count a node's own data and what it needs in a limited buffer too (appendix B as printed).
     objective : str
@@ -243,15 +233,7 @@ def index_sets(
     objective: str = "feasible",
     weights: tuple[Fraction, ...] = (),
 ) -> IndexSets:
-    """Build the index sets of the general form for a number of epochs.
-
-    Raises
-    ------
-    InputError
-        If the epochs are fewer than the distances need.
-    Unsupported
-        If hyper-edges do not lead to a destination.
-    """
+    """Build the index sets of the general form for a number of epochs."""
     if epochs < problem.diameter:
         raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
     ways = ways_through_switches(problem, summed=False) if hyper_edges else single_links(problem)

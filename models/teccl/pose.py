@@ -74,13 +74,7 @@ def supports_all_to_all(instance: Instance) -> Refusal | None:
 
 
 def pose(instance: Instance, options: EpochOptions, *, fluid: bool = False) -> Instance:
-    """Return the instance with the chunks and the grid of the options.
-
-    Raises
-    ------
-    InputError
-        If no link gives the epoch a length, or the instance is on another grid.
-    """
+    """Return the instance with the chunks and the grid of the options."""
     return _on_its_grid(instance, _pose_on_grid(instance, options, fluid=fluid))
 
 
@@ -128,14 +122,7 @@ def pose_search(instance: Instance, options: SearchOptions) -> Instance:
 
 
 def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False) -> Instance:
-    """Return the instance with chunks, grid, limits of nodes and varying bandwidth.
-
-    Raises
-    ------
-    InputError
-        If a link whose bandwidth varies does not exist, there is not one priority for each collective, or the instance
-        is on another grid.
-    """
+    """Return the instance with chunks, grid, limits of nodes and varying bandwidth."""
     posed = _pose_on_grid(instance, options, fluid=fluid)
     priorities = getattr(options, "priorities", None)
     if priorities is not None and len(priorities) != len(posed.demands):

@@ -138,20 +138,7 @@ class EpochProblem:
 
 
 def epoch_problem(instance: Instance) -> EpochProblem:
-    """Put an instance that has a timing on its grid.
-
-    Parameters
-    ----------
-    instance : Instance
-        Posed (:func:`.method.pose`): an explicit network, collectives with equal chunks, a timing.
-
-    Raises
-    ------
-    InputError
-        If a destination cannot be reached, an epoch is too short for a link, or a buffer does not hold one chunk.
-    Unsupported
-        If chunks differ in size.
-    """
+    """Put an instance that has a timing on its grid."""
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None:
         raise InputError("expected a network of nodes and links, and a timing", place="instance")

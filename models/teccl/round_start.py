@@ -31,15 +31,8 @@ class GreedyRound:
 
     Parameters
     ----------
-    sets : RoundIndexSets
-        The round; no switch stores without copying.
     beyond : bool
         Allow chunks to go to switches that they reach only after the round.
-
-    Attributes
-    ----------
-    sends : list of (int, int, int)
-        Commodity, link, epoch.
     """
 
     def __init__(self, sets: RoundIndexSets, *, beyond: bool) -> None:
@@ -205,11 +198,6 @@ def initial_schedule(problem: EpochProblem, budget: Budget, enough: int) -> list
     """Return a schedule of ``teccl``'s constructions or, where these do not apply, of greedy rounds.
 
     None with sums, and with ranks or switches that can hold a limited number of chunks.
-
-    Parameters
-    ----------
-    enough : int
-        Epochs at which constructions end.
     """
     limited = any(problem.holds) or any(
         room is not None for n, room in enumerate(problem.room) if not problem.switch[n]

@@ -46,23 +46,7 @@ def certificate_of(proof: Proof) -> Certificate:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptions) -> Outcome:
-    """Minimize the number of epochs (``Method.run``).
-
-    Parameters
-    ----------
-    instance : Instance
-        Posed, with whole chunks that are copied, or with an all_to_all.
-
-    Returns
-    -------
-    Outcome
-        Objective and bound in seconds; ``optimal`` only where they are equal in epochs.
-
-    Raises
-    ------
-    Unsupported
-        If bandwidths vary, something is summed, or a switch can store a limited amount.
-    """
+    """Minimize the number of epochs (``Method.run``)."""
     if is_all_to_all(instance):
         from . import solve_all_to_all
 
@@ -150,13 +134,7 @@ def _outcome(problem: EpochProblem, last: ModelBisection, result: LadderResult) 
 
 @dataclass(eq=False)
 class ModelBisection:
-    """Bisection of the makespan by feasibility models.
-
-    Parameters
-    ----------
-    low, high : int
-        Lower bound in epochs, and epochs of the best schedule.
-    """
+    """Bisection of the makespan by feasibility models."""
 
     problem: EpochProblem
     solver: Solver

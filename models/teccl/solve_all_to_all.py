@@ -46,13 +46,7 @@ Proof = Literal["cut", "prices", "solver"]
 
 
 def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
-    """Return the all-to-all of a fluid problem; the unit is one rank's data for another.
-
-    Raises
-    ------
-    Unsupported
-        If the problem is not fluid, links vary, or a switch stores a limited amount.
-    """
+    """Return the all-to-all of a fluid problem; the unit is one rank's data for another."""
     if not problem.timing.fluid or problem.timing.changes:
         raise Unsupported("the linear program needs chunks that may be split, and links that do not vary")
     if any(limit for limit in problem.holds):
@@ -75,19 +69,7 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOptions | SearchOptions) -> Outcome:
-    """Minimize the epochs of an all-to-all, with flows checked exactly on the grid (``Method.run``).
-
-    Parameters
-    ----------
-    instance : Instance
-        Posed with a fluid timing.
-
-    Returns
-    -------
-    Outcome
-        Objective and bound in seconds. ``metrics`` names the proof of the bound: ``cut`` and ``prices`` are recomputed
-        exactly by the verifier.
-    """
+    """Minimize the epochs of an all-to-all, with flows checked exactly on the grid (``Method.run``)."""
     with budget.clock.phase("build"):
         problem = epoch_problem(instance)
     exchange = exchange_of(problem, instance)
@@ -159,13 +141,7 @@ def _outcome(
 
 @dataclass
 class AllToAllSearch:
-    """Bounds and best flows in the search for the makespan.
-
-    Parameters
-    ----------
-    priced : EpochPrices or None
-        Prices that prove the bound, if it is proved by prices.
-    """
+    """Bounds and best flows in the search for the makespan."""
 
     exchange: Exchange
     solver: Solver
@@ -316,11 +292,6 @@ def _first_true(part: Callable[[int], float | None], low: int, high: int | None,
     The secant through the last two parts gives the next number to try; between a number whose part is less and one
     whose is not, it is the number just below the latter, and every other time the midpoint. An unknown part counts as
     1 in the result, so that nothing is claimed without proof.
-
-    Returns
-    -------
-    int
-        All numbers from ``low`` up to the one before have a part below 1.
     """
     proved = at = low
     below, above = (low - 1, 0.0), (high, 1.0) if high is not None else None

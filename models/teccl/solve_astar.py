@@ -32,13 +32,7 @@ NODE_LIMIT = 1000
 
 @dataclass
 class AstarSearch:
-    """State of the search by rounds.
-
-    Parameters
-    ----------
-    plan : list of EpochSend or None
-        Schedule known before the first round.
-    """
+    """State of the search by rounds."""
 
     problem: EpochProblem
     solver: Solver

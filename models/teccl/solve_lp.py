@@ -155,13 +155,7 @@ def flows_of_model(sets: LpIndexSets, model: Any) -> list[PathFlow]:
 
 
 def epochs_of_model(given: int | None, default: int, least: int) -> int:
-    """Return the model's number of epochs K.
-
-    Raises
-    ------
-    InputError
-        If the given K is below the bound of distances and cuts.
-    """
+    """Return the model's number of epochs K."""
     if given is not None and given < least:
         raise InputError(f"{given} are too few: {least} are needed at least", source="-O", place="epochs")
     return default if given is None else given

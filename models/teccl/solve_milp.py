@@ -39,10 +39,6 @@ class MilpSearch:
 
     Parameters
     ----------
-    hyper_edges : bool
-        Replace switches that cannot store by hyper-edges.
-    all_count : bool
-        Count all chunks in limited buffers.
     stopped : bool
         True once a solve has ended without an answer.
     is_stage : bool
@@ -268,13 +264,7 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
 
 
 def require_room(problem: EpochProblem) -> None:
-    """Reject buffers, where all chunks count, below a rank's initial or final chunks.
-
-    Raises
-    ------
-    InputError
-        If a rank's buffer is too small.
-    """
+    """Reject buffers, where all chunks count, below a rank's initial or final chunks."""
     for node, room in enumerate(problem.room):
         own = sum(c.source == node and not c.after for c in problem.commodities)
         needed = sum(node in c.targets for c in problem.commodities)
@@ -366,8 +356,6 @@ def number_of_epochs(
 
     Parameters
     ----------
-    problem : EpochProblem
-        The problem on the fine grid.
     feasible : callable
         ``feasible(problem, epochs)``: True if the general form finds a schedule, None if unknown.
     """

@@ -16,8 +16,6 @@ def epoch_bound(instance: Instance, forth: TimeExpandedNetwork) -> tuple[int, Ce
 
     Parameters
     ----------
-    instance : Instance
-        The problem, of one collective on a network without switches.
     forth : TimeExpandedNetwork
         Its copied chunks; for a collective of sums alone, those of the copies that it runs backwards.
     """

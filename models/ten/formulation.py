@@ -10,13 +10,7 @@ from .problem import HorizonModel, TimeExpandedNetwork
 
 
 def build(problem: TimeExpandedNetwork, horizon: int, least: int) -> Any:
-    """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link.
-
-    Parameters
-    ----------
-    horizon, least : int
-        K, and a lower bound in ticks.
-    """
+    """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link."""
     m = pyo.ConcreteModel("ten-ilp")
     variables(m, problem, horizon, least)
     post(m, problem)

@@ -34,15 +34,7 @@ BACKWARDS = {
 
 @dataclass(frozen=True)
 class TimeExpandedNetwork:
-    """Copied chunks of one size and edges, in ticks.
-
-    Parameters
-    ----------
-    edges : tuple of RankEdge
-        Links between ranks, and paths over switches.
-    ticks : tuple of int
-        Ticks that a chunk occupies each edge.
-    """
+    """Copied chunks of one size and edges, in ticks."""
 
     chunks: tuple[Commodity, ...]
     edges: tuple[RankEdge, ...]
@@ -88,15 +80,7 @@ class TimeExpandedNetwork:
 
 @dataclass(frozen=True)
 class HorizonModel:
-    """Model of a horizon.
-
-    Parameters
-    ----------
-    problem : TimeExpandedNetwork
-        Chunks and edges; of sums, those of the copies that they run backwards.
-    horizon, least : int
-        K, and a lower bound in ticks.
-    """
+    """Model of a horizon."""
 
     problem: TimeExpandedNetwork
     horizon: int
@@ -125,13 +109,7 @@ def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
 
 
 def expand_time(instance: Instance) -> TimeExpandedNetwork:
-    """Put an instance with its timing on the time-expanded network.
-
-    Raises
-    ------
-    InputError
-        If a target cannot be reached.
-    """
+    """Put an instance with its timing on the time-expanded network."""
     topology = instance.network
     if not isinstance(topology, Topology) or instance.timing is None:
         raise Unsupported("expected an explicit network and a timing")

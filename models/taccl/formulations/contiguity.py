@@ -18,8 +18,6 @@ class QueueOrders:
     ----------
     queues : sequence of sequence of int
         Sends of each queue, in order; a send is in one queue.
-    alpha, beta : sequence of float
-        Latency and time on the link of every send, in one unit.
     after : sequence of int or None
         The send that brings the chunk to where this one starts; None at the source.
     edge : sequence of int

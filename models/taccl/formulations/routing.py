@@ -27,10 +27,6 @@ class RoutingProblem:
 
     Parameters
     ----------
-    same : sequence of ((int, int), (int, int))
-        Pairs of (chunk, edge) whose sends are alike by the sketch.
-    connections : str
-        ``any``, ``min`` (uc-min) or ``max`` (uc-max): use of edges through switches.
     unit_s : Fraction
         Time unit in seconds, chosen to avoid tiny numbers in solvers.
     usable : sequence of sequence of int

@@ -28,8 +28,6 @@ class RoundState:
 
     Parameters
     ----------
-    held : frozenset of (int, int)
-        Commodities and nodes that hold them.
     coming : frozenset of (int, int, int)
         Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0: chunks
         passing there at once, or those that a storing switch without copies has not sent on.
@@ -66,15 +64,7 @@ class RoundState:
 
 @dataclass(frozen=True, eq=False)
 class RoundIndexSets(IndexSets):
-    """Index sets of a round: sends start within it and may arrive after it.
-
-    Parameters
-    ----------
-    gamma : float
-        Value of a chunk on the way, relative to a delivered one.
-    most_epochs : int or None
-        Epochs that a schedule may take; None is no limit.
-    """
+    """Index sets of a round: sends start within it and may arrive after it."""
 
     state: RoundState = field(default_factory=lambda: RoundState(frozenset()))
     gamma: float = 0.5

@@ -24,8 +24,6 @@ class LpIndexSets:
 
     Parameters
     ----------
-    problem : EpochProblem
-        A problem whose chunks are fluid.
     epochs : int
         K: everything has arrived by index K.
     objective : str
