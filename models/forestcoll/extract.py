@@ -22,7 +22,7 @@ from ...core.solver import CompiledModel
 from .formulations.lp6_allreduce import unit
 from .problem import Pair, PairNetwork
 
-#: Links from one rank to another, and how much they carry.
+#: Links from one rank to another in their order, and the amount that they carry.
 Path = tuple[tuple[int, ...], int]
 
 #: Values that are this close to a multiple of 1/K are taken for it.
@@ -51,29 +51,27 @@ class AllReducePlan:
 
     In-trees rooted at rank v, of total weight ``root[v]``, exist within the capacities ``reduce``, and out-trees
     within ``broadcast``, together for all v: neither graph has switches, and both pass the exact maximum flows that
-    Edmonds' theorem requires.
+    Edmonds' theorem requires. All rates are multiples of ``unit_Bps``.
 
     Parameters
     ----------
-    unit_Bps : Fraction
-        Unit of which everything else is an integer multiple.
-    broadcast, reduce : dict of (int, int) to Fraction
-        Capacity from one rank to another for either stage, bytes per second; pairs without any are left out.
-    paths : dict of (int, int) to tuple of (tuple of int, Fraction)
-        For every such pair the paths that carry both stages: links of the topology in their order, and bytes per
-        second. They sum to the two capacities together, and no link has more than its bandwidth.
+    broadcast, reduce : dict of (int, int) to int
+        Capacity from one rank to another for either stage; pairs without any are left out.
+    paths : dict of (int, int) to list of Path
+        For every such pair the paths that carry both stages. They sum to the two capacities together, and no link has
+        more than its bandwidth.
     """
 
     unit_Bps: Fraction
-    root: tuple[Fraction, ...]
-    broadcast: dict[Pair, Fraction]
-    reduce: dict[Pair, Fraction]
-    paths: dict[Pair, tuple[tuple[tuple[int, ...], Fraction], ...]]
+    root: tuple[int, ...]
+    broadcast: dict[Pair, int]
+    reduce: dict[Pair, int]
+    paths: dict[Pair, list[Path]]
 
     @property
     def rate_Bps(self) -> Fraction:
         """Size of the all-reduce over its time, in bytes per second."""
-        return sum(self.root, Fraction(0))
+        return sum(self.root) * self.unit_Bps
 
 
 def common_denominator(values: Iterable[float]) -> int:
@@ -110,20 +108,12 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
         largest_rate(weight, [(index[a], index[b], c) for (a, b), c in broadcast.items()]),
         largest_rate(weight, [(index[b], index[a], c) for (a, b), c in reduce.items()]),
     )
-    unit_Bps = net.unit_Bps / K
-
-    def to_rates(capacity: dict[Pair, int]) -> dict[Pair, Fraction]:
-        return {(index[a], index[b]): c * unit_Bps for (a, b), c in sorted(capacity.items()) if c}
-
     return AllReducePlan(
-        unit_Bps,
-        tuple(amount * rate // 1 * unit_Bps for amount in weight),
-        to_rates(broadcast),
-        to_rates(reduce),
-        {
-            (index[a], index[b]): tuple((links, amount * unit_Bps) for links, amount in found)
-            for (a, b), found in sorted(paths.items())
-        },
+        net.unit_Bps / K,
+        tuple(int(amount * rate) for amount in weight),
+        {(index[a], index[b]): c for (a, b), c in sorted(broadcast.items()) if c},
+        {(index[a], index[b]): c for (a, b), c in sorted(reduce.items()) if c},
+        {(index[a], index[b]): found for (a, b), found in sorted(paths.items())},
     )
 
 
@@ -177,25 +167,19 @@ def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
             if net.tail[e] == node and net.head[e] not in before:
                 before[net.head[e]] = e
                 if pairs.is_end[net.head[e]]:
-                    return _trace_path(net.tail, before, a, net.head[e])
+                    path = [e]
+                    while net.tail[path[-1]] != a:
+                        path.append(before[net.tail[path[-1]]])
+                    return path[::-1]
                 waiting.append(net.head[e])
     return []
-
-
-def _trace_path(tail: Sequence[int], before: Mapping[int, int], a: int, b: int) -> list[int]:
-    path: list[int] = []
-    node = b
-    while node != a:
-        path.append(before[node])
-        node = tail[before[node]]
-    return path[::-1]
 
 
 def flow_on_arcs(
     nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]], source: int, sink: int
 ) -> list[int]:
     """Compute a maximum flow on arcs (tails, heads, capacities); parallel arcs are filled in order."""
-    graph = _graph(nodes, arcs)
+    graph = graph_of(nodes, arcs)
     flow = max_flow(graph, source, sink).on_edge.tolist()
     left = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
     taken: list[int] = []
@@ -211,13 +195,14 @@ def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) ->
     if not any(weight):
         return Fraction(0)
     tail, head, capacity = zip(*arcs, strict=True) if arcs else ((), (), ())
-    graph = _graph(len(weight), (tail, head, capacity))
+    graph = graph_of(len(weight), (tail, head, capacity))
     try:
         return 1 / worst_cut(graph, np.array(weight), np.arange(len(weight))).ratio
     except Unreachable:
         return Fraction(0)
 
 
-def _graph(nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> Network:
+def graph_of(nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> Network:
+    """Return the network of arcs (tails, heads, capacities); parallel ones are joined."""
     tail, head = (np.array(ends, dtype=np.int64) for ends in arcs[:2])
     return Network.from_parallel_edges(nodes, tail, head, exact_array(arcs[2]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
@@ -12,10 +13,9 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, partition_bound
 from ...algorithms.forests.expansion import assign_paths, expand
-from ...algorithms.forests.packing import CutPool, Packer, SpanningTrees
+from ...algorithms.forests.packing import CutPool, Packer
 from ...algorithms.forests.polish import lower_trees
 from ...algorithms.forests.symmetry import find_groups
-from ...algorithms.graphs.network import Network, exact_array
 from ...algorithms.schedules.compose import drop_idle_switches, reduce_then_broadcast, reverse_trees
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
 from ...core.budget import Budget, Incumbent
@@ -24,17 +24,15 @@ from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
 from ...core.trees import TreePacking
 from .bounds import best_certificate
-from .extract import AllReducePlan, lengths, make_plan
+from .extract import AllReducePlan, Path, graph_of, lengths, make_plan
 from .formulations.lp6_allreduce import build, unit
 from .method import AllReduceOptions, ForestOptions
-from .problem import PairNetwork, from_all_ranks, hubs_of, sets_of_hubs
+from .problem import Pair, PairNetwork, from_all_ranks, hubs_of, sets_of_hubs
 from .solve import MOST_COPIES, busiest_s
 from .solve import run as run_in_halves
 
 #: HiGHS needs a third of the time with its interior point method, which ends in a vertex like the simplex method.
 _OPTIONS: Mapping[str, Mapping[str, object]] = {"highs": {"solver": "ipm"}}
-Pair = tuple[int, int]
-Paths = list[tuple[tuple[int, ...], int]]
 
 
 @dataclass(frozen=True)
@@ -152,6 +150,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         return plain
     taken_s, answer, which = best
     bound_s, certificate = proved
+    rates = [solution.rate_Bps for solution in solutions if solution.rate_Bps is not None]
+    algbw = {
+        "program_algbw_GBps": max(rates) / 1e9 if rates else None,
+        "halves_algbw_GBps": plain.objective and float(group_of(instance).size_bytes) / plain.objective / 1e9,
+    }
     return Outcome(
         Status.OPTIMAL if taken_s == bound_s else Status.FEASIBLE,
         answer,
@@ -160,7 +163,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         certificate=certificate,
         reports=tuple(solution.report for solution in solutions),
         size=solutions[0].report.size,
-        metrics=dict(plain.metrics) | _metrics(instance, solutions, plain.objective) | which,
+        metrics=dict(plain.metrics) | algbw | which,
         iterations=len(solutions),
     )
 
@@ -182,24 +185,26 @@ def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> Tre
     Each path serves the broadcast first, then the reduction. None if the budget ended first, or the copies of trees
     exceed 64 bits.
     """
-    copies = max(plan.rate_Bps, *plan.broadcast.values(), *plan.reduce.values()) / plan.unit_Bps
+    copies = max(sum(plan.root), *plan.broadcast.values(), *plan.reduce.values())
     if copies >= MOST_COPIES:
-        budget.progress(f"the linear program's trees are too many to be packed: {int(copies):,} copies of a tree")
+        budget.progress(f"the linear program's trees are too many to be packed: {copies:,} copies of a tree")
         return None
     instance, topology = pairs.instance, pairs.network.topology
     ranks, links = len(topology.ranks), len(topology.links)
     number = np.array([topology.tree_nodes.index(node) for node in pairs.ends], dtype=np.int64)
-    demand = np.array([int(rate / plan.unit_Bps) for rate in plan.root], dtype=np.int64)
+    demand = np.array(plan.root, dtype=np.int64)
     unit_bytes = group_of(instance).size_bytes / int(demand.sum())
-    broadcast, reduce = _split_paths(plan)
     packings: list[TreePacking] = []
-    for paths in (broadcast, reduce):
+    for paths in _split_paths(plan):
         edges = sorted(paths)
-        graph = _graph(len(plan.root), {edge: sum(copies for _, copies in paths[edge]) for edge in edges})
+        capacity = [sum(copies for _, copies in paths[edge]) for edge in edges]
+        graph = graph_of(len(plan.root), ([a for a, _ in edges], [b for _, b in edges], capacity))
         with budget.clock.phase("pack"):
-            forest = _pack_trees(graph, demand, budget)
-        if forest is None:
-            return None
+            pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
+            forest = Packer(graph, demand, pool).pack(stop=lambda: budget.is_exhausted)
+            if forest is None:
+                return None
+            forest = lower_trees(forest)
         with budget.clock.phase("expand"):
             pieces = assign_paths(graph, [paths[edge] for edge in edges], links)
             packing = expand(pieces, forest, number, instance.sha256, unit_bytes)
@@ -207,48 +212,16 @@ def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> Tre
     return reduce_then_broadcast(reverse_trees(packings[1]), packings[0])
 
 
-def _split_paths(plan: AllReducePlan) -> tuple[dict[Pair, Paths], dict[Pair, Paths]]:
+def _split_paths(plan: AllReducePlan) -> tuple[dict[Pair, list[Path]], dict[Pair, list[Path]]]:
     """Divide the paths: the broadcast's first, the rest, reversed, for in-trees packed as out-trees."""
-    broadcast: dict[Pair, Paths] = {}
-    reduce: dict[Pair, Paths] = {}
+    stages = defaultdict[Pair, list[Path]](list), defaultdict[Pair, list[Path]](list)
     for (a, b), pieces in plan.paths.items():
-        wanted = [int(stage.get((a, b), Fraction(0)) / plan.unit_Bps) for stage in (plan.broadcast, plan.reduce)]
-        for path, rate in pieces:
-            left = int(rate / plan.unit_Bps)
+        wanted = [stage.get((a, b), 0) for stage in (plan.broadcast, plan.reduce)]
+        for path, amount in pieces:
+            left = amount
             for stage, edge, links in ((0, (a, b), path), (1, (b, a), path[::-1])):
-                copies = min(left, wanted[stage])
-                if copies:
-                    (broadcast, reduce)[stage].setdefault(edge, []).append((links, copies))
+                if copies := min(left, wanted[stage]):
+                    stages[stage][edge].append((links, copies))
                     wanted[stage] -= copies
                     left -= copies
-    return broadcast, reduce
-
-
-def _graph(nodes: int, capacity: Mapping[Pair, int]) -> Network:
-    def column(end: int) -> Iterator[int]:
-        return (edge[end] for edge in sorted(capacity))
-
-    return Network(
-        nodes,
-        np.fromiter(column(0), dtype=np.int64),
-        np.fromiter(column(1), dtype=np.int64),
-        exact_array(capacity[edge] for edge in sorted(capacity)),
-    )
-
-
-def _pack_trees(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees | None:
-    pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
-    forest = Packer(graph, demand, pool).pack(stop=lambda: budget.is_exhausted)
-    return None if forest is None else lower_trees(forest)
-
-
-def _metrics(
-    instance: Instance, solutions: Sequence[AllReduceSolution], halves_s: float | None
-) -> dict[str, float | str | None]:
-    """Return the metrics; rates in 10^9 bytes per second."""
-    size = float(group_of(instance).size_bytes)
-    rates = [solution.rate_Bps for solution in solutions if solution.rate_Bps is not None]
-    return {
-        "program_algbw_GBps": max(rates, default=0.0) / 1e9 if rates else None,
-        "halves_algbw_GBps": None if halves_s is None else size / halves_s / 1e9,
-    }
+    return stages

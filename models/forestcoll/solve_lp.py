@@ -8,7 +8,7 @@ replaces the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -164,17 +164,12 @@ def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
         return found
     for sink in model.T:
         potential = {v: abs(compiled.dual(model.balance[sink, v])) for v in model.V if (sink, v) in model.balance}
-        for cut in level_sets(potential, sink):
-            found.take(oracle, cut)
+        # Of the sets of nodes with duals above the sink's and each gap, one is tight.
+        levels = sorted(set(potential.values()))
+        for low, high in pairwise(levels):
+            if high - low > _SAME * levels[-1] and low >= potential[sink]:
+                found.take(oracle, frozenset(v for v, value in potential.items() if value > low))
     return confirm_bound(oracle, found, budget)
-
-
-def level_sets(potential: dict[int, float], sink: int) -> Iterator[frozenset[int]]:
-    """Yield the sets of nodes with duals above the sink's and each gap; one of them is tight."""
-    levels = sorted(set(potential.values()))
-    for low, high in pairwise(levels):
-        if high - low > _SAME * levels[-1] and low >= potential[sink]:
-            yield frozenset(v for v, value in potential.items() if value > low)
 
 
 def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:

@@ -67,8 +67,7 @@ def supports(instance: Instance) -> Refusal | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
     """Solve models of increasing numbers of steps (``Method.run``)."""
-    from .formulation import build
-    from .problem import COLUMN_S, pose_steps, schedule_of
+    from .formulation import COLUMN_S, build, pose_steps, schedule_of
 
     problem = pose_steps(instance, options.steps, options.rounds)
     bound, certificate = best_bound(instance)
@@ -144,10 +143,10 @@ ROUNDS = Formulation(
     summary="the fewest rounds of a schedule of S synchronous steps: who has which chunk, and what links carry",
     paper=PAPER,
     equations="k-synchronous schedules, as TE-CCL describes them (sections 6.1 and G); a reading",
-    index=f"{__package__}.problem:index",
+    index=f"{__package__}.formulation:index",
     build=f"{__package__}.formulation:build",
-    extract=f"{__package__}.problem:schedule_of",
-    labels=f"{__package__}.problem:labels",
+    extract=f"{__package__}.formulation:schedule_of",
+    labels=f"{__package__}.formulation:labels",
     needs=("integers",),
     options=RoundOptions,
     supports=supports,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import inf
 
@@ -16,10 +18,10 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
 
     None if a chunk misses a target, or the image of a route is no route.
     """
-    images: dict[Send, list[Send]] = {}
+    images = defaultdict[Send, list[Send]](list)
     for one, other in problem.same:
-        images.setdefault(one, []).append(other)
-        images.setdefault(other, []).append(one)
+        images[one].append(other)
+        images[other].append(one)
     usable, load = set(problem.sends), [0.0] * len(problem.topology.links)
     routed: dict[int, list[int]] = {}
     for chunk in range(len(problem.chunks)):
@@ -65,14 +67,17 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] |
             end = at + problem.passing(chunk, e)
             busy = max(load[link] + problem.load(chunk, link) for link in problem.edges[e].links)
             heappush(heap, (max(end, busy), end, e, problem.edges[e].target))
-    if left:
-        return None
+    return None if left else edges_to_targets(problem, chunk, came)
+
+
+def edges_to_targets(problem: RoutingProblem, chunk: int, last: Mapping[int, int]) -> list[int]:
+    """Return the edges of a tree on the paths to a chunk's targets, given the last edge to each node."""
     used: set[int] = set()
-    for target in targets:
+    for target in problem.chunks[chunk].targets:
         node = target
-        while node != source and came[node] not in used:
-            used.add(came[node])
-            node = problem.edges[came[node]].source
+        while node != problem.chunks[chunk].source and last[node] not in used:
+            used.add(last[node])
+            node = problem.edges[last[node]].source
     return sorted(used)
 
 

@@ -97,11 +97,6 @@ class Sketch:
         senders = self.senders.get(source % self.box)
         return tail // self.box != home or senders is None or tail % self.box in senders
 
-    def shift_rank(self, shift: tuple[int, int], rank: int) -> int:
-        """Return the image of a rank under a shift."""
-        by, size = shift
-        return (rank % size + by) % size + rank // size * size
-
 
 def ranks_of(topology: Topology) -> dict[int, int]:
     """Map nodes to their ranks."""

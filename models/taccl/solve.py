@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from math import inf, isfinite
 from typing import Any
 
@@ -25,12 +26,12 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions
 from ...core.topology import Topology
-from .first_routes import first_routes, routing_time
+from .first_routes import edges_to_targets, first_routes, routing_time
 from .formulations import contiguity, routing
 from .formulations.contiguity import QueueOrders
 from .formulations.routing import Connections, RoutingProblem
 from .method import TacclOptions
-from .sketch import Sketch, parse_sketch, ranks_of, shortest_ways
+from .sketch import parse_sketch, ranks_of, shortest_ways
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
 WIDEST = 10**6
@@ -65,10 +66,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
     if result.has_solution:
         metrics["routing_s"] = model.T.value * float(problem.unit_s)
     reports = [result]
-    begin, end = plan.begin, plan.end
+    begin, end = plan.begin, plan.end or 0.0
     if options.contiguity and not budget.is_exhausted:
         with budget.clock.phase("build"):
-            joined = contiguity.build(plan.orders)
+            joined = contiguity.build(plan)
             for pair in joined.pairs:
                 joined.g[pair].value = 0
         second = solver.solve(joined, budget, limits)
@@ -78,7 +79,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
             metrics["joined"] = sum(round(g.value) for g in joined.g.values())
             end = joined.T.value
     metrics["taccl_cost_s"] = end * float(problem.unit_s)
-    schedule = _schedule(instance, plan, begin)
+    schedule = _schedule(plan, begin)
     return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
 
 
@@ -91,11 +92,23 @@ class PosedRouting(RoutingProblem):
 
 
 @dataclass(frozen=True)
-class PosedOrders(QueueOrders):
-    """Orders of an instance."""
+class OrderingPlan(QueueOrders):
+    """Ordered sends of a routing.
 
-    plan: OrderingPlan = field(kw_only=True)
-    instance: Instance = field(kw_only=True)
+    Parameters
+    ----------
+    sends : sequence of (int, int)
+        Chunk and edge of every send.
+    begin : list of float
+        Begin of each send without joining, in units of the routing.
+    by_time : sequence of int
+        The sends, each after the one that brings its chunk.
+    """
+
+    routing: PosedRouting = field(kw_only=True)
+    sends: Sequence[tuple[int, int]] = field(kw_only=True)
+    begin: list[float] = field(kw_only=True)
+    by_time: Sequence[int] = field(kw_only=True)
 
 
 def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
@@ -107,23 +120,24 @@ def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
     require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
-    same = [pair for shift in sketch.shifts for pair in symmetric(topology, chunks, edges, sketch, shift)]
+    same = [pair for shift in sketch.shifts for pair in symmetric(topology, chunks, edges, shift)]
     usable: list[list[int]] = []
     for chunk in chunks:
         nodes = frozenset(topology.rank_nodes)
         if options.ways == "shortest":
             nodes = shortest_ways(topology, edges, chunk.source, chunk.targets)
-        usable.append(
-            [
-                e
-                for e, edge in enumerate(edges)
-                if edge.source in nodes
-                and edge.target in nodes
-                and sketch.takes(rank[chunk.source], rank[edge.source], rank[edge.target])
-            ]
+        inside = [(e, edge) for e, edge in enumerate(edges) if {edge.source, edge.target} <= nodes]
+        home = rank[chunk.source]
+        usable.append([e for e, edge in inside if sketch.takes(home, rank[edge.source], rank[edge.target])])
+    links = [topology.links[edge.links[0]] for edge in edges]
+    times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in chunks for link in links]
+    if max(times) > WIDEST * min(times):
+        factor = f"{float(max(times) / min(times)):.2g}"
+        raise Unsupported(
+            f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = _in_units(PosedRouting(chunks, edges, topology, same, connections, usable=usable, instance=instance))
+    posed = PosedRouting(chunks, edges, topology, same, connections, min(times), usable, instance=instance)
     routes = first_routes(posed)
     if routes is None:
         return posed
@@ -138,10 +152,10 @@ def chosen_sends(model: Any) -> list[tuple[int, int]]:
 def routed_schedule(model: Any, routing: PosedRouting) -> StepSchedule:
     """Return a solved model's routes as a schedule, without joined sends (``Formulation.extract``)."""
     plan = order_sends(routing, chosen_sends(model))
-    return _schedule(routing.instance, plan, plan.begin)
+    return _schedule(plan, plan.begin)
 
 
-def fastest_orders(instance: Instance, options: TacclOptions) -> PosedOrders:
+def fastest_orders(instance: Instance, options: TacclOptions) -> OrderingPlan:
     """Return the orders of sends if every chunk takes its own fastest routes (``Formulation.index``).
 
     Each rank receives a chunk over the edge by which it would arrive first if nothing else were sent; of several, the
@@ -160,61 +174,26 @@ def fastest_orders(instance: Instance, options: TacclOptions) -> PosedOrders:
             if edge.target != chunk.source and isfinite(arrival[0]):
                 first[edge.target] = min(arrival, first.get(edge.target, arrival))
         ways += [(c, e) for _, e in first.values()]
-    plan = order_sends(routing, ways)
-    return PosedOrders(**vars(plan.orders), plan=plan, instance=instance)
+    return order_sends(routing, ways)
 
 
-def joined_schedule(model: Any, orders: PosedOrders) -> StepSchedule:
+def joined_schedule(model: Any, plan: OrderingPlan) -> StepSchedule:
     """Return a solved model's sends, some joined, as a schedule (``Formulation.extract``)."""
-    return _schedule(orders.instance, orders.plan, [model.b[k].value for k in model.K])
+    return _schedule(plan, [model.b[k].value for k in model.K])
 
 
-def _in_units(routing: PosedRouting) -> PosedRouting:
-    """Convert times to units of the quickest send's time."""
-    links = [routing.topology.links[edge.links[0]] for edge in routing.edges]
-    times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in routing.chunks for link in links]
-    if max(times) > WIDEST * min(times):
-        factor = f"{float(max(times) / min(times)):.2g}"
-        raise Unsupported(
-            f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
-        )
-    return replace(routing, unit_s=min(times))
-
-
-def _schedule(instance: Instance, plan: OrderingPlan, begin: list[float]) -> StepSchedule:
+def _schedule(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
     """Convert begin times to steps; a send follows the one that brings its chunk despite rounding."""
     step: dict[int, int] = {}
     times = {value: index for index, value in enumerate(sorted({round(value, 12) for value in begin}))}
     for k in plan.by_time:
-        before = plan.orders.after[k]
+        before = plan.after[k]
         step[k] = max(times[round(begin[k], 12)], -1 if before is None else step[before] + 1)
-    rows = [(step[k], chunk, plan.edges[edge]) for k, (chunk, edge) in enumerate(plan.sends)]
-    return step_schedule(instance.sha256, chunks_of(instance), rows)
+    rows = [(step[k], chunk, plan.routing.edges[edge]) for k, (chunk, edge) in enumerate(plan.sends)]
+    return step_schedule(plan.routing.instance.sha256, chunks_of(plan.routing.instance), rows)
 
 
-@dataclass(frozen=True)
-class OrderingPlan:
-    """Ordered sends.
-
-    Parameters
-    ----------
-    by_time : sequence of int
-        The sends, each after the one that brings its chunk.
-    """
-
-    sends: Sequence[tuple[int, int]]
-    edges: Sequence[RankEdge]
-    begin: list[float]
-    by_time: Sequence[int]
-    orders: QueueOrders
-
-    @property
-    def end(self) -> float:
-        """End of all sends without joining."""
-        return self.orders.end or 0.0
-
-
-def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
+def order_sends(routing: PosedRouting, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
     """Order a routing's sends: the earliest first; on ties, the longest remaining route.
 
     They take turns on their first link, and on the last one of an edge through switches.
@@ -228,11 +207,11 @@ def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> Or
         if before is not None:
             brought.setdefault(before, []).append(child)
     left = [routing.passing(c, e) for c, e in sends]
-    order = _parents_first(after)
-    for k in reversed(order):
+    children_first = TopologicalSorter({k: brought.get(k, ()) for k in range(len(sends))})
+    for k in children_first.static_order():
         if (before := after[k]) is not None:
             left[before] = max(left[before], routing.passing(*sends[before]) + left[k])
-    ready = {k: 0.0 for k in order if after[k] is None}
+    ready = {k: 0.0 for k, before in enumerate(after) if before is None}
     free: dict[int, float] = {}
     begin, by_time = [0.0] * len(sends), list[int]()
     queues: dict[int, list[int]] = {}
@@ -250,18 +229,16 @@ def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> Or
     alpha = [routing.delay(e) for _, e in sends]
     beta = [routing.passing(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
     return OrderingPlan(
-        sends,
-        routing.edges,
-        begin,
-        by_time,
-        QueueOrders(
-            list(queues.values()),
-            alpha,
-            beta,
-            after,
-            [e for _, e in sends],
-            max((b + routing.passing(*send) for b, send in zip(begin, sends, strict=True)), default=0.0) * (1 + SLACK),
-        ),
+        list(queues.values()),
+        alpha,
+        beta,
+        after,
+        [e for _, e in sends],
+        max((b + routing.passing(*send) for b, send in zip(begin, sends, strict=True)), default=0.0) * (1 + SLACK),
+        routing=routing,
+        sends=sends,
+        begin=begin,
+        by_time=by_time,
     )
 
 
@@ -284,42 +261,24 @@ def _on_trees(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> list
         ]:
             last[routing.edges[fresh[0]].target] = fresh[0]
             reached.add(routing.edges[fresh[0]].target)
-        used: set[int] = set()
         if missing := set(chunk.targets) - reached:
             name = routing.topology.nodes[min(missing)].name
             raise Unsupported(
                 f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
             )
-        for target in chunk.targets:
-            node = target
-            while node != chunk.source:
-                used.add(last[node])
-                node = routing.edges[last[node]].source
-        kept += [(c, e) for e in sorted(used)]
+        kept += [(c, e) for e in edges_to_targets(routing, c, last)]
     return kept
 
 
-def _parents_first(after: Sequence[int | None]) -> list[int]:
-    depth: dict[int, int] = {}
-
-    def depth_of(k: int) -> int:
-        if k not in depth:
-            before = after[k]
-            depth[k] = 0 if before is None else depth_of(before) + 1
-        return depth[k]
-
-    return sorted(range(len(after)), key=lambda k: (depth_of(k), k))
-
-
 def symmetric(
-    topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], sketch: Sketch, shift: tuple[int, int]
+    topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], shift: tuple[int, int]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Pair every send with its image under a shift.
 
     Edges between parts of ranks that shift separately are left free if the shift does not map them to edges.
     """
-    nodes, size = topology.rank_nodes, shift[1]
-    moved = {node: nodes[sketch.shift_rank(shift, rank)] for rank, node in enumerate(nodes)}
+    nodes, (by, size) = topology.rank_nodes, shift
+    moved = {node: nodes[(rank % size + by) % size + rank // size * size] for rank, node in enumerate(nodes)}
     part = {node: rank // size for rank, node in enumerate(nodes)}
     places: dict[tuple[int, int], list[int]] = {}
     for e, edge in enumerate(edges):
@@ -335,12 +294,12 @@ def symmetric(
     for (i, j), own in places.items():
         image = places.get((moved[i], moved[j]), [])
         if len(image) != len(own):
-            raise InputError(f"shift {shift[0]} of {size} does not map edges to edges", place="sketch")
+            raise InputError(f"shift {by} of {size} does not map edges to edges", place="sketch")
         to_edge |= dict(zip(own, image, strict=True))
     for (source, targets), same in kinds.items():
         image = kinds.get((moved[source], tuple(sorted(moved[t] for t in targets))), [])
         if len(image) != len(same):
-            raise InputError(f"shift {shift[0]} of {size} does not map chunks to chunks", place="sketch")
+            raise InputError(f"shift {by} of {size} does not map chunks to chunks", place="sketch")
         to_chunk |= dict(zip(same, image, strict=True))
     return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in sorted(to_edge)]
 

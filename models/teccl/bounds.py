@@ -79,17 +79,12 @@ def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple
     targets, sources = {t for n in needs for t in n.targets}, {s for n in needs for s in n.sources}
     cuts: list[tuple[tuple[int, ...], int | None]] = [((t,), t) for t in sorted(targets)]
     cuts += [(tuple(n for n in range(problem.nodes) if n != s), None) for s in sorted(sources)]
-    for part in _parts(problem):
-        cuts += [(part, t) for t in part if t in targets] + [(part, None)]
-    return cuts
-
-
-def _parts(problem: EpochProblem) -> list[tuple[int, ...]]:
-    """Return the components of the network without links up to each rate."""
-    parts: set[frozenset[int]] = set()
+    parts: set[frozenset[int]] = set()  # of the network without links up to each rate
     for slow in sorted({link.rate for link in problem.links})[:-1]:
         parts |= _components(problem.nodes, [(e.source, e.target) for e in problem.links if e.rate > slow])
-    return sorted(tuple(sorted(part)) for part in parts if 1 < len(part) < problem.nodes)
+    for part in sorted(tuple(sorted(part)) for part in parts if 1 < len(part) < problem.nodes):
+        cuts += [(part, t) for t in part if t in targets] + [(part, None)]
+    return cuts
 
 
 def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset[int], sink: int | None) -> int:
@@ -106,24 +101,18 @@ def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset
     every = {t for need in needs for t in need.targets} & inside if sink is None else sinks
     nearest = {group: problem.distance[sorted(group)].min(axis=0) for group in set(sources)}
     entering = [e for e in problem.links if e.source not in inside and e.target in inside]
-    spans = [
-        (
-            sorted(int(nearest[group][e.source]) for group in sources),
-            e,
-            int(problem.distance[e.target, sorted(every)].min()),
-        )
-        for e in entering
-    ]
-    if fluid:
-        first = [(release[0] + e.delay + rest, e.rate) for release, e, rest in spans if release[0] + rest < FAR]
-        return _first_full(first, len(sources))
+    first: list[tuple[int, Fraction]] = []
     arrivals: list[int] = []
-    for releases, link, rest in spans:
+    for link in entering:
+        releases = sorted(int(nearest[group][link.source]) for group in sources)
+        rest = int(problem.distance[link.target, sorted(every)].min())
+        if releases[0] + rest < FAR:
+            first.append((releases[0] + link.delay + rest, link.rate))
         starts: list[int] = []
-        for n, release in enumerate(releases):
+        for n, release in enumerate(() if fluid else releases):
             starts.append(max(release, starts[n - link.capacity] + link.window) if n >= link.capacity else release)
         arrivals += [start + link.delay + rest for start in starts]
-    return sorted(arrivals)[len(sources) - 1]
+    return _first_full(first, len(sources)) if fluid else sorted(arrivals)[len(sources) - 1]
 
 
 def _first_full(spans: Iterable[tuple[int, Fraction]], units: int) -> int:
@@ -192,11 +181,10 @@ def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:
 
 def prices_of(grid: BlockGrid, reduced: ReducedFlows, duals: Mapping[tuple[int, int], float]) -> Ints:
     """Round the duals of capacities (class of links, block) to prices; shape (links, blocks)."""
-    values = {key: max(0.0, value) for key, value in duals.items()}
-    largest = max(values.values(), default=0.0) or 1.0
+    largest = max((0.0, *duals.values())) or 1.0
     table = np.zeros((reduced.classes.sizes[2], grid.blocks), dtype=np.int64)
-    for (link, block), value in values.items():
-        table[link, block] = round(value / largest * _LARGEST)
+    for (link, block), value in duals.items():
+        table[link, block] = round(max(0.0, value) / largest * _LARGEST)
     return np.asarray(table[reduced.classes.link])
 
 
@@ -229,7 +217,10 @@ def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockG
 
 def surplus(exchange: Exchange, prices: Ints) -> int:
     """Return all pairs' cheapest-path cost minus capacity cost, at prices of shape (links, epochs)."""
-    return _unit(exchange) * cheapest_total(exchange, prices) - sum(_per_epoch(exchange, prices))
+    ranks = list(exchange.ranks)
+    network = tuple(np.array(each) for each in (exchange.stores, exchange.tails, exchange.heads, exchange.delay))
+    cheapest = sum(sum(_cheapest_from(rank, network, prices)[ranks].tolist()) for rank in ranks)
+    return _unit(exchange) * cheapest - sum(_per_epoch(exchange, prices))
 
 
 def _unit(exchange: Exchange) -> int:
@@ -241,13 +232,6 @@ def _per_epoch(exchange: Exchange, prices: Ints) -> list[int]:
     unit = _unit(exchange)
     capacity = np.array([int(each * unit) for each in exchange.capacity], dtype=object)
     return [int(cost) for cost in capacity @ prices.astype(object)]
-
-
-def cheapest_total(exchange: Exchange, prices: Ints) -> int:
-    """Sum the costs of the cheapest paths in time of all pairs."""
-    ranks = list(exchange.ranks)
-    network = tuple(np.array(each) for each in (exchange.stores, exchange.tails, exchange.heads, exchange.delay))
-    return sum(sum(_cheapest_from(rank, network, prices)[ranks].tolist()) for rank in ranks)
 
 
 @kernel

@@ -8,11 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
+from ...algorithms.epochs.search import EpochPlan
+from ...algorithms.schedules.commodities import chunks_of
+from ...core.bounds import Certificate
+from ...core.outcome import Outcome, Status
+from ...core.ragged import offsets
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
+from ...core.solver import ModelSize, SolverResult
 from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets
-from .problem import EpochProblem
+from .problem import MAX_COMMODITIES, EpochProblem
 
 #: Parts of a chunk are multiples of this.
 GRAIN = 2**40
@@ -23,7 +33,10 @@ DUST = 1e-9
 #: A way from source to destination: links and epochs, in order.
 Way = tuple[tuple[int, int], ...]
 
-Rates = Mapping[tuple[int, int, int], float]
+#: Source, link or node, epoch.
+Key = tuple[int, int, int]
+
+Rates = Mapping[Key, float]
 
 
 @dataclass(frozen=True, order=True)
@@ -46,15 +59,42 @@ class EpochSend:
 class PathFlow:
     """Part of a fluid commodity with its paths.
 
-    Parameters
-    ----------
-    hops : tuple of (int, int)
-        Links and epochs, one path after the other; one path for each destination.
+    Its hops are links and epochs, one path after the other; one path for each destination.
     """
 
     commodity: int
     amount: Fraction
     hops: tuple[tuple[int, int], ...]
+
+
+def outcome_of(
+    problem: EpochProblem,
+    answer: Schedule,
+    high: int,
+    low: int,
+    proof: Certificate | None,
+    reports: Sequence[SolverResult],
+    message: str,
+    metrics: Mapping[str, object],
+) -> Outcome:
+    """Return the outcome of a schedule of ``high`` epochs; ``low`` is a bound only if there is a proof."""
+    return Outcome(
+        Status.OPTIMAL if proof is not None and low >= high else Status.FEASIBLE,
+        answer,
+        objective=float(problem.seconds(high)),
+        bound=None if proof is None else float(problem.seconds(low)),
+        certificate=proof,
+        message=message,
+        reports=tuple(reports),
+        size=largest_size(reports),
+        iterations=len(reports),
+        metrics=metrics,
+    )
+
+
+def largest_size(reports: Sequence[SolverResult]) -> ModelSize:
+    """Return the size of the model with most variables."""
+    return max((report.size for report in reports), key=lambda size: size.variables, default=ModelSize())
 
 
 def hops(problem: EpochProblem, send: EpochSend) -> list[tuple[int, int]]:
@@ -171,10 +211,7 @@ def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
 
 
 def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
-    """Set a model's variables to a schedule of whole chunks without sums, if the model has its sends.
-
-    Return False, and change nothing, if the model lacks a send.
-    """
+    """Set F to a schedule of whole chunks without sums; return False if the model lacks one of its sends."""
     problem = sets.problem
     arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
     count = Counter[tuple[int, int, int]]()
@@ -191,32 +228,26 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
 def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
     """Cut every chunk into parts that take one path to each destination.
 
+    ``flow``, ``kept`` and ``read`` are the values of F, B and R.
     What each destination reads is traced back to the source, along the largest rate first, until it is used up. The
     paths to one destination are laid end to end over the chunks that it needs of a source; a chunk with several
     destinations is cut wherever the path to one of them changes. A part travels once for each destination, even where
     two of its paths share a link and an epoch, since nothing is copied on the way. The amounts of each commodity sum to
     1 exactly.
     """
-    problem = sets.problem
-    ways = _ways(sets, dict(flow), dict(kept), dict(read))
+    ways = _ways(sets, dict(flow), dict(kept), read)
     cuts = {pair: _lay_out_ways(each, sets.demand[pair[0]][pair[1]]) for pair, each in ways.items()}
-    nth: dict[tuple[int, int], int] = {}
+    nth = Counter[tuple[int, int]]()
     flows: list[PathFlow] = []
-    for q, commodity in enumerate(problem.commodities):
-        begin: dict[int, int] = {}
-        for target in commodity.targets:
-            begin[target] = nth.get((commodity.source, target), 0) * GRAIN
-            nth[commodity.source, target] = nth.get((commodity.source, target), 0) + 1
-        edges = {0, GRAIN}
-        for target, offset in begin.items():
-            edges |= {e - offset for e, _ in cuts[commodity.source, target] if 0 < e - offset < GRAIN}
-        grid = sorted(edges)
-        for left, right in pairwise(grid):
-            hops = [
-                hop
-                for target, offset in begin.items()
-                for hop in _way_at(cuts[commodity.source, target], left + offset)
-            ]
+    for q, commodity in enumerate(sets.problem.commodities):
+        pairs = [(commodity.source, target) for target in commodity.targets]
+        begin = {pair: nth[pair] * GRAIN for pair in pairs}
+        nth.update(pairs)
+        edges = {e - offset for pair, offset in begin.items() for e, _ in cuts[pair] if 0 < e - offset < GRAIN}
+        for left, right in pairwise(sorted(edges | {0, GRAIN})):
+            hops: list[tuple[int, int]] = []
+            for pair, offset in begin.items():
+                hops += cuts[pair][bisect_right(cuts[pair], left + offset, key=itemgetter(0)) - 1][1]
             flows.append(PathFlow(q, Fraction(right - left, GRAIN), tuple(hops)))
     return flows
 
@@ -235,15 +266,11 @@ def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int,
     return laid
 
 
-def _way_at(ways: list[tuple[int, Way]], grain: int) -> Way:
-    return ways[bisect_right(ways, grain, key=lambda each: each[0]) - 1][1]
-
-
 def _ways(
-    sets: LpIndexSets, flow: dict[tuple[int, int, int], float], kept: dict[tuple[int, int, int], float], read: Rates
+    sets: LpIndexSets, flow: dict[Key, float], kept: dict[Key, float], read: Rates
 ) -> dict[tuple[int, int], list[tuple[float, Way]]]:
     """Trace what is read back to the source, and subtract it from the rates."""
-    traced: dict[tuple[int, int], list[tuple[float, Way]]] = {}
+    traced = defaultdict[tuple[int, int], list[tuple[float, Way]]](list)
     for (s, d, k), amount in sorted(read.items()):
         left = amount
         while left > DUST:
@@ -251,21 +278,16 @@ def _ways(
             left -= part
             if part <= 0:
                 break
-            traced.setdefault((s, d), []).append((part, way))
+            traced[s, d].append((part, way))
     return traced
 
 
 def _trace(
-    sets: LpIndexSets,
-    flow: dict[tuple[int, int, int], float],
-    kept: dict[tuple[int, int, int], float],
-    end: tuple[int, int, int],
-    most: float,
+    sets: LpIndexSets, flow: dict[Key, float], kept: dict[Key, float], end: Key, most: float
 ) -> tuple[float, Way]:
     """Trace one path back from a destination and subtract its smallest rate."""
-    problem: EpochProblem = sets.problem
     s, node, k = end
-    steps: list[tuple[dict[tuple[int, int, int], float], tuple[int, int, int]]] = []
+    steps: list[tuple[dict[Key, float], Key]] = []
     while (node, k) != (s, 0):
         options = [(flow.get(key, 0.0), 1, key) for key in sets.arriving(s, node, k)]
         options.append((kept.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
@@ -273,8 +295,100 @@ def _trace(
         if rate <= 0:
             return 0.0, ()
         steps.append((flow if moves else kept, key))
-        node, k = (problem.links[key[1]].source, key[2]) if moves else (node, k - 1)
+        node, k = (sets.problem.links[key[1]].source, key[2]) if moves else (node, k - 1)
     part = min([most, *(table[key] for table, key in steps)])
     for table, key in steps:
         table[key] -= part
     return part, tuple((key[1], key[2]) for table, key in reversed(steps) if table is flow)
+
+
+def plan_of(problem: EpochProblem, sends: Sequence[EpochSend]) -> EpochPlan:
+    """Convert a list of sends to columns."""
+    hops = [len(send.path) for send in sends]
+    return EpochPlan(
+        finish(problem, sends),
+        np.array([send.commodity for send in sends], dtype=np.int64),
+        np.array([send.start for send in sends], dtype=np.int64),
+        offsets(np.array(hops, dtype=np.int64)),
+        np.array([link for send in sends for link in send.path], dtype=np.int64),
+    )
+
+
+def schedule_of(problem: EpochProblem, plan: EpochPlan) -> Schedule:
+    """Build the schedule of whole chunks from sends in any order.
+
+    Data that is copied is written from copying node to copying node, so that what a switch copies is on the link to it
+    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and a send that
+    ends at one appears as often as it is sent. A contribution to a sum keeps its whole path, since switches on it do
+    not add.
+    """
+    rows, start = _pieces(problem, plan)
+    rank = _ranks(rows)
+    order = np.lexsort((rows.reduce, rank, rows.chunk, start))
+    keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])
+    repeated = np.concatenate([[False], np.logical_and.reduce([key[1:] == key[:-1] for key in keys])])
+    once = np.array(problem.copies, dtype=np.bool_)[rows.target[order]]
+    kept = order[~(repeated & once)]
+    return _schedule_in_seconds(problem, chunks_of(problem.instance, MAX_COMMODITIES), rows.take(kept), start[kept])
+
+
+def _pieces(problem: EpochProblem, plan: EpochPlan) -> tuple[Sends, Ints]:
+    """Cut all sends but contributions to sums at copying nodes; return pieces and start epochs."""
+    tail, head, delay = problem.columns[:3]
+    copies = np.array(problem.copies, dtype=np.bool_)
+    summed = np.array([commodity.summed for commodity in problem.commodities], dtype=np.bool_)
+    chunk = np.array([commodity.chunk for commodity in problem.commodities], dtype=np.int64)
+    of = np.repeat(np.arange(len(plan.start)), np.diff(plan.offset))
+    before = offsets(delay[plan.links])
+    at = (plan.start - before[plan.offset[:-1]])[of] + before[:-1]
+    ends = copies[head[plan.links]] & ~summed[plan.chunk][of]
+    ends[plan.offset[1:] - 1] = True
+    last = np.flatnonzero(ends)
+    first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+    commodity = plan.chunk[of[first]]
+    source, target = tail[plan.links[first]], head[plan.links[last]]
+    offset = np.concatenate([first, [len(of)]])
+    return Sends(chunk[commodity], source, target, summed[commodity], offset, plan.links), at[first]
+
+
+def _ranks(sends: Sends) -> Ints:
+    """Assign numbers to the paths in lexicographic order of their links."""
+    rank = sends.path_links[sends.path_offset[:-1]]
+    for place in range(1, int(sends.hops.max(initial=0))):
+        there = np.flatnonzero(sends.hops > place)
+        link = np.zeros(len(rank), dtype=np.int64)
+        link[there] = sends.path_links[sends.path_offset[there] + place] + 1
+        rank = np.unique(rank * (int(link.max()) + 1) + link, return_inverse=True)[1].reshape(-1)
+    return rank
+
+
+def fluid_schedule_of(problem: EpochProblem, flows: Sequence[PathFlow]) -> Schedule:
+    """Build the schedule with a chunk for every flow; a commodity's amounts must sum to 1 exactly."""
+    whole = chunks_of(problem.instance, MAX_COMMODITIES)
+    unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
+    of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
+    units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
+    chunks = Chunks(
+        units, whole.unit_bytes * unit, whole.groups, whole.held_by[of], whole.needed_by[of], whole.reduced[of]
+    )
+    hops = np.array(
+        sorted((k, index, e) for index, flow in enumerate(flows) for e, k in flow.hops), dtype=np.int64
+    ).reshape(-1, 3)
+    start, index, link = hops.T
+    tail, head = problem.columns[:2]
+    summed = np.zeros(len(link), dtype=np.bool_)
+    rows = Sends(index, tail[link], head[link], summed, np.arange(len(link) + 1), link)
+    return _schedule_in_seconds(problem, chunks, rows, start)
+
+
+def _schedule_in_seconds(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:
+    """Convert to seconds, as exactly as floats allow: each distinct number of epochs is multiplied once."""
+    epoch_s, delay = problem.timing.epoch_s, problem.columns[2]
+    before = offsets(delay[rows.path_links])
+    end = start + before[rows.path_offset[1:]] - before[rows.path_offset[:-1]]
+
+    def seconds(epochs: Ints) -> Floats:
+        values, which = np.unique(epochs, return_inverse=True)
+        return np.array([float(value * epoch_s) for value in values.tolist()], dtype=np.float64)[which.reshape(-1)]
+
+    return Schedule(problem.instance.sha256, chunks, rows, seconds(start), seconds(end))

@@ -24,7 +24,7 @@ from .options import (
     ModelOptions,
     SearchOptions,
 )
-from .pose import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
+from .problem import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
 
 PAPER = (
     "Liu et al., Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem, SIGCOMM 2024"
@@ -153,7 +153,7 @@ MILP = _formulation(
     build=f"{__package__}.formulations.milp:build",
     extract=f"{__package__}.solve_milp:extract",
     labels=f"{__package__}.solve_milp:labels",
-    start=f"{__package__}.start:start",
+    start=f"{__package__}.starts:start",
     explains=("teccl", "teccl-milp"),
     value=f"{__package__}.solve_milp:value",
     bounds=f"{__package__}.solve_milp:is_bound",

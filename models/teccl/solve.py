@@ -17,18 +17,15 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
-from .epoch_schedule import plan_of, schedule_of
-from .extract import EpochSend, sends_of_model
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
+from .extract import EpochSend, outcome_of, plan_of, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import index_sets
 from .options import SearchOptions
-from .pose import is_all_to_all
-from .problem import EpochProblem, epoch_problem
+from .problem import EpochProblem, epoch_problem, is_all_to_all
 
 #: What the metric ``proof`` says.
 PROOFS = {FarPair: "distance", StaticCut: "cut", ExpandedCut: "flow-over-time", WindowPrices: "prices"}
-
 
 #: Nodes of the solver's search in one model.
 NODE_LIMIT = 300
@@ -59,17 +56,30 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
             raise Unsupported("sums are supported by teccl-milp")
         if any(problem.holds):
             raise Unsupported("switches with limited storage are supported by teccl-milp")
-        network, relaxed = network_of(problem), relaxed_network(problem)
-    result = solve(
-        network,
-        relaxed,
-        budget,
-        options.effort * 1_000_000,
-        lambda search: budget.tell(_incumbent(problem, search)),
-    )
+        network = network_of(problem)
+        # For bounds, every switch that can hold anything stores.
+        holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
+        relaxed = replace(network, stores=network.stores | holds)
+
+    def tell(search: EpochSearch) -> None:
+        best = None if search.best is None else float(problem.seconds(search.best))
+
+        def answer() -> Schedule | None:
+            plan = search.plan()
+            return None if plan is None else schedule_of(problem, plan)
+
+        budget.tell(Incumbent(best, float(problem.seconds(search.bound)), answer=answer))
+
+    result = solve(network, relaxed, budget, options.effort * 1_000_000, tell)
     plan = result.plan()
     if plan is None or result.makespan is None:
-        return _nothing_found(problem, result)
+        return Outcome(
+            Status.LIMIT,
+            bound=float(problem.seconds(result.bound)),
+            certificate=certificate_of(result.proof),
+            message=f"no schedule found in time: {result.bound} epochs are needed at least",
+            metrics=_metrics(result),
+        )
     last = ModelBisection(problem, solver, budget, result.bound, result.makespan, plan)
     if options.model_columns and result.open:
         last.run(options.model_columns)
@@ -78,7 +88,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         result.search.improve()
     if result.makespan < last.high and (plan := result.plan()) is not None:
         last.high, last.plan = plan.makespan, plan
-    return _outcome(problem, last, result)
+    metrics, certificate = _metrics(result) | {"models": len(last.reports)}, certificate_of(result.proof)
+    if last.raised is not None:
+        certificate = SolverBound(last.raised.solver, last.raised.version)
+        metrics["proof"] = "model"
+    message = "" if last.low == last.high else f"{last.high} epochs found, {last.low} proved to be needed"
+    answer = schedule_of(problem, last.plan)
+    outcome = outcome_of(problem, answer, last.high, last.low, certificate, last.reports, message, metrics)
+    return replace(outcome, iterations=result.search.moves)
 
 
 def _metrics(result: LadderResult) -> dict[str, object]:
@@ -88,48 +105,6 @@ def _metrics(result: LadderResult) -> dict[str, object]:
         "proof": PROOFS[type(result.proof)],
         "lower_bound_epochs": result.bound,
     }
-
-
-def _nothing_found(problem: EpochProblem, result: LadderResult) -> Outcome:
-    return Outcome(
-        Status.LIMIT,
-        bound=float(problem.seconds(result.bound)),
-        certificate=certificate_of(result.proof),
-        message=f"no schedule found in time: {result.bound} epochs are needed at least",
-        metrics=_metrics(result),
-    )
-
-
-def _incumbent(problem: EpochProblem, search: EpochSearch) -> Incumbent:
-    """Return the best schedule so far."""
-
-    def answer() -> Schedule | None:
-        plan = search.plan()
-        return None if plan is None else schedule_of(problem, plan)
-
-    best = None if search.best is None else float(problem.seconds(search.best))
-    return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
-
-
-def _outcome(problem: EpochProblem, last: ModelBisection, result: LadderResult) -> Outcome:
-    proved = last.low == last.high
-    metrics = {**_metrics(result), "models": len(last.reports)}
-    certificate = certificate_of(result.proof)
-    if last.raised is not None:
-        certificate = SolverBound(last.raised.solver, last.raised.version)
-        metrics["proof"] = "model"
-    return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, last.plan),
-        objective=float(problem.seconds(last.high)),
-        bound=float(problem.seconds(last.low)),
-        certificate=certificate,
-        message="" if proved else f"{last.high} epochs found, {last.low} proved to be needed",
-        reports=tuple(last.reports),
-        size=max((r.size for r in last.reports), key=lambda s: s.variables, default=ModelSize()),
-        iterations=result.search.moves,
-        metrics=metrics,
-    )
 
 
 @dataclass(eq=False)
@@ -181,13 +156,6 @@ def network_of(problem: EpochProblem) -> EpochNetwork:
         need[index, list(commodity.targets)] = True
     stores = ~switch | (unlimited & copies)
     return EpochNetwork(problem.nodes, tail, head, delay, window, room, stores, copies, source, need)
-
-
-def relaxed_network(problem: EpochProblem) -> EpochNetwork:
-    """Return the network for bounds: every switch that can hold anything stores."""
-    holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
-    network = network_of(problem)
-    return replace(network, stores=network.stores | holds)
 
 
 def sends_of(plan: EpochPlan) -> list[EpochSend]:

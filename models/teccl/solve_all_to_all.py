@@ -32,7 +32,6 @@ from .solve_lp import WHOLLY, epochs_of_model, needed_seconds
 #: A schedule with more sends than about this is not written out unless it is asked for.
 MAX_PIECES = 2_000_000
 
-
 #: Blocks of the first grid.
 FIRST_BLOCKS = 24
 
@@ -54,18 +53,10 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
     assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
     ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
     nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
-    links = problem.links
-    plenty = Fraction(
-        2 * len(nodes) * (len(nodes) - 1)
-    )  # twice all that is moved: never full, and no larger than it has to be
-    return Exchange(
-        tuple(limit is None for limit in problem.holds),
-        nodes,
-        tuple(link.source for link in links),
-        tuple(link.target for link in links),
-        tuple(link.delay for link in links),
-        tuple(min(plenty, link.rate / instance.demand.chunks) for link in links),
-    )
+    plenty = Fraction(2 * len(nodes) * (len(nodes) - 1))  # twice all that is moved: such a link is never full
+    tails, heads, delay = (tuple(column.tolist()) for column in problem.columns[:3])
+    capacity = tuple(min(plenty, link.rate / instance.demand.chunks) for link in problem.links)
+    return Exchange(tuple(limit is None for limit in problem.holds), nodes, tails, heads, delay, capacity)
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOptions | SearchOptions) -> Outcome:
@@ -75,7 +66,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
     exchange = exchange_of(problem, instance)
     with budget.clock.phase("bound"):
         lower, region = best_cut(exchange)
-        certificate = _certificate(exchange, region)
+        if region is not None:
+            certificate: Certificate = EpochCut(tuple(n for n in range(len(exchange.stores)) if n not in region))
+        else:  # the two nodes that are farthest apart
+            far = exchange.network.distance[:, list(exchange.ranks)]
+            source, target = divmod(int(far.argmax()), len(exchange.ranks))
+            certificate = EpochDistance(exchange.ranks[source], exchange.ranks[target])
     if lower >= FAR:
         raise InputError("a rank cannot be reached", place="network.links")
     search = AllToAllSearch(exchange, solver, budget, options.max_columns, lower)
@@ -86,15 +82,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
         report = search.reports[-1]
         certificate = SolverBound(report.solver, report.version)
     return _outcome(problem, instance, search, certificate, options.schedule)
-
-
-def _certificate(exchange: Exchange, region: frozenset[int] | None) -> Certificate:
-    """Return the cut around the region, or the two nodes that are farthest apart."""
-    if region is not None:
-        return EpochCut(tuple(n for n in range(len(exchange.stores)) if n not in region))
-    far = exchange.network.distance[:, list(exchange.ranks)]
-    source, target = divmod(int(far.argmax()), len(exchange.ranks))
-    return EpochDistance(exchange.ranks[source], exchange.ranks[target])
 
 
 def _outcome(
@@ -235,20 +222,22 @@ class AllToAllSearch:
         with self.budget.clock.phase("build"):
             model = build(BlockProgram(self.exchange, grid, reduced))
         compiled = None
+        limits = SolverOptions()
+        if self.solver.name == "highs":
+            limits = SolverOptions(extra={"solver": "ipm", "run_crossover": "on" if corner else "off"})
         if isinstance(self.solver, ResolvingSolver) and _DUALS in self.solver.capabilities:
-            compiled = self.solver.compile(model, self.budget, self._options(corner))
+            compiled = self.solver.compile(model, self.budget, limits)
             result = compiled.solve(self.budget)
         else:
-            result = self.solver.solve(model, self.budget, self._options(corner))
+            result = self.solver.solve(model, self.budget, limits)
         self._count(result)
         if result.termination is not Termination.OPTIMAL or result.objective is None:
             return None, None
         if result.objective >= 1 - CLOSE:
             if grid.side == "relax":
                 return max(1.0, result.objective), None
-            return 1.0 if self._take_exact_flows(
-                model, grid, [{key: v.value for key, v in model.F.items()}]
-            ) else None, None
+            known = {key: v.value for key, v in model.F.items()}
+            return 1.0 if self._take_exact_flows(model, grid, [known]) else None, None
         proof: Proof = "solver"
         if compiled is not None and grid.side == "relax":
             members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
@@ -276,10 +265,6 @@ class AllToAllSearch:
                         self.upper, self.flows = grid.epochs, flows
                     return True
         return False
-
-    def _options(self, corner: bool) -> SolverOptions:
-        crossover = "on" if corner else "off"
-        return SolverOptions(extra={"solver": "ipm", "run_crossover": crossover} if self.solver.name == "highs" else {})
 
     def _count(self, result: SolverResult) -> None:
         self.reports.append(result)

@@ -12,16 +12,15 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
+from ...core.solver import Solver, SolverOptions, SolverResult
 from .bounds import lower_bound
-from .epoch_schedule import plan_of, schedule_of
-from .extract import EpochSend, finish, hops, needed_sends
+from .extract import EpochSend, finish, hops, needed_sends, outcome_of, plan_of, schedule_of
 from .formulations.astar import RoundIndexSets, RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
 from .options import AstarOptions
 from .problem import EpochProblem
-from .round_start import SHORT, greedy_sends, initial_schedule
 from .solve_lp import without_small_switches
+from .starts import SHORT, greedy_sends, initial_schedule
 
 #: Relative gap at which a round is good enough.
 GAP = 1e-3
@@ -60,7 +59,7 @@ class AstarSearch:
 
     def run(self) -> bool:
         """Solve round after round; return True if they met all demands."""
-        state = first_state(self.problem)
+        state = RoundState.first(self.problem)
         most = self.options.epochs
         while any(commodity.targets for commodity in remaining(self.problem, state).commodities):
             if self.budget.is_exhausted or (most is not None and self.begin >= most):
@@ -86,7 +85,10 @@ class AstarSearch:
             sets = round_index_sets(left, self.epochs, state, self.options.gamma)
             require_buildable(sets.columns, f"a round of {self.epochs} epochs", COLUMN_S)
             model = build(sets)
-            start = greedy_sends(sets, self._planned_sends()) if self.options.start == "constructions" else []
+            start = []
+            if self.options.start == "constructions":
+                plan = {(s.commodity, e, k - self.begin) for s in self.plan or () for e, k in hops(self.problem, s)}
+                start = greedy_sends(sets, [hop for hop in plan if 0 <= hop[2] < self.epochs])
             for key in sets.sends if start else ():
                 model.F[key].value = 0
             for key in start:
@@ -94,21 +96,15 @@ class AstarSearch:
         limits = SolverOptions(rel_gap=GAP if self.budget.gap is None else self.budget.gap)
         if start:
             limits = replace(limits, use_start=True, node_limit=NODE_LIMIT)
-        budget = self.budget.part(1 / self._rounds_left()) if start else self.budget
+        budget = self.budget
+        if start:  # a share for each round left: those of the plan from here, or as many as so far
+            end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
+            budget = budget.part(1 / max(1, ceil((end - self.begin) / self.epochs)))
         result = self.solver.solve(model, budget, limits)
         self.reports.append(result)
         if result.has_solution:
             return chosen_sends(sets, model)
         return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in start] if start else None
-
-    def _rounds_left(self) -> int:
-        """Estimate the rounds left: those of the plan from here, or as many as so far."""
-        end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
-        return max(1, ceil((end - self.begin) / self.epochs))
-
-    def _planned_sends(self) -> list[tuple[int, int, int]]:
-        every = {(s.commodity, e, k - self.begin) for s in self.plan or () for e, k in hops(self.problem, s)}
-        return [hop for hop in every if 0 <= hop[2] < self.epochs]
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
@@ -142,25 +138,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
 
 
 def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, object], message: str) -> Outcome:
-    problem, certificate, reports = search.problem, search.certificate, tuple(search.reports)
-    high = finish(problem, sends)
-    return Outcome(
-        Status.OPTIMAL if certificate is not None and search.low >= high else Status.FEASIBLE,
-        schedule_of(problem, plan_of(problem, sends)),
-        objective=float(problem.seconds(high)),
-        bound=float(problem.seconds(search.low)) if certificate is not None else None,
-        certificate=certificate,
-        message=message,
-        reports=reports,
-        size=max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize()),
-        iterations=len(reports),
-        metrics=metrics,
-    )
-
-
-def first_state(problem: EpochProblem) -> RoundState:
-    """Return the state in which every source has its chunks."""
-    return RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
+    plan = plan_of(search.problem, sends)
+    answer = schedule_of(search.problem, plan)
+    proof, reports = search.certificate, search.reports
+    return outcome_of(search.problem, answer, plan.makespan, search.low, proof, reports, message, metrics)
 
 
 def _round_epochs(problem: EpochProblem, options: AstarOptions) -> int:
@@ -176,7 +157,7 @@ def index(instance: Instance, options: AstarOptions) -> RoundIndexSets:
     """Index a first round from the sources' chunks (``Formulation.index``)."""
     problem = without_small_switches(instance)
     epochs = _round_epochs(problem, options)
-    sets = round_index_sets(problem, epochs, first_state(problem), options.gamma, options.epochs)
+    sets = round_index_sets(problem, epochs, RoundState.first(problem), options.gamma, options.epochs)
     require_buildable(sets.columns, f"a round of {epochs} epochs", COLUMN_S)
     return sets
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
@@ -12,10 +13,9 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .epoch_schedule import fluid_schedule_of
-from .extract import PathFlow, path_flows
+from .extract import PathFlow, fluid_schedule_of, largest_size, outcome_of, path_flows
 from .formulations.lp import LpIndexSets, build
 from .options import LpOptions
 from .problem import EpochProblem, epoch_problem
@@ -27,16 +27,19 @@ WHOLE = 1e-9
 WHOLLY = 1 - 1e-6
 
 
+@dataclass
 class LpSearch:
     """State of the search for the fewest epochs: bound, best flows, all solves."""
 
-    def __init__(self, problem: EpochProblem, solver: Solver, budget: Budget, options: LpOptions, low: int) -> None:
-        self.problem, self.solver, self.budget, self.options = problem, solver, budget, options
-        self.low = low
-        self.high: int | None = None
-        self.flows: list[PathFlow] = []
-        self.reports: list[SolverResult] = []
-        self.stopped = False
+    problem: EpochProblem
+    solver: Solver
+    budget: Budget
+    options: LpOptions
+    low: int
+    high: int | None = None
+    flows: list[PathFlow] = field(default_factory=list)
+    reports: list[SolverResult] = field(default_factory=list)
+    stopped: bool = False
 
     def within(self, epochs: int, objective: str = "makespan") -> float:
         """Solve for ``epochs`` epochs; return the part of the demands met, 0 without an answer."""
@@ -45,8 +48,7 @@ class LpSearch:
             sets = LpIndexSets(self.problem, epochs, objective)
             require_buildable(sets.columns, f"{epochs} epochs")
             model = build(sets)
-        options = SolverOptions(feasibility_tolerance=1e-9)
-        result = self.solver.solve(model, self.budget, options)
+        result = self.solver.solve(model, self.budget, SolverOptions(feasibility_tolerance=1e-9))
         self.reports.append(result)
         if result.termination is Termination.INFEASIBLE:  # with the paper's objective alone
             self.low = max(self.low, epochs + 1)
@@ -55,18 +57,15 @@ class LpSearch:
         self.stopped = not ended
         part = float(model.part.value) if result.has_solution else 0.0
         if part >= 1 - WHOLE:
-            self._keep_flows(sets, model)
+            flows = flows_of_model(sets, model)
+            high = max(k + self.problem.links[e].delay for flow in flows for e, k in flow.hops)
+            if self.high is None or high < self.high:
+                self.flows, self.high = flows, high
+                seconds = float(self.problem.seconds(high))
+                self.budget.tell(Incumbent(seconds, answer=lambda: fluid_schedule_of(self.problem, flows)))
         elif ended:
             self.low = max(self.low, epochs + 1)
         return part
-
-    def _keep_flows(self, sets: LpIndexSets, model: Any) -> None:
-        flows = flows_of_model(sets, model)
-        high = max(k + self.problem.links[e].delay for flow in flows for e, k in flow.hops)
-        if self.high is None or high < self.high:
-            self.flows, self.high = flows, high
-            seconds = float(self.problem.seconds(high))
-            self.budget.tell(Incumbent(seconds, answer=lambda: fluid_schedule_of(self.problem, flows)))
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) -> Outcome:
@@ -95,9 +94,9 @@ def _fewest(search: LpSearch, most: int | None) -> None:
             return
         epochs = max(epochs + 1, ceil(min(2.0, 1 / max(part, 1e-3)) * epochs))
         epochs = epochs if most is None else min(epochs, most)
-    while (
-        search.high is not None and search.low < search.high and not search.stopped and not search.budget.is_exhausted
-    ):
+    while search.high is not None and search.low < search.high:
+        if search.stopped or search.budget.is_exhausted:
+            return
         search.within((search.low + search.high - 1) // 2)
 
 
@@ -114,7 +113,6 @@ def _message(search: LpSearch, low: int) -> str:
 
 def _outcome(search: LpSearch, simple: int, certificate: Certificate | None) -> Outcome:
     problem, reports = search.problem, tuple(search.reports)
-    size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
     low = simple if search.options.buffer is not None else search.low
     proof = certificate
     if low > simple and reports:
@@ -123,20 +121,10 @@ def _outcome(search: LpSearch, simple: int, certificate: Certificate | None) -> 
     if search.high is None:
         most = search.options.epochs
         status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
-        return Outcome(status, message=_message(search, low), reports=reports, size=size, metrics=known)
-    proved = low >= search.high
-    return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        fluid_schedule_of(problem, search.flows),
-        objective=float(problem.seconds(search.high)),
-        bound=float(problem.seconds(low)) if proof is not None else None,
-        certificate=proof,
-        message=_message(search, low),
-        reports=reports,
-        size=size,
-        iterations=len(reports),
-        metrics=known,
-    )
+        message, size = _message(search, low), largest_size(reports)
+        return Outcome(status, message=message, reports=reports, size=size, metrics=known)
+    answer = fluid_schedule_of(problem, search.flows)
+    return outcome_of(problem, answer, search.high, low, proof, reports, _message(search, low), known)
 
 
 def without_small_switches(instance: Instance) -> EpochProblem:

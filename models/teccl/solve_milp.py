@@ -16,15 +16,14 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .epoch_schedule import plan_of, schedule_of
-from .extract import EpochSend, finish, give_start, hops, sends_of_model
+from .extract import EpochSend, finish, give_start, hops, largest_size, outcome_of, plan_of, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, IndexSets, index_sets, switches_in_a_row
 from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
-from .round_start import initial_schedule
+from .starts import initial_schedule
 
 #: Epochs of the coarse grids that are tried for every time.
 COARSE = (4, 8, 12)
@@ -48,8 +47,7 @@ class MilpSearch:
     """
 
     problem: EpochProblem
-    hyper_edges: bool
-    all_count: bool
+    options: MilpOptions
     solver: Solver
     budget: Budget
     low: int
@@ -59,6 +57,14 @@ class MilpSearch:
     stopped: bool = False
     is_stage: bool = False
     start: list[EpochSend] | None = None
+
+    @property
+    def rule(self) -> str:
+        """Restriction of the models beyond the instance, or empty."""
+        options = self.options
+        return restriction(
+            self.problem, hyper_edges=options.switches == "hyper-edges", all_count=options.buffer_counts == "all"
+        )
 
     @property
     def near(self) -> int:
@@ -96,28 +102,19 @@ class MilpSearch:
                 )
 
     def solve(
-        self, problem: EpochProblem, epochs: int, objective: str = "feasible", weights: tuple[Fraction, ...] = ()
+        self, problem: EpochProblem, epochs: int, objective: str = "feasible"
     ) -> tuple[SolverResult, list[EpochSend] | None]:
         """Build and solve one model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
-            sets = index_sets(
-                problem,
-                epochs,
-                hyper_edges=self.hyper_edges,
-                all_count=self.all_count,
-                objective=objective,
-                weights=weights,
-            )
-            require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
+            sets = sets_of(problem, epochs, self.options, objective)
             model = build(sets)
             starts = objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
-        gap = self.budget.gap
-        limits = SolverOptions(use_start=starts) if gap is None else SolverOptions(rel_gap=gap, use_start=starts)
+        limits = SolverOptions(use_start=starts)
+        if self.budget.gap is not None:
+            limits = replace(limits, rel_gap=self.budget.gap)
         result = self.solver.solve(model, self.budget, limits)
         self.reports.append(result)
-        if not result.has_solution:
-            return result, None
-        return result, sends_of_model(sets, model)
+        return result, sends_of_model(sets, model) if result.has_solution else None
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions) -> Outcome:
@@ -125,19 +122,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     problem = epoch_problem(instance)
     low, certificate = lower_bound(problem)
     budget.tell_bound(problem.seconds(low), certificate)
-    search = MilpSearch(
-        problem,
-        options.switches == "hyper-edges",
-        options.buffer_counts == "all",
-        solver,
-        budget,
-        max(1, low, problem.diameter),
-    )
-    if search.all_count:
+    search = MilpSearch(problem, options, solver, budget, max(1, low, problem.diameter))
+    if options.buffer_counts == "all":
         require_room(problem)
     metrics: dict[str, object] = {}
     certified = certificate is not None and search.low == low  # else a model has to prove that fewer epochs are too few
-    if options.start == "constructions" and certified and not restriction(problem, search):
+    if options.start == "constructions" and certified and not search.rule:
         search.begin_with_constructions(options.epochs)
     if options.epochs is not None and options.epochs < search.low:
         pass  # nothing to solve
@@ -146,8 +136,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     elif options.objective == "makespan":
         _by_fixed_lengths(search, options.epochs)
     else:
-        metrics = _by_one_model(search, options)
-    return _outcome(search, low, certificate, options.epochs, metrics)
+        metrics = _by_one_model(search)
+    return _outcome(search, low, certificate, metrics)
 
 
 def _by_stages(search: MilpSearch) -> dict[str, object]:
@@ -205,46 +195,52 @@ def _lengths(search: MilpSearch, most: int | None) -> Iterator[int]:
         if most >= search.low:
             yield most
         return
-    epochs, plenty = _epochs_by_algorithm_1(search), _sufficient_epochs(search.problem)
+    epochs, problem = _epochs_by_algorithm_1(search), search.problem
+    # Every chunk to every destination, one after the other.
+    way = sum(link.delay for link in problem.links) + max(link.window for link in problem.links)
+    plenty = sum(len(commodity.targets) for commodity in problem.commodities) * way
+    plenty += max((change.last - problem.begin for change in problem.timing.changes), default=0)
     while epochs is not None:
         yield epochs
         epochs = None if epochs >= plenty else min(2 * epochs, plenty)
 
 
-def _sufficient_epochs(problem: EpochProblem) -> int:
-    """Return a sufficient number of epochs: every chunk to every destination, one after the other."""
-    way = sum(link.delay for link in problem.links) + max(link.window for link in problem.links)
-    ways = sum(len(commodity.targets) for commodity in problem.commodities) * way
-    return ways + max((change.last - problem.begin for change in problem.timing.changes), default=0)
-
-
 def _epochs_by_algorithm_1(search: MilpSearch) -> int | None:
-    """Run algorithm 1; None if the time ends first."""
+    """Estimate a sufficient number of epochs (algorithm 1).
 
-    def feasible(problem: EpochProblem, epochs: int) -> bool | None:
-        if problem.diameter > epochs:
-            return False
-        result, sends = search.solve(problem, epochs)
-        if sends is not None or result.termination is Termination.INFEASIBLE:
-            return sends is not None
-        search.stopped = True
-        return None
+    Total times are tried from the smallest possible one on, doubled every time, on grids of 4, 8 and 12 epochs; the
+    first feasible one is converted to the problem's epochs. A coarse grid may count less latency than the fine one, so
+    the number may still be too small, and callers must be prepared for that. None if a solve had no answer on some
+    grid: longer and longer times would be tried in vain.
+    """
+    fine = search.problem
+    total = fine.seconds(max(1, search.low))
+    for _ in range(DOUBLINGS):
+        for epochs in COARSE:
+            timing = replace(fine.timing, epoch_s=total / epochs, changes=())
+            problem = epoch_problem(fine.instance.with_changes(timing=timing))
+            if problem.diameter > epochs:
+                continue
+            result, sends = search.solve(problem, epochs)
+            if sends is not None:
+                return max(search.low, ceil(total / fine.timing.epoch_s))
+            if result.termination is not Termination.INFEASIBLE:
+                search.stopped = True
+                return None
+        total *= 2
+    return max(search.low, ceil(total / fine.timing.epoch_s))
 
-    epochs = number_of_epochs(search.problem, search.low, feasible)
-    return None if epochs is None else max(search.low, epochs)
 
-
-def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]:
+def _by_one_model(search: MilpSearch) -> dict[str, object]:
     """Solve one model of K epochs with an objective; only the makespan's bound counts."""
-    weights = tuple(Fraction(weight) for weight in options.priorities or ())
+    objective, most = search.options.objective, search.options.epochs
     result: SolverResult | None = None
-    most = options.epochs
-    if most is None and options.objective == "late":
+    if most is None and objective == "late":
         most = search.high  # of what is there before any model: no more can be needed
     for epochs in _lengths(search, most):
-        result, sends = search.solve(search.problem, epochs, options.objective, weights)
+        result, sends = search.solve(search.problem, epochs, objective)
         if sends is not None:
-            if options.objective == "paper":
+            if objective == "paper":
                 search.sends = search.high = None  # a schedule of fewer epochs may be worse
             search.keep(sends)
         if result.termination is Termination.INFEASIBLE:
@@ -254,13 +250,11 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
             break
         if search.budget.is_exhausted:
             break
-    if result is None:
-        return {}
-    if options.objective == "late":
-        if result.bound is not None:
-            search.low = max(search.low, -int(-(result.bound - 1e-6) // 1))
-        return {}
-    return {"paper_objective": result.objective, "paper_bound": result.bound, "paper_gap": result.gap}
+    if objective == "paper" and result is not None:
+        return {"paper_objective": result.objective, "paper_bound": result.bound, "paper_gap": result.gap}
+    if result is not None and result.bound is not None:
+        search.low = max(search.low, ceil(result.bound - 1e-6))
+    return {}
 
 
 def require_room(problem: EpochProblem) -> None:
@@ -274,16 +268,14 @@ def require_room(problem: EpochProblem) -> None:
             raise InputError(text, source="-O", place="buffer")
 
 
-def restriction(problem: EpochProblem, rules: MilpSearch | IndexSets) -> str:
+def restriction(problem: EpochProblem, *, hyper_edges: bool, all_count: bool) -> str:
     """Return the model's restrictions beyond the instance, under which alone its proofs hold; else empty."""
     sums = any(commodity.summed for commodity in problem.commodities)
-    if rules.all_count:
+    if all_count:
         return "a rank's own chunks and those that it needs count in its buffer"
     if any(commodity.after for commodity in problem.commodities):
         return "each part of an all-reduce is summed at one rank, and each rank sums one part"
-    if (rules.hyper_edges and switches_in_a_row(problem, summed=False)) or (
-        sums and switches_in_a_row(problem, summed=True)
-    ):
+    if (hyper_edges and switches_in_a_row(problem, summed=False)) or (sums and switches_in_a_row(problem, summed=True)):
         return f"ways through several switches have at most {MAX_HOPS} links and do not come back"
     if sums and any(problem.holds):
         return "switches with a limited buffer add nothing"
@@ -292,13 +284,10 @@ def restriction(problem: EpochProblem, rules: MilpSearch | IndexSets) -> str:
     return ""
 
 
-def _outcome(
-    search: MilpSearch, simple: int, certificate: Certificate | None, most: int | None, metrics: dict[str, object]
-) -> Outcome:
+def _outcome(search: MilpSearch, simple: int, certificate: Certificate | None, metrics: dict[str, object]) -> Outcome:
     """Return the schedule and the bound for the instance, which may allow more than the model."""
-    problem, reports = search.problem, tuple(search.reports)
-    size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
-    rule = restriction(problem, search)
+    problem, reports, most = search.problem, tuple(search.reports), search.options.epochs
+    rule = search.rule
     low = simple if rule else search.low
     limited = search.stopped or search.budget.is_exhausted
     proof = certificate
@@ -315,12 +304,11 @@ def _outcome(
             message = f"{most} epochs are too few where {rule}: {search.low} are needed then"
         else:
             message = f"no schedule found in time: {search.low} epochs are needed at least"
-        return Outcome(status, message=message, reports=reports, size=size, metrics={**metrics, **known})
+        return Outcome(status, message=message, reports=reports, size=largest_size(reports), metrics=metrics | known)
     if not reports:
         low = simple  # what the certificate proves, or nothing
-    proved = low >= search.high
     message = ""
-    if not proved:
+    if low < search.high:
         ended = "in the time that there was, " if limited else ""
         message = f"{ended}{search.high} epochs found, {low} proved to be needed"
         if search.low >= search.high and rule:
@@ -330,46 +318,22 @@ def _outcome(
     if search.start is not None and search.sends is search.start:
         made = "no model was solved" if not reports else "no model gave a better one"
         message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
-    return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, plan_of(problem, search.sends)),
-        objective=float(problem.seconds(search.high)),
-        bound=float(problem.seconds(low)) if proof is not None else None,
-        certificate=proof,
-        message=message,
-        reports=reports,
-        size=size,
-        iterations=len(reports),
-        metrics={**metrics, **known},
+    answer = schedule_of(problem, plan_of(problem, search.sends))
+    return outcome_of(problem, answer, search.high, low, proof, reports, message, metrics | known)
+
+
+def sets_of(problem: EpochProblem, epochs: int, options: MilpOptions, objective: str) -> IndexSets:
+    """Return the index sets under the options' rules; refuse those of models that are too large."""
+    sets = index_sets(
+        problem,
+        epochs,
+        hyper_edges=options.switches == "hyper-edges",
+        all_count=options.buffer_counts == "all",
+        objective=objective,
+        weights=tuple(Fraction(weight) for weight in options.priorities or ()),
     )
-
-
-def number_of_epochs(
-    problem: EpochProblem, least: int, feasible: Callable[[EpochProblem, int], bool | None]
-) -> int | None:
-    """Estimate a sufficient number of epochs (algorithm 1).
-
-    Total times are tried from the smallest possible one on, doubled every time, on grids of 4, 8 and 12 epochs; the
-    first feasible one is converted to the problem's epochs. A coarse grid may count less latency than the fine one, so
-    the number may still be too small, and callers must be prepared for that. None if a solve had no answer on some
-    grid: longer and longer times would be tried in vain.
-
-    Parameters
-    ----------
-    feasible : callable
-        ``feasible(problem, epochs)``: True if the general form finds a schedule, None if unknown.
-    """
-    total = problem.seconds(max(1, least))
-    for _ in range(DOUBLINGS):
-        for epochs in COARSE:
-            timing = replace(problem.timing, epoch_s=total / epochs, changes=())
-            enough = feasible(epoch_problem(problem.instance.with_changes(timing=timing)), epochs)
-            if enough is None:
-                return None
-            if enough:
-                return ceil(total / problem.timing.epoch_s)
-        total *= 2
-    return ceil(total / problem.timing.epoch_s)
+    require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
+    return sets
 
 
 def index(instance: Instance, options: MilpOptions) -> IndexSets:
@@ -378,19 +342,10 @@ def index(instance: Instance, options: MilpOptions) -> IndexSets:
     With fewer epochs than cuts require the model is infeasible; ``cwb solve --explain`` says why.
     """
     problem = epoch_problem(instance)
-    all_count = options.buffer_counts == "all"
-    if all_count:
+    if options.buffer_counts == "all":
         require_room(problem)
-    sets = index_sets(
-        problem,
-        options.epochs or 2 * max(1, lower_bound(problem)[0], problem.diameter),
-        hyper_edges=options.switches == "hyper-edges",
-        all_count=all_count,
-        objective=options.objective,
-        weights=tuple(Fraction(weight) for weight in options.priorities or ()),
-    )
-    require_buildable(sets.columns, f"{sets.epochs} epochs", COLUMN_S)
-    return sets
+    epochs = options.epochs or 2 * max(1, lower_bound(problem)[0], problem.diameter)
+    return sets_of(problem, epochs, options, options.objective)
 
 
 def labels(sets: IndexSets) -> Mapping[str, Callable[[Any], str]]:
@@ -403,7 +358,7 @@ def labels(sets: IndexSets) -> Mapping[str, Callable[[Any], str]]:
 
 def is_bound(sets: IndexSets) -> bool:
     """Check whether the model allows all that the instance allows (``Formulation.bounds``)."""
-    return not restriction(sets.problem, sets)
+    return not restriction(sets.problem, hyper_edges=sets.hyper_edges, all_count=sets.all_count)
 
 
 def value(sets: IndexSets, objective: float) -> float | None:

@@ -24,10 +24,9 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
-from .bounds import epoch_bound
 from .formulation import build
 from .method import TenOptions
-from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpandedNetwork, expand_time, to_copies
+from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpandedNetwork, epoch_bound, expand_time, to_copies
 
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000

@@ -39,6 +39,11 @@ class RoundState:
     coming: frozenset[tuple[int, int, int]] = frozenset()
     started: frozenset[tuple[int, int, int]] = frozenset()
 
+    @classmethod
+    def first(cls, problem: EpochProblem) -> RoundState:
+        """Return the state in which every source has its chunks."""
+        return cls(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
+
     def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
         """Return the state after a round of ``epochs`` epochs with these sends."""
         held, coming, started = set(self.held), set[tuple[int, int, int]](), set[tuple[int, int, int]]()

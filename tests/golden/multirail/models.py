@@ -7,8 +7,8 @@ from fractions import Fraction
 from cwb.core.collective import Collective, Demand
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.models.multirail.formulation import build
 from cwb.models.multirail.problem import pose_problem
+from cwb.models.multirail.solve import build
 
 
 def small():

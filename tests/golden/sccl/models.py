@@ -8,8 +8,7 @@ from cwb.algorithms.graphs.hyper_edges import edges_of
 from cwb.algorithms.schedules.commodities import commodities_of
 from cwb.core.collective import Collective, Demand
 from cwb.instances import load
-from cwb.models.sccl.formulation import build
-from cwb.models.sccl.problem import SynchronousSteps
+from cwb.models.sccl.formulation import SynchronousSteps, build
 
 
 def steps():

@@ -17,7 +17,7 @@ from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
 from cwb.models.taccl.formulations.routing import RoutingProblem
 from cwb.models.taccl.method import METHOD, TacclOptions
-from cwb.models.taccl.sketch import Sketch, parse_sketch, shortest_ways
+from cwb.models.taccl.sketch import parse_sketch, shortest_ways
 from cwb.models.taccl.solve import routing_of, run, symmetric
 from cwb.schedules import verdict_of
 
@@ -99,7 +99,7 @@ def test_wrong_sketches_are_told():
             parse_sketch(text, 4)
     instance = make_instance("line(4)")
     with pytest.raises(InputError, match="does not map edges"):
-        symmetric(instance.network, commodities_of(instance), edges_of(instance.network), Sketch(), (2, 4))
+        symmetric(instance.network, commodities_of(instance), edges_of(instance.network), (2, 4))
     with pytest.raises(InputError, match="leaves no edge"):
         run(instance, solvers.get("highs"), Budget(), TacclOptions(sketch="avoid * -> *"))
 

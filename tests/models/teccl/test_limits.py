@@ -17,7 +17,7 @@ from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.instances import load
 from cwb.models.teccl import solve_all_to_all, solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.options import AllToAllOptions, AstarOptions, LpOptions, MilpOptions
-from cwb.models.teccl.pose import pose_model
+from cwb.models.teccl.problem import pose_model
 from cwb.schedules import verdict_of
 from grids import network, on_grid, with_switch
 

@@ -257,7 +257,7 @@ def test_what_does_not_fit_is_said_in_one_line():
     assert str(TECCL_ALL_TO_ALL.supports(gather)) == "it schedules one all_to_all"
     with pytest.raises(InputError, match="less than one epoch"):
         Exchange((True,), (0,), (0,), (0,), (0,), (Fraction(1),))
-    from cwb.models.teccl.pose import pose
+    from cwb.models.teccl.problem import pose
 
     whole = pose(make_exchange("ring(3)").with_changes(timing=None), AllToAllOptions())
     with pytest.raises(Unsupported, match="may be split"):
