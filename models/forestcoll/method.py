@@ -255,9 +255,7 @@ FORESTCOLL_LP = Method(
     solve=f"{__package__}.solve_lp:run",
     supports=supports_bound,
     metrics=OPTIMUM_METRICS
-    | {
-        "forest_algbw_GBps": Metric("bandwidth of forests with k equal trees from every rank, N k / U", "GB/s"),
-    },
+    | {"forest_algbw_GBps": Metric("bandwidth of forests with k equal trees from every rank, N k / U", "GB/s")},
 )
 
 OPTIMUM = Formulation(

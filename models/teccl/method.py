@@ -15,15 +15,7 @@ from ...core.formulation import Formulation
 from ...core.method import Kind, Method
 from ...core.option_descriptions import Metric
 from ...core.schedule import Schedule
-from .options import (
-    AllToAllOptions,
-    AstarOptions,
-    BlockOptions,
-    LpOptions,
-    MilpOptions,
-    ModelOptions,
-    SearchOptions,
-)
+from .options import AllToAllOptions, AstarOptions, BlockOptions, LpOptions, MilpOptions, ModelOptions, SearchOptions
 from .problem import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
 
 PAPER = (
@@ -31,9 +23,7 @@ PAPER = (
 )
 
 #: What the methods' metrics mean, beside those of the verifier.
-EPOCH_METRICS = {
-    "lower_bound_epochs": Metric("epochs that are proved to be needed"),
-}
+EPOCH_METRICS = {"lower_bound_epochs": Metric("epochs that are proved to be needed")}
 
 SEARCH_METRICS = EPOCH_METRICS | {
     "constructions": Metric("constructions that were made"),
@@ -52,6 +42,13 @@ FLOW_METRICS = EPOCH_METRICS | {
     "programs": Metric("linear programs that were solved"),
 }
 
+
+PAPER_METRICS = {
+    "models": Metric("models that were solved"),
+    "paper_objective": Metric("with objective=paper, the paper's objective"),
+    "paper_bound": Metric("with objective=paper, the solver's bound on it"),
+    "paper_gap": Metric("with objective=paper, the relative distance of the two"),
+}
 
 _method = partial(Method, paper=PAPER, answer_type=Schedule)
 
@@ -77,13 +74,10 @@ TECCL_MILP = _method(
     metrics=EPOCH_METRICS
     | {
         "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
-        "models": Metric("models that were solved"),
         "start_epochs": Metric("epochs of the schedule that was made before any model"),
         "stage_epochs": Metric("with all_reduce=stages, epochs of the two stages"),
-        "paper_objective": Metric("with objective=paper, the paper's objective"),
-        "paper_bound": Metric("with objective=paper, the solver's bound on it"),
-        "paper_gap": Metric("with objective=paper, the relative distance of the two"),
-    },
+    }
+    | PAPER_METRICS,
 )
 
 TECCL_LP = _method(
@@ -94,14 +88,7 @@ TECCL_LP = _method(
     solve=f"{__package__}.solve_lp:run",
     supports=supports_no_sums,
     pose=lambda instance, options: pose_model(instance, options, fluid=True),
-    metrics=EPOCH_METRICS
-    | {
-        "models": Metric("models that were solved"),
-        "parts": Metric("chunks that the rates became"),
-        "paper_objective": Metric("with objective=paper, the paper's objective"),
-        "paper_bound": Metric("with objective=paper, the solver's bound on it"),
-        "paper_gap": Metric("with objective=paper, the relative distance of the two"),
-    },
+    metrics=EPOCH_METRICS | {"parts": Metric("chunks that the rates became")} | PAPER_METRICS,
 )
 
 TECCL_ASTAR = _method(

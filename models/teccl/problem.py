@@ -146,13 +146,20 @@ def epoch_problem(instance: Instance) -> EpochProblem:
     if not isinstance(topology, Topology) or timing is None:
         raise InputError("expected a network of nodes and links, and a timing", place="instance")
     chunk = chunk_bytes(instance)
-    kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]] = {}  # by identity: links share their numbers
     switch = tuple(node.kind is NodeKind.SWITCH for node in topology.nodes)
+    kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]] = {}  # by identity: links share their numbers
+    links: list[EpochLink] = []
+    for link, (source, target) in zip(topology.links, topology.link_ends, strict=True):
+        hands_over = switch[source] and not switch[target]
+        key = id(link.bandwidth_Bps), id(link.latency_s), hands_over
+        if key not in kinds:
+            kinds[key] = _link_in_epochs(link, hands_over, timing, chunk)
+        links.append(EpochLink(source, target, *kinds[key]))
     problem = EpochProblem(
         topology,
         timing,
         chunk,
-        tuple(_on_grid(topology, e, timing, chunk, kinds) for e in range(len(topology.links))),
+        tuple(links),
         switch,
         tuple(not s or node.multicast for s, node in zip(switch, topology.nodes, strict=True)),
         tuple(_holds(topology, n, chunk) for n in range(len(switch))),
@@ -175,30 +182,15 @@ def chunk_bytes(instance: Instance) -> Fraction:
     return sizes.pop()
 
 
-def epoch_of(links: Sequence[Link], chunk: Fraction, epoch: str, multiplier: Fraction, ratio: Fraction) -> Fraction:
+def epoch_of(links: Sequence[Link], chunk: Fraction, options: EpochOptions) -> Fraction:
     """Compute the epoch length: a chunk's time on the fastest or slowest link.
 
-    It is at least the smallest latency over ``ratio``, the guard of the published code that keeps models small where
-    latency dominates (section 6).
+    It is at least the smallest latency over ``latency_epochs``, the guard of the published code that keeps models small
+    where latency dominates (section 6).
     """
-    rate = max(link.bandwidth_Bps for link in links) if epoch == "fast" else min(link.bandwidth_Bps for link in links)
-    return max(chunk / rate * multiplier, min(link.latency_s for link in links) / ratio)
-
-
-def _on_grid(
-    topology: Topology,
-    index: int,
-    timing: Timing,
-    chunk: Fraction,
-    kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]],
-) -> EpochLink:
-    """Convert a link to epochs under the timing's semantics, once for all links of a kind."""
-    link, (source, target) = topology.links[index], topology.link_ends[index]
-    hands_over = topology.nodes[source].kind is NodeKind.SWITCH and topology.nodes[target].kind is NodeKind.COMPUTE
-    key = id(link.bandwidth_Bps), id(link.latency_s), hands_over
-    if key not in kinds:
-        kinds[key] = _link_in_epochs(link, hands_over, timing, chunk)
-    return EpochLink(source, target, *kinds[key])
+    rate = (max if options.epoch == "fast" else min)(link.bandwidth_Bps for link in links)
+    least = min(link.latency_s for link in links) / options.latency_epochs
+    return max(chunk / rate * options.epoch_multiplier, least)
 
 
 def _link_in_epochs(link: Link, hands_over: bool, timing: Timing, chunk: Fraction) -> tuple[int, int, int, Fraction]:
@@ -215,10 +207,9 @@ def _link_in_epochs(link: Link, hands_over: bool, timing: Timing, chunk: Fractio
     else:
         delay = window + waits
     if max(delay, window) > MAX_DELAY:
-        text = (
-            f"is too short: {link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
-        )
-        raise InputError(f"an epoch of {float(timing.epoch_s):.4g} s {text}", place="timing.epoch_s")
+        takes = f"{link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
+        text = f"an epoch of {float(timing.epoch_s):.4g} s is too short: {takes}"
+        raise InputError(text, place="timing.epoch_s")
     return delay, window, min(floor(window * rate), MAX_CAPACITY), rate
 
 
@@ -227,10 +218,8 @@ def _holds(topology: Topology, index: int, chunk: Fraction) -> int | None:
     if node.buffer_bytes is None:
         return None
     if 0 < node.buffer_bytes < chunk:
-        text = (
-            f"the buffer of {node.name} has {float(node.buffer_bytes):g} bytes, less than a chunk of {float(chunk):g}"
-        )
-        raise InputError(text, place=f"network.nodes[{index}].buffer")
+        size = f"{float(node.buffer_bytes):g} bytes, less than a chunk of {float(chunk):g}"
+        raise InputError(f"the buffer of {node.name} has {size}", place=f"network.nodes[{index}].buffer")
     return None if node.kind is NodeKind.COMPUTE else floor(node.buffer_bytes / chunk)
 
 
@@ -301,9 +290,8 @@ def _on_its_grid(instance: Instance, posed: Instance) -> Instance:
     given, made = instance.timing, posed.timing
     if given is None or given == made:
         return posed
-    split, whole = "split chunks", "whole chunks"
     grids = [
-        f"{timing.semantics.value}, {float(timing.epoch_s):.6g} s, {split if timing.fluid else whole}"
+        f"{timing.semantics.value}, {float(timing.epoch_s):.6g} s, {'split' if timing.fluid else 'whole'} chunks"
         + (", bandwidth that varies" if timing.changes else "")
         for timing in (given, made)
         if timing is not None
@@ -317,20 +305,13 @@ def _on_its_grid(instance: Instance, posed: Instance) -> Instance:
 
 def _pose_on_grid(instance: Instance, options: EpochOptions, *, fluid: bool) -> Instance:
     """Return the instance with chunks and a grid."""
-    topology = instance.topology
     demands = [replace(d, chunks=options.chunks or d.chunks) for d in instance.demands]
     posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     if options.chunk_size is not None:
         factor = options.chunk_size / chunk_bytes(posed)
         demands = [replace(d, size_bytes=d.size_bytes * factor) for d in demands]
         posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-    epoch_s = options.epoch_duration or epoch_of(
-        topology.links,
-        chunk_bytes(posed),
-        options.epoch,
-        Fraction(options.epoch_multiplier),
-        Fraction(options.latency_epochs),
-    )
+    epoch_s = options.epoch_duration or epoch_of(instance.topology.links, chunk_bytes(posed), options)
     return posed.with_changes(timing=Timing(Semantics(options.timing), epoch_s, fluid))
 
 
