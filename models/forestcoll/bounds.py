@@ -67,14 +67,9 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
 
 
 def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:
-    """Return the largest lower bound on an all-reduce's time that link lengths suggest.
+    """Return the largest lower bound on an all-reduce's time that link lengths suggest, and its certificate.
 
-    Return its exact seconds and the certificate.
-
-    Parameters
-    ----------
-    lengths : mapping of int to float
-        Dual values of links; missing links have length 0.
+    The lengths are dual values; missing links have length 0.
     """
     found: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
     starts = [[frozenset({node}) for node in range(network.nodes)]]

@@ -21,17 +21,10 @@ _TRIED = 128
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Bottleneck of a network.
+    """Bottleneck of a network, with the number of trees and the copies on links of proposition 3.
 
-    Parameters
-    ----------
-    ratio : Fraction
-        ``1 / x*`` in units of bandwidth: seconds times unit per byte at every root.
-    side : array of bool, shape (nodes,)
-        The nodes that the bottleneck leads into; all others are the cut S*.
-    k, copies : int, Fraction
-        Trees from every root, and U: copies of trees that a link may carry for each unit of its bandwidth (proposition
-        3).
+    ``ratio`` is ``1 / x*`` in units of bandwidth: seconds times unit per byte at every root. The bottleneck leads into
+    the nodes of ``side``; all others are the cut S*. k trees of every root put ``copies`` (U) on a link for each unit.
     """
 
     ratio: Fraction

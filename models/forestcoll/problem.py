@@ -36,12 +36,7 @@ MOST_TRIED, SMALL = 3, 16
 class ForestProblem:
     """Out-trees in one network; reductions use the transposed one.
 
-    Parameters
-    ----------
-    ranks : array of int
-        Ranks that trees must span, in the order of their nodes.
-    roots : array of int, shape (nodes,)
-        1 where trees start, else 0.
+    Trees span the ranks, in the order of their nodes; ``roots`` is 1 at nodes where they start, else 0.
     """
 
     topology: Topology
@@ -165,11 +160,6 @@ def check_balance(topology: Topology, demand: Demand) -> None:
 
     Splitting needs balance there (appendix C, assumption (b)); where ranks send and receive at different rates, trees
     exist all the same.
-
-    Raises
-    ------
-    InputError
-        If there is such a node; names it with both sums.
     """
     entering, leaving = bandwidth_of_nodes(topology)
     spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
@@ -243,10 +233,7 @@ def sets_of_hubs(topology: Topology) -> list[tuple[int, ...]]:
 class PairNetwork:
     """Pairs of tree nodes joined directly or through switches.
 
-    Parameters
-    ----------
-    hubs : sequence of int
-        Switches that are nodes of all trees, since they add and copy; the others only forward.
+    Hubs are switches that are nodes of all trees, since they add and copy; the others only forward.
     """
 
     def __init__(self, network: ForestProblem, hubs: Sequence[int] = ()) -> None:

@@ -131,13 +131,7 @@ def latency_of(problem: ForestProblem, solved: PackedForest) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ForestDirection:
-    """One direction of the data: out-trees, or in-trees as out-trees of the transposed network.
-
-    Parameters
-    ----------
-    backwards : bool
-        True if the network is the transposed one.
-    """
+    """One direction of the data: out-trees, or in-trees as out-trees of the transposed network."""
 
     problem: ForestProblem
     best: Optimum

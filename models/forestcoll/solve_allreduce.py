@@ -39,14 +39,8 @@ _OPTIONS: Mapping[str, Mapping[str, object]] = {"highs": {"solver": "ipm"}}
 class AllReduceSolution:
     """Result of a solve of linear program (6).
 
-    Parameters
-    ----------
-    rate_Bps : float or None
-        Size over time of the best all-reduce by trees, in the solver's arithmetic; None if the budget was too small.
-    plan : AllReducePlan or None
-        Exact capacities, paths and rates; their rate is below by rounding only.
-    plan_s : Fraction or None
-        Time of the plan, exact; None if k is so small that all rates have become 0.
+    ``rate_Bps`` is that of the solver's arithmetic, None if the budget was too small. The plan's is below by rounding
+    only; ``plan_s`` is its exact time, None if k is so small that all rates have become 0.
     """
 
     rate_Bps: float | None
@@ -94,11 +88,8 @@ def solve_allreduce(
 ) -> AllReduceSolution:
     """Solve linear program (6), make its solution exact, and bound the time of the all-reduce.
 
-    Parameters
-    ----------
-    k : int or None
-        Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks
-        the k of the solution.
+    Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks the k
+    of the solution.
     """
     pairs = AllReducePairs(instance, hubs)
     network = pairs.network

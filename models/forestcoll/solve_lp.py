@@ -38,13 +38,7 @@ _SAME = 1e-7
 
 @dataclass(frozen=True)
 class CutOracle:
-    """Requirements of forests of k trees a rank (section 4.5), or of any k (section 4.2).
-
-    Parameters
-    ----------
-    k : int or None
-        Trees of every rank, in whole units of bandwidth y; None is the limit of large k.
-    """
+    """Requirements of forests of k trees a rank (section 4.5), or of many trees where k is None (section 4.2)."""
 
     network: ForestProblem
     k: int | None = None
@@ -80,16 +74,10 @@ class CutOracle:
 
 @dataclass
 class Bottleneck:
-    """Result of a search for U.
+    """Result of a search for U, which is 1/x* (without k) or U* (with k), in units of the network.
 
-    Parameters
-    ----------
-    U : Fraction
-        1/x* (without k) or U* (with k), in units of the network: a lower bound, since the cut needs it.
-    attained : bool
-        True if exact flows have shown that no cut needs more.
-    hidden : int
-        Cuts within the solver's tolerance that only exact flows have found.
+    It is a lower bound, since the cut needs it, and attained if exact flows have shown that no cut needs more;
+    ``hidden`` counts the cuts within the solver's tolerance that only exact flows have found.
     """
 
     U: Fraction

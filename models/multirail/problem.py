@@ -19,12 +19,8 @@ from ...core.topology import Topology
 class OrderProblem:
     """Coefficients of the linear program.
 
-    Parameters
-    ----------
-    transfer_s : tuple of tuple of Fraction
-        For each order, the transfer time of each dimension in seconds if all data takes it.
-    latency_s : tuple of Fraction
-        Total latency of each dimension for all chunks, whatever their orders.
+    ``transfer_s`` has for each order the transfer time of each dimension if all data takes it, ``latency_s`` the total
+    latency of each dimension for all chunks, whatever their orders.
     """
 
     orders: tuple[tuple[int, ...], ...]

@@ -32,13 +32,7 @@ COLUMN_S = 8e-6
 
 @dataclass(frozen=True)
 class SynchronousSteps:
-    """Chunks, edges, steps and rounds of a model of an instance.
-
-    Parameters
-    ----------
-    room : sequence of int
-        Chunks that each edge carries in a round.
-    """
+    """Chunks, edges, steps and rounds of a model of an instance; an edge has room for so many chunks in a round."""
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
@@ -61,12 +55,8 @@ class SynchronousSteps:
 def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> SynchronousSteps:
     """Return the chunks and edges of an instance.
 
-    Parameters
-    ----------
-    steps : int or None
-        S; by default the most links between a source and a target, the least possible.
-    rounds : int or None
-        R; by default all chunks over one link in every step, which always suffices.
+    By default there are as many steps as links between a source and a target at most, the fewest possible, and as many
+    rounds as all chunks over one link in every step need, which always suffice.
     """
     topology = instance.network
     if not isinstance(topology, Topology):

@@ -93,16 +93,9 @@ class PosedRouting(RoutingProblem):
 
 @dataclass(frozen=True)
 class OrderingPlan(QueueOrders):
-    """Ordered sends of a routing.
+    """Ordered sends (chunk, edge) of a routing, with their begins without joining, in units of the routing.
 
-    Parameters
-    ----------
-    sends : sequence of (int, int)
-        Chunk and edge of every send.
-    begin : list of float
-        Begin of each send without joining, in units of the routing.
-    by_time : sequence of int
-        The sends, each after the one that brings its chunk.
+    ``by_time`` lists the sends, each after the one that brings its chunk.
     """
 
     routing: PosedRouting = field(kw_only=True)

@@ -30,14 +30,9 @@ SAFE = 2**50
 
 @dataclass(frozen=True, eq=False)
 class EpochFlows:
-    """Integer flows of every source on every link in every epoch.
+    """Integer flows of every source on every link in every epoch, in multiples of 1 / ``scale``.
 
-    Parameters
-    ----------
-    scale : int
-        Integer amount that stands for one unit.
-    rate : array of int, shape (classes of flows, blocks)
-        Amount that a flow of the class carries in each epoch of the block.
+    ``rate`` has shape (classes of flows, blocks): the amount of a flow of the class in each epoch of the block.
     """
 
     exchange: Exchange
@@ -62,14 +57,9 @@ class EpochFlows:
 def exact_flows(
     exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows, values: Mapping[tuple[int, int], float]
 ) -> EpochFlows | None:
-    """Round a vertex of the program to fractions of small denominators that keep every rule of the grid.
+    """Round a vertex of a restriction to fractions of small denominators that keep every rule of the grid.
 
-    Return the flows without a :func:`fault`; None if no denominator gives such flows.
-
-    Parameters
-    ----------
-    exchange, grid, reduced
-        The program's parts; the grid's side must be ``restrict``.
+    Return flows without a :func:`fault`; None if no denominator gives such flows.
     """
     positive = {key: value for key, value in values.items() if value > ROUNDING}
     for limit in DENOMINATORS:
@@ -137,10 +127,7 @@ def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
 class Ways:
     """Paths in time that one source's data takes.
 
-    Parameters
-    ----------
-    link, start : array of int, shape (hops of all ways,)
-        Links in the order of the paths, each from its target back, and the epochs in which they are entered.
+    ``link`` and ``start`` are the links of all paths, each path from its target back, and the epochs of entering them.
     """
 
     target: Ints
@@ -153,11 +140,9 @@ class Ways:
 def trace(flows: EpochFlows) -> Iterator[Ways]:
     """Trace what every rank receives back to its source (reverse depth-first search, section 3).
 
-    Data that reaches no destination is left out. The amounts of a pair sum to ``flows.scale``.
-
-    What leaves a node in an epoch is taken from the latest arrivals before it. Earlier arrivals can serve all later
-    departures as well, so this never takes away data that another path depends on. At a node that does not store,
-    the latest arrivals are those of that epoch.
+    Data that reaches no destination is left out. The amounts of a pair sum to ``flows.scale``. What leaves a node in an
+    epoch is taken from the latest arrivals before it: earlier arrivals can serve all later departures as well, so this
+    never takes away data that another path depends on.
     """
     exchange = flows.exchange
     tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))

@@ -97,10 +97,7 @@ class Exchange:
 class PointNetwork:
     """Points at which data may be and arcs between them.
 
-    Parameters
-    ----------
-    offset : array of int, shape (arcs,)
-        Epochs between the last departure from a node that stores and the use of this arc.
+    ``offset`` is the number of epochs between the last departure from a node that stores and the use of the arc.
     """
 
     exchange: Exchange
@@ -146,14 +143,9 @@ class PointNetwork:
 
 @dataclass(frozen=True)
 class BlockGrid:
-    """Blocks of epochs that divide a makespan.
+    """Blocks of epochs that divide a makespan; its last start is the makespan K.
 
-    Parameters
-    ----------
-    starts : tuple of int
-        First epoch of every block and, last, the makespan K.
-    side : str
-        ``relax`` for a lower bound, ``restrict`` for feasible flows.
+    Side ``relax`` is for a lower bound, ``restrict`` for feasible flows.
     """
 
     starts: tuple[int, ...]
@@ -176,11 +168,9 @@ class BlockGrid:
     def usable(self, block: int, after: int) -> int:
         """Return the first block in which data sent in ``block`` can be forwarded ``after`` epochs later.
 
-        ``blocks`` stands for the end of the grid; a larger number means too late.
-
-        Data arrives as evenly as it was sent. In a restriction the result is the first block that begins no sooner than
-        the first arrival and ends no sooner than the last: in each of its epochs at least as much has arrived as leaves
-        if all of it leaves evenly.
+        ``blocks`` stands for the end of the grid; a larger number means too late. Data arrives as evenly as it was
+        sent. In a restriction the result is the first block that begins no sooner than the first arrival and ends no
+        sooner than the last: in each of its epochs at least as much has arrived as leaves if all of it leaves evenly.
         """
         if self.side == "relax":
             at = self.starts[block] + after
@@ -202,11 +192,6 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     """Cut a makespan into about ``blocks`` blocks, at the earliest arrivals and latest departures of data.
 
     Data sent from one such epoch on arrives at another one, so delayed cuts are cuts as well.
-
-    Parameters
-    ----------
-    blocks : int
-        Number of blocks; K or more gives the grid of epochs.
     """
     if blocks >= epochs:
         return BlockGrid(tuple(range(epochs + 1)), side)

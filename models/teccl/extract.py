@@ -43,11 +43,7 @@ Rates = Mapping[Key, float]
 class EpochSend:
     """Transfer of a chunk over a link, or over several through nodes that forward at once.
 
-    Parameters
-    ----------
-    start : int
-        Epoch in which it starts over the first link; over each further link it starts at the index at which it
-        arrives there.
+    It starts over each further link at the index at which it arrives there.
     """
 
     start: int
@@ -119,14 +115,9 @@ def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
 def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:
     """Keep only sends by which destinations get their chunks: reverse depth-first search, section 3.1.
 
-    From every destination the send that brought the chunk first is traced back, up to the source. At a node that
-    cannot store, the predecessor is the send that arrived at the index at which the chunk left; at one with limited
-    room, the last one before that; at one that cannot copy, a different one for every send.
-
-    Parameters
-    ----------
-    sends : iterable of EpochSend
-        Feasible sends, each over a link or a hyper-edge. A duplicate to a node that cannot copy counts as two sends.
+    From every destination the send that brought the chunk first is traced back, up to the source. At a node that cannot
+    store, the predecessor is the send that arrived at the index at which the chunk left; at one with limited room, the
+    last one before that; at one that cannot copy, a different one for every send: a duplicate to it counts twice.
     """
     every = sorted(sends)
     bringing: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)

@@ -34,17 +34,7 @@ DOUBLINGS = 12
 
 @dataclass
 class MilpSearch:
-    """State of the search for the fewest epochs.
-
-    Parameters
-    ----------
-    stopped : bool
-        True once a solve has ended without an answer.
-    is_stage : bool
-        True if its schedules are stages of one schedule.
-    start : list of EpochSend or None
-        Schedule known before any model.
-    """
+    """State of the search for the fewest epochs; ``start`` is a schedule known before any model."""
 
     problem: EpochProblem
     options: MilpOptions

@@ -34,10 +34,7 @@ THERE = 2
 class GreedyRound:
     """Sends of one round, chosen in the order of their starts.
 
-    Parameters
-    ----------
-    beyond : bool
-        Allow chunks to go to switches that they reach only after the round.
+    With ``beyond`` chunks may go to switches that they reach only after the round.
     """
 
     def __init__(self, sets: RoundIndexSets, *, beyond: bool) -> None:
@@ -184,10 +181,7 @@ class GreedyRound:
 def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] = ()) -> list[tuple[int, int, int]]:
     """Choose sends greedily; those that reach a switch after the round only if there are no others.
 
-    Parameters
-    ----------
-    planned : iterable of (int, int, int)
-        Commodities, links and epochs of a schedule to follow: if all are still possible, only these are returned.
+    If all the planned (commodity, link, epoch) are still possible, only these are returned.
     """
     problem = sets.problem
     if any(hold is None and not copies for hold, copies in zip(problem.holds, problem.copies, strict=True)):

@@ -131,10 +131,7 @@ def expand_time(instance: Instance) -> TimeExpandedNetwork:
 def epoch_bound(instance: Instance, forth: TimeExpandedNetwork) -> tuple[int, Certificate]:
     """Return the largest of the bounds by distances and by data into or out of one rank.
 
-    Parameters
-    ----------
-    forth : TimeExpandedNetwork
-        Its copied chunks; for a collective of sums alone, those of the copies that it runs backwards.
+    ``forth`` has the copied chunks; for a collective of sums alone, those of the copies that it runs backwards.
     """
     kind = instance.demands[0].collective
     if kind is Collective.ALL_REDUCE:

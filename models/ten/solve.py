@@ -101,13 +101,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
 
 @dataclass
 class TickSearch:
-    """State of the search for the fewest ticks.
-
-    Parameters
-    ----------
-    stopped : str
-        Reason for no further solve; empty before.
-    """
+    """State of the search for the fewest ticks; ``stopped`` is the reason for no further solve, empty before."""
 
     problem: TimeExpandedNetwork
     solver: Solver

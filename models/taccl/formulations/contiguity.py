@@ -12,18 +12,10 @@ import pyomo.environ as pyo
 
 @dataclass(frozen=True)
 class QueueOrders:
-    """Order of the sends on every queue.
+    """Order of the sends on every queue, with latencies alpha and times on the link beta in one unit.
 
-    Parameters
-    ----------
-    queues : sequence of sequence of int
-        Sends of each queue, in order; a send is in one queue.
-    after : sequence of int or None
-        The send that brings the chunk to where this one starts; None at the source.
-    edge : sequence of int
-        Edge of every send; only sends over the same edge can be joined.
-    end : float or None
-        End of all sends without joining, in that unit, if known.
+    A send is in one queue and starts ``after`` the send that brings its chunk (None at the source). Only sends over the
+    same edge can be joined. ``end`` is that of all sends without joining, if known.
     """
 
     queues: Sequence[Sequence[int]]

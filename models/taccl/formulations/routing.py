@@ -23,16 +23,10 @@ LITTLE = 1e-4
 
 @dataclass(frozen=True)
 class RoutingProblem:
-    """Input of the routing.
+    """Input of the routing, in a unit of time that avoids tiny numbers in solvers.
 
-    Parameters
-    ----------
-    unit_s : Fraction
-        Time unit in seconds, chosen to avoid tiny numbers in solvers.
-    usable : sequence of sequence of int
-        Edges that each chunk may take; all unless given.
-    most : float or None
-        Known upper bound on the optimal time, in that unit.
+    Pairs of (chunk, edge) are the ``same`` where their sends are alike by the sketch. All edges are usable unless
+    given. ``most`` is a known upper bound on the optimal time, in the unit.
     """
 
     chunks: Sequence[Commodity]

@@ -26,13 +26,9 @@ from .milp import buffers, capacity, flow_conservation, passing_on, variables
 class RoundState:
     """Positions of the chunks when a round begins; indices count from there.
 
-    Parameters
-    ----------
-    coming : frozenset of (int, int, int)
-        Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0: chunks
-        passing there at once, or those that a storing switch without copies has not sent on.
-    started : frozenset of (int, int, int)
-        Links, indices before 0 and commodities of earlier starts whose windows are not over.
+    Commodities of earlier rounds' sends are ``coming`` to nodes at indices; at switches also at index 0: chunks passing
+    there at once, or those that a storing switch without copies has not sent on. ``started`` has the links, indices
+    below 0 and commodities of earlier starts whose windows are not over.
     """
 
     held: frozenset[tuple[int, int]]

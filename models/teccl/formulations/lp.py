@@ -20,14 +20,9 @@ from ..problem import EpochProblem
 
 @dataclass(frozen=True, eq=False)
 class LpIndexSets:
-    """Index sets of the linear program.
+    """Index sets of the linear program for fluid chunks, which have all arrived by index K.
 
-    Parameters
-    ----------
-    epochs : int
-        K: everything has arrived by index K.
-    objective : str
-        ``makespan``, the largest part of all demands that can be met in K epochs, or ``paper``.
+    The objective is ``makespan``, the largest part of all demands that can be met in K epochs, or ``paper``.
     """
 
     problem: EpochProblem
