@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .studies.advice import advise
     from .studies.calibration import calibrate
     from .studies.check import check
+    from .studies.cite import cite
     from .studies.exports import (
         export_astra,
         export_chakra,
@@ -70,6 +71,7 @@ __all__ = [
     "advise",
     "calibrate",
     "check",
+    "cite",
     "compare",
     "explain",
     "export_astra",
@@ -134,6 +136,7 @@ _PLACES = {
         "studies.advice": "advise",
         "studies.calibration": "calibrate",
         "studies.check": "check",
+        "studies.cite": "cite",
         "studies.exports": "export_astra export_chakra export_goal export_htsim export_instances export_msccl "
         "export_mscclpp export_schema",
         "studies.find_topology": "find_topology",

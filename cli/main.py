@@ -45,6 +45,7 @@ COMMANDS = {
     "import": "importing:importing",
     "export": "export:export",
     "export-instances": "export_instances:export_instances",
+    "cite": "cite:cite",
     "doctor": "doctor:doctor",
     "warm": "warm:warm",
 }
