@@ -38,7 +38,7 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     InputError
         If an answer sends nothing.
     """
-    from ..exchange.networkx_graphs import network_graph, schedule_graph
+    from ..exchange.frames import network_graph, schedule_graph
 
     if (found := _answer_of(spec, instance)) is not None:
         return schedule_graph(*found)

@@ -36,9 +36,7 @@ from cwb.core.translated_trees import TranslatedTrees
 from cwb.core.trees import TreePacking
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
-from cwb.exchange.chakra.replay import problems_of
-from cwb.exchange.chakra.schema import SEND
-from cwb.exchange.chakra.trace import Trace, trace_of
+from cwb.exchange.chakra.trace import SEND, Trace, problems_of, trace_of
 from cwb.exchange.msccl.check import check_algorithm, check_file, ranges
 from cwb.exchange.msccl.dialects import DIALECTS, Dialect
 from cwb.exchange.msccl.flow import Flow, flow_of
@@ -48,9 +46,8 @@ from cwb.exchange.msccl.lower import Target, lower
 from cwb.exchange.msccl.program import Algorithm
 from cwb.exchange.mscclpp import check as plans
 from cwb.exchange.mscclpp import lower as planning
+from cwb.exchange.mscclpp.files import json_text, parse_plan
 from cwb.exchange.mscclpp.plan import Plan
-from cwb.exchange.mscclpp.read import parse_plan
-from cwb.exchange.mscclpp.write import json_text
 from cwb.harness import Request, registry
 from cwb.harness.run import run
 from cwb.instances import load

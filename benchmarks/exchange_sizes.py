@@ -19,7 +19,7 @@ from cwb.exchange.msccl.flow import Flow, flow_of
 from cwb.exchange.msccl.lower import Target, lower
 from cwb.exchange.mscclpp import check as plans
 from cwb.exchange.mscclpp import lower as planning
-from cwb.exchange.mscclpp.write import json_text
+from cwb.exchange.mscclpp.files import json_text
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
@@ -51,7 +51,7 @@ def size(ranks: int, form: str) -> int:
 
 def xml_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[str]]]:
     """Write an MSCCL file; its steps, where it is, and what checks it."""
-    from cwb.exchange.msccl.write import xml_text
+    from cwb.exchange.msccl.files import xml_text
 
     dialect, path = DIALECTS["msccl"], folder / "a.xml"
     found = lower(flow, Target(dialect))

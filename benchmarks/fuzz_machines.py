@@ -28,7 +28,7 @@ from time import perf_counter, process_time
 from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
 from cwb.exchange.box import Layout, Times
-from cwb.exchange.graph_network import Defaults
+from cwb.exchange.graph_network import Defaults, import_wan
 from cwb.exchange.libra import LibraFiles, import_libra
 from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.links_csv import import_links
@@ -37,7 +37,6 @@ from cwb.exchange.nvidia_smi import import_nvidia_smi
 from cwb.exchange.rocm_smi import import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.exchange.teccl import import_teccl
-from cwb.exchange.wan import import_wan
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "exchange"))
 

@@ -1,1 +1,4 @@
-"""Files of other programs, one module a format: networks and schedules that come in, traces that go out."""
+"""Formats of other programs: readers make instances and schedules, writers take schedules and networks.
+
+Readers raise :class:`~cwb.core.errors.InputError` with the file, the place, the value and the expectation.
+"""

@@ -54,10 +54,6 @@ class Box:
     ----------
     gpus : tuple of str
         Names in the order of their ranks.
-    parts : mapping
-        All other nodes, with their roles.
-    cables : tuple of Cable
-        Links, each in one direction.
     ports : mapping
         Rate of the network port of every NIC in bytes per second, None if it is not known.
     chosen : bool
@@ -83,13 +79,7 @@ class Times:
 
     @classmethod
     def read(cls, text: str, *, counted: bool = False) -> Times:
-        """Read a text.
-
-        Raises
-        ------
-        InputError
-            If it is no rate, or has no number where ``counted`` asks for one.
-        """
+        """Read a text."""
         found = _TIMES.match(text.strip())
         count = int(found[1]) if found and found[1] else None
         if found is None or count == 0 or (counted and count is None):
@@ -111,16 +101,12 @@ class Layout:
 
     Parameters
     ----------
-    boxes : int
-        Number of equal boxes, at least 1.
     nic : Times or None
         Rate of a NIC and number of NICs to use, if the file lacks them or is overridden.
     nics : tuple of str
         Names of NICs that may be used; empty means all.
     rails : bool
         Whether NIC i of every box is on a switch of its own.
-    pcie : bool
-        Whether the whole PCIe tree is kept.
     latency, nic_latency : str
         Latency between two GPUs, and between two NICs.
     nvls : bool or None
@@ -138,18 +124,7 @@ class Layout:
 
 
 def wire_gpus(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:
-    """Join GPUs by their NVLinks.
-
-    Parameters
-    ----------
-    links : Times
-        Links of a GPU, and the rate of one.
-
-    Raises
-    ------
-    InputError
-        If the wiring is impossible with so many links.
-    """
+    """Join GPUs by their NVLinks."""
     count, peers = links.count or 1, len(gpus) - 1
     if wiring is Wiring.SWITCH:
         return {"nvswitch": Role.SWITCH}, [c for g in gpus for c in both(g, "nvswitch", links.rate_Bps * count)]
@@ -165,13 +140,7 @@ def wire_gpus(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[s
 
 
 def likely_wiring(gpus: int, links: int) -> Wiring:
-    """Return the only wiring possible with so many links: a mesh has equally many for every pair.
-
-    Raises
-    ------
-    InputError
-        If there are several: asks for ``--wiring``.
-    """
+    """Return the only wiring possible with so many links: a mesh has equally many for every pair."""
     if gpus > 1 and links % (gpus - 1) == 0:
         raise InputError(f"{links} NVLinks of {gpus} GPUs fit both a mesh and a switch; expected --wiring")
     if (gpus, links) == (8, 6):
@@ -182,6 +151,13 @@ def likely_wiring(gpus: int, links: int) -> Wiring:
 def both(one: str, other: str, rate: Fraction, *, pcie: bool = False) -> list[Cable]:
     """Return a link in each direction."""
     return [Cable(one, other, rate, pcie), Cable(other, one, rate, pcie)]
+
+
+def join_cpus(cpus: Sequence[str], rate: Fraction | None) -> list[Cable]:
+    """Return the links between CPUs."""
+    if len(cpus) > 1 and rate is None:
+        raise InputError(f"{len(cpus)} CPUs, and the rate between them is not in the text; expected --between-cpus")
+    return [Cable(a, b, rate, pcie=True) for a in cpus for b in cpus if a != b and rate is not None]
 
 
 def merge_cables(cables: Iterable[Cable]) -> tuple[Cable, ...]:

@@ -1,7 +1,12 @@
-"""Networks and schedules as DataFrames of pandas, with units in the names of columns."""
+"""Networks and schedules as DataFrames of pandas, with units in the names of columns, and as graphs of networkx.
+
+Rates and times in graphs are exact numbers. A number that is not whole is a float if the float's decimal text equals
+it, and a :class:`~fractions.Fraction` otherwise; reading restores the same number.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
@@ -12,7 +17,7 @@ from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
-from ..core.topology import Topology
+from ..core.topology import NodeKind, Topology
 from ..core.translated_trees import TranslatedTrees
 from ..core.trees import TreePacking
 from ..schedules.completion import completion_if_any
@@ -48,8 +53,6 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
     Parameters
     ----------
-    answer : Answer
-        A schedule or a packing of trees.
     instance : Instance, optional
         The problem; without it links are numbers, up to the last one in use.
 
@@ -79,8 +82,6 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
     Parameters
     ----------
-    answer : Answer
-        A schedule or a packing of trees.
     instance : Instance, optional
         The problem; without it nodes are positions, those of trees ranks.
 
@@ -103,7 +104,6 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
 
 def _check_network(sends: Sends, instance: Instance | None) -> None:
-    """Reject a schedule of a larger network."""
     if instance is None or not len(sends):
         return
     network = instance.topology
@@ -149,3 +149,70 @@ def _(answer: Schedule, instance: Instance | None) -> tuple[Sends, Floats, dict[
 def _(answer: TreePacking, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
     sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
     return sends, sizes[sends.chunk], {"step": level}
+
+
+def network_graph(topology: Topology, name: str) -> Any:
+    """Convert a network to a ``networkx.MultiDiGraph``.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast`` and ``reduces``, and
+        ``buffer_bytes`` of nodes with a limited buffer. Edges with ``link``, which is their key too, ``bandwidth_Bps``
+        and ``latency_s``.
+    """
+    import networkx as nx
+
+    graph = nx.MultiDiGraph(name=name)
+    ranks = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    for index, node in enumerate(topology.nodes):
+        fields: dict[str, Any] = {"kind": node.kind.value}
+        if node.kind is NodeKind.SWITCH:
+            fields |= {"multicast": node.multicast, "reduces": node.reduces}
+        else:
+            fields["rank"] = ranks[index]
+        if node.buffer_bytes is not None:
+            fields["buffer_bytes"] = number(node.buffer_bytes)
+        graph.add_node(node.name, **fields)
+    for index, link in enumerate(topology.links):
+        rate, time = number(link.bandwidth_Bps), number(link.latency_s)
+        graph.add_edge(link.source, link.target, index, link=index, bandwidth_Bps=rate, latency_s=time)
+    return graph
+
+
+def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
+    """Convert a schedule or a packing of trees to a ``networkx.MultiDiGraph``, an edge for every send.
+
+    Parameters
+    ----------
+    instance : Instance, optional
+        The problem: adds all nodes, by their names; otherwise only those in use, by their numbers.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Edges have the columns of :func:`~cwb.exchange.frames.sends_frame`; the send is their key too.
+    """
+    import networkx as nx
+
+    table = sends_frame(answer, instance)
+    sent = nx.from_pandas_edgelist(
+        table.assign(number=table["send"]),
+        edge_attr=[*table.columns.drop(["source", "target"])],
+        create_using=nx.MultiDiGraph,
+        edge_key="number",
+    )
+    if instance is None:
+        return sent
+    graph = network_graph(instance.topology, instance.name)
+    graph.remove_edges_from(list(graph.edges))
+    graph.add_edges_from(sent.edges(keys=True, data=True))
+    return graph
+
+
+def number(value: Fraction) -> int | float | Fraction:
+    """Convert a fraction to an equal int or float, if there is one; a float counts as its decimal text."""
+    if value.denominator == 1:
+        return value.numerator
+    near = float(value)
+    return near if Fraction(repr(near)) == value else value

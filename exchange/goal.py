@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
-from .chakra.schema import RECV, SEND
-from .chakra.trace import ADDED, Node, trace_of
+from .chakra.trace import ADDED, RECV, SEND, Node, trace_of
 from .msccl.flow import Flow
 
 #: Different numbers of a ``cpu``; LogGOPSim counts them in one byte.
@@ -29,15 +28,7 @@ CPUS = 255
 
 
 def goal_text(flow: Flow, reduce_Bps: Fraction | None = None) -> str:
-    """Write a schedule as GOAL text.
-
-    Parameters
-    ----------
-    flow : Flow
-        What ranks send one another.
-    reduce_Bps : Fraction or None
-        How fast a rank adds, in bytes per second; no time by default.
-    """
+    """Write a schedule as GOAL text."""
     trace = trace_of(flow)
     parts = [f"num_ranks {trace.ngpus}\n"]
     for number, nodes in enumerate(trace.ranks):

@@ -1,4 +1,4 @@
-"""Conversion of a graph to a network: names, rates and latencies of its links.
+"""Networks from graphs: of networkx, in files of foreign formats, or of TopoHub.
 
 A latency that is not said is that of the link's length over 200,000 km/s, light in fibre; the length is the graph's, or
 the great circle between its two sites. It is a lower limit: real fibres make detours. Links from a site to itself are
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import asin, cos, radians, sin, sqrt
+from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.topology import NodeKind
 from ..core.units import UnitKind, exact, parse
-from .graphs import Graph, Site, SiteLink
+from .graphs import MAX_EDGES, MAX_SITES, Graph, Site, SiteLink, check_graph, from_node_link, read_graph
+from .machine import checked_instance
 from .quantities import quantity
 
 _EARTH_KM = 6371.0088
@@ -55,13 +57,7 @@ class Defaults:
 
 
 def network_of(graph: Graph, defaults: Defaults) -> dict[str, Any]:
-    """Return nodes and links of a graph in the form of an instance file.
-
-    Raises
-    ------
-    InputError
-        If a link has no rate or latency, or an ambiguous one; names the place.
-    """
+    """Return nodes and links of a graph in the form of an instance file."""
     names = site_names(graph)
     places = {site.key: site.place for site in graph.sites}
     two_ways = {} if graph.directed else {"bidirectional": True}
@@ -140,3 +136,84 @@ def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> flo
     (north, east), (north2, east2) = ((radians(a), radians(b)) for a, b in (one, other))
     half = sin((north2 - north) / 2) ** 2 + cos(north) * cos(north2) * sin((east2 - east) / 2) ** 2
     return 2 * _EARTH_KM * asin(min(1.0, sqrt(half)))
+
+
+def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Convert a graph to the data of an instance file.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        A graph of any of the four classes. An undirected edge becomes a link in each direction, and parallel edges
+        stay separate links.
+    """
+    if len(graph) > MAX_SITES or graph.number_of_edges() > MAX_EDGES:
+        raise InputError(f"expected at most {MAX_SITES:,} nodes and {MAX_EDGES:,} links")
+    return import_data(node_link(graph), defaults, name)
+
+
+def import_data(data: dict[str, Any], defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Convert node-link data to the data of an instance file; see :func:`import_graph`."""
+    return _graph_instance(check_graph(from_node_link(data, "graph")), defaults, name)
+
+
+def import_file(path: Path, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Convert a graph in a file to the data of an instance file; see :func:`import_graph`."""
+    with locate_errors(source=str(path)):
+        return _graph_instance(read_graph(path), defaults, name)
+
+
+def _graph_instance(graph: Graph, defaults: Defaults, name: str | None) -> dict[str, Any]:
+    network = network_of(graph, defaults)
+    about = f"{len(network['nodes']):,} nodes and {len(network['links']):,} links."
+    return checked_instance(network, name=name or graph.name, description=about, source="a graph")
+
+
+def node_link(graph: Any) -> dict[str, Any]:
+    """Return the node-link data of a graph, with nodes of any type named by their text."""
+    import networkx as nx
+
+    data: dict[str, Any] = nx.node_link_data(graph, edges="edges")
+    for node in data["nodes"]:
+        node["id"] = str(node["id"])
+    for edge in data["edges"]:
+        edge |= {"source": str(edge["source"]), "target": str(edge["target"])}
+    return data
+
+
+#: Where TopoHub's networks are asked for, such as ``topohub:sndlib/germany50``.
+TOPOHUB = "topohub:"
+
+
+def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of a file or of a network of TopoHub.
+
+    Parameters
+    ----------
+    source : str
+        A file in one of the formats of :mod:`.graphs`, or ``topohub:`` and a name.
+    """
+    with locate_errors(source=source[:200]):
+        graph = read_topohub(source.removeprefix(TOPOHUB)) if source.startswith(TOPOHUB) else read_graph(Path(source))
+        network = network_of(graph, defaults)
+    title = name or "-".join(graph.name.split()).lower() or "wan"
+    about = f"{graph.name}: {len(network['nodes']):,} sites and {len(network['links']):,} links, imported."
+    told = source if source.startswith(TOPOHUB) else Path(source).name
+    told = f"{told}; latencies that it does not say are distances over 200,000 km/s"
+    with locate_errors(source="the imported instance"):
+        return checked_instance(network, name=title, description=about, source=told)
+
+
+def read_topohub(name: str) -> Graph:
+    """Ask TopoHub for a network."""
+    try:
+        import topohub  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise InputError("TopoHub is not installed; pip install 'cwb[topohub]'") from None
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        raise InputError("expected a name such as topohub:sndlib/germany50")
+    try:
+        data = topohub.get(name)
+    except (KeyError, OSError):
+        raise InputError("TopoHub has no such network; expected a name such as topohub:sndlib/germany50") from None
+    return check_graph(from_node_link(data, name.replace("/", "-")))

@@ -46,14 +46,8 @@ class Site:
 
     Parameters
     ----------
-    key : str
-        Identifier of the site in links.
-    name : str
-        Label of the site in the file.
     place : tuple of float or None
         Latitude and longitude in degrees.
-    fields : mapping
-        All attributes of the site.
     """
 
     key: str
@@ -64,15 +58,7 @@ class Site:
 
 @dataclass(frozen=True)
 class SiteLink:
-    """A link; in both directions unless its graph is directed.
-
-    Parameters
-    ----------
-    km : float or None
-        Its length in km, if the file has it.
-    fields : mapping
-        All attributes, rates and times among them.
-    """
+    """A link; in both directions unless its graph is directed."""
 
     one: str
     other: str
@@ -91,13 +77,7 @@ class Graph:
 
 
 def read_graph(path: Path) -> Graph:
-    """Read a graph by the ending of its file's name.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or is wrong; the caller names it.
-    """
+    """Read a graph by the ending of its file's name."""
     readers = {".graphml": _graphml, ".gml": _gml, ".xml": _sndlib, ".json": _json_text}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -120,20 +100,7 @@ def check_graph(graph: Graph) -> Graph:
 
 
 def from_node_link(data: Any, name: str) -> Graph:
-    """Read node-link data.
-
-    Parameters
-    ----------
-    data : object
-        An object with ``nodes``, and ``edges`` or ``links``.
-    name : str
-        Of the graph, unless it says its own.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Read node-link data."""
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
         raise InputError("expected an object with nodes and edges (or links)")
     links = data.get("edges", data.get("links"))
@@ -160,7 +127,6 @@ def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any
 
 
 def _in_order(edges: list[SiteLink]) -> list[SiteLink]:
-    """Sort links by their numbers, if each has one of its own."""
     numbers = {str(edge.fields.get("link")): edge for edge in edges}
     order = [numbers.get(str(number)) for number in range(len(edges))]
     return edges if None in order else [edge for edge in order if edge is not None]
@@ -274,7 +240,6 @@ def _gml(text: str, name: str) -> Graph:
 
 
 def _fields(entry: Any) -> Any:
-    """Return the fields of a list; the last of duplicates counts."""
     return dict(entry) if isinstance(entry, list) else entry
 
 
@@ -313,6 +278,5 @@ def _gml_entries(text: str) -> _Entries:
 
 
 def _after_space(text: str, position: int) -> int:
-    """Return the position of the next token."""
     between = _BETWEEN.match(text, position)
     return position if between is None else between.end()

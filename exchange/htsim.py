@@ -11,8 +11,7 @@ a message has one trigger, so that all sends that wait for it have to wait for t
 from __future__ import annotations
 
 from ..core.errors import InputError
-from .chakra.schema import RECV, SEND
-from .chakra.trace import ADDED, Node, Trace
+from .chakra.trace import ADDED, RECV, SEND, Node, Trace
 
 #: Sizes are read as integers of 32 bits.
 MAX_BYTES = 2**31 - 1

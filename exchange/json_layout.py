@@ -11,13 +11,7 @@ _INDENT = 2
 
 
 def readable_json(data: Any) -> str:
-    """Write plain data as JSON text that ends with a newline.
-
-    Parameters
-    ----------
-    data : object
-        Mappings, sequences, strings and numbers; no NaN.
-    """
+    """Write plain data as JSON text that ends with a newline."""
     return _lay_out(data, indent=0, used=0) + "\n"
 
 

@@ -28,13 +28,11 @@ from typing import Any
 from ..core.cost import CostModel
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric, parse_fabric
-from ..core.fields import run_validation
 from ..core.files import read_text
 from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span
-from ..instances.build import build_instance
-from ..instances.loader import find_workload, network_from_text
-from ..instances.schema import MAX_LAYERS, InstanceFile
+from ..instances.loader import from_data
+from ..instances.schema import MAX_LAYERS
 from .plain_yaml import read_yaml
 
 #: Room for the largest number of layers, in lines of 160 characters.
@@ -79,16 +77,6 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``; without it the instance sets no limit.
     name : str or None
         Name of the instance; by default the workload's and the number of dimensions, such as ``gpt-3-4d``.
-
-    Returns
-    -------
-    dict
-        Content of the instance file, checked by building it.
-
-    Raises
-    ------
-    InputError
-        If a file is wrong, or the files do not fit together; names the file, the place, the value and the expectation.
     """
     with locate_errors(source=str(files.network)):
         fabric = read_network(files.network)
@@ -117,8 +105,7 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
             parse(total_bandwidth, UnitKind.RATE, allow_zero=False)
         data["design"] = {"objective": "perf", "total_bandwidth": total_bandwidth}
     with locate_errors(source="the imported instance"):
-        file = run_validation(lambda: InstanceFile.model_validate(data))
-        build_instance(file, workload, find_workload, network_from_text)
+        from_data(data, workload)
     return data
 
 
@@ -186,7 +173,6 @@ def read_layers(path: Path, groups: Mapping[str, str], spans: Mapping[str, Span]
 
 
 def _read_phase(columns: list[str], first: int, line: str, group: str, members: int) -> dict[str, Any]:
-    """Read compute time, collective and bytes of one phase, which begin at column ``first``, counted from 0."""
     compute, collective, size = columns[first : first + 3]
     places = [f"{line}, column {first + i}" for i in (1, 2, 3)]
     _number(compute, places[0])
@@ -235,7 +221,6 @@ def tier_name(name: str) -> str:
 
 
 def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    """Reject a mapping that has other keys than these."""
     for key in keys:
         if key not in data:
             raise InputError("missing, but required", place=key)
@@ -245,14 +230,12 @@ def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 
 
 def _texts(value: Any, place: str) -> list[str]:
-    """Return a list of texts, else raise InputError."""
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
         raise InputError(f"{show_value(value)}; expected a list with an entry for each dimension", place=place)
     return value
 
 
 def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
-    """Insist on a list of ``count`` integers."""
     texts = _texts(value, place)
     if len(texts) != count:
         raise InputError(f"{len(texts)} entries; expected {count}, as in {like}", place=place)
@@ -263,7 +246,6 @@ def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
 
 
 def _number(text: Any, place: str) -> Fraction:
-    """Parse a finite number, not negative, exactly."""
     if not isinstance(text, str) or not _NUMBER.match(text):
         raise InputError(f"{show_value(text)}; expected a number that is not negative", place=place)
     return Fraction(text)

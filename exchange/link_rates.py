@@ -59,8 +59,6 @@ class Generation:
 
     Parameters
     ----------
-    links : int
-        How many a GPU has.
     capability : int
         Its compute capability times ten.
     """
@@ -92,13 +90,7 @@ NVLS_CAPABILITY = 90
 
 
 def nvlink(capability: int) -> LinkRate:
-    """Rates of an NVLink of a GPU.
-
-    Raises
-    ------
-    InputError
-        If GPUs of this compute capability have no NVLink.
-    """
+    """Rates of an NVLink of a GPU."""
     for lowest, rate in _NVLINK.items():
         if capability >= lowest:
             return rate
@@ -130,13 +122,7 @@ AMD_GENERATIONS: Mapping[str, str] = {
 
 
 def xgmi(architecture: str) -> LinkRate:
-    """Rates of an xGMI link of a GPU, by its architecture as dumps write it: ``gfx90a:sramecc+``, or ``910``.
-
-    Raises
-    ------
-    InputError
-        If the architecture is not known.
-    """
+    """Rates of an xGMI link of a GPU, by its architecture as dumps write it: ``gfx90a:sramecc+``, or ``910``."""
     name = architecture.partition(":")[0]
     found = XGMI.get(_OLDER.get(name, name))
     if found is None:
@@ -178,13 +164,6 @@ def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fra
     ----------
     architecture, vendor : str
         Names as in dumps: ``x86_64``, ``arm64`` or ``ppc64``; ``GenuineIntel`` and others.
-    family, model : int
-        Family and model of an x86 CPU.
-
-    Raises
-    ------
-    InputError
-        If NCCL has no rate for them.
     """
     rate = {"ppc64": 32, "arm64": 6}.get(architecture)
     if architecture == "x86_64":
@@ -211,8 +190,6 @@ class Rates:
 
     Parameters
     ----------
-    rating : Rating
-        Rating of NVLinks or xGMI links.
     generation : str or None
         A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
     links : Times or None

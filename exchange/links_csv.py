@@ -20,7 +20,7 @@ from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
 from ..core.units import UnitKind
 from .graph_network import Defaults
-from .machine import checked_instance
+from .machine import checked_instance, relay
 from .quantities import is_quantity, quantity
 
 MAX_BYTES = 64 * 2**20
@@ -30,20 +30,7 @@ _COLUMNS = (*_REQUIRED, "bandwidth", "latency", "count", "bidirectional")
 
 
 def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a CSV file of links.
-
-    Parameters
-    ----------
-    defaults : Defaults
-        Defaults of missing attributes; its switches only forward.
-    name : str or None
-        Name of the instance; by default the file's.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong; names the line.
-    """
+    """Make an instance of a CSV file of links."""
     with locate_errors(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
         said = f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
@@ -51,20 +38,7 @@ def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> 
 
 
 def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
-    """Make an instance of a DataFrame of links.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row for every link; an empty cell is a missing attribute.
-    defaults : Defaults
-        Defaults of missing attributes of links.
-
-    Raises
-    ------
-    InputError
-        If the table is wrong; names the row by its number, from 0.
-    """
+    """Make an instance of a DataFrame of links."""
     missing = [column for column in _REQUIRED if column not in table.columns]
     if missing or not table.columns.is_unique:
         raise InputError(f"columns {show_value([*table.columns])}; expected source and target, each once")
@@ -81,10 +55,9 @@ def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
 
 
 def _instance(links: list[dict[str, Any]], defaults: Defaults, name: str, source: str) -> dict[str, Any]:
-    """Return an instance of links; nodes are in order of first occurrence."""
     names = list(dict.fromkeys(end for link in links for end in (link["source"], link["target"])))
     relays = {node for node in names for pattern in defaults.switches if fnmatchcase(node, pattern)}
-    nodes = [{"name": n, **({"kind": "switch", "buffer": "0 B"} if n in relays else {})} for n in names]
+    nodes = [relay(n) if n in relays else {"name": n} for n in names]
     about = f"{len(names) - len(relays):,} ranks, {len(relays):,} switches, imported from a list of links."
     return checked_instance({"nodes": nodes, "links": links}, name=name, description=about, source=source)
 
@@ -113,7 +86,6 @@ def _read(text: str, defaults: Defaults) -> list[dict[str, Any]]:
 
 
 def _check_link_count(links: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the links, or raise InputError if there are none or too many."""
     if sum(link.get("count", 1) for link in links) > MAX_LINKS:
         raise InputError(f"more than {MAX_LINKS:,} links, including parallel ones")
     if not links:
@@ -131,7 +103,6 @@ def _header(cells: list[str]) -> list[str]:
 
 
 def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
-    """Return one link in the form of an instance file."""
     rate = quantity(cells, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
     time = quantity(cells, UnitKind.TIME, defaults.latency_unit, defaults.latency)
     if rate is None:

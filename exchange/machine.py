@@ -21,11 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.fields import run_validation
 from ..core.units import UnitKind, exact, parse
-from ..instances.build import build_instance
-from ..instances.loader import find_workload, network_from_text
-from ..instances.schema import InstanceFile
+from ..instances.loader import from_data
 from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
 from .link_rates import GB
 
@@ -38,17 +35,8 @@ def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dic
 
     Parameters
     ----------
-    layout : Layout
-        Number of boxes, and the network between them.
-    name : str
-        Name of the new instance.
     source : str
         Source of GPUs, links and rates; the layout's is added.
-
-    Raises
-    ------
-    InputError
-        If the layout lacks something, or the network is not connected.
     """
     if not box.gpus:
         raise InputError("no GPU; expected at least one")
@@ -73,8 +61,7 @@ def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dic
 def checked_instance(network: dict[str, Any] | str, *, name: str, description: str, source: str) -> dict[str, Any]:
     """Return the data of an instance, checked by building it; callers name the file in errors."""
     data = {"schema": "cwb-instance/1", "name": name, "description": description, "source": source, "network": network}
-    file = run_validation(lambda: InstanceFile.model_validate(data))
-    build_instance(file, name, find_workload, network_from_text)
+    from_data(data, name)
     return data
 
 
@@ -100,7 +87,6 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
 
 
 def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[str, Any]:
-    """Repeat the box, and join the NICs."""
     rails = [f"rail{i}" for i in range(len(ports))] if layout.rails else ["network"] * bool(ports)
     count = layout.boxes
     size = count * (len(box.gpus) + len(box.parts) + len(box.cables) + len(ports)) + len(rails)
@@ -113,11 +99,11 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
     nodes: list[dict[str, Any]] = [{"name": p + gpu} for p in prefix for gpu in box.gpus]
     sharp = {"multicast": True, "reduces": True} if box.nvls else {}
     nodes += [
-        {**_relay(p + part), **(sharp if role is Role.SWITCH else {})}
+        {**relay(p + part), **(sharp if role is Role.SWITCH else {})}
         for p in prefix
         for part, role in box.parts.items()
     ]
-    nodes += [_relay(rail) for rail in rails]
+    nodes += [relay(rail) for rail in rails]
     links: list[dict[str, Any]] = []
     for p in prefix:
         for one, other, rate, two_ways in _pairs(box.cables):
@@ -147,7 +133,8 @@ def _link(source: str, target: str, rate: Fraction, latency: Fraction, two_ways:
     return {"source": source, "target": target, **times, **({"bidirectional": True} if two_ways else {})}
 
 
-def _relay(name: str) -> dict[str, Any]:
+def relay(name: str) -> dict[str, Any]:
+    """Return a switch that only passes on."""
     return {"name": name, "kind": "switch", "buffer": "0 B"}
 
 
@@ -250,7 +237,6 @@ def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
 
 
 def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
-    """Remove links to parts that lead nowhere else."""
     beside: dict[str, set[str]] = {}
     for c in cables:
         beside.setdefault(c.source, set()).add(c.target)

@@ -16,10 +16,6 @@ def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
 
     Parameters
     ----------
-    model : pyomo.environ.ConcreteModel
-        The model, which is not changed.
-    suffix : str
-        File suffix, one of :data:`FORMATS`.
     named : bool, optional
         Whether variables and constraints keep the names of the model instead of x1, x2 and so on.
     """

@@ -34,15 +34,8 @@ def graph_box(root: Element, wanted: int) -> Box:
 
     Parameters
     ----------
-    root : Element
-        The root of the file.
     wanted : int
         The ``id`` of the graph: 0 are the rings, 1 the trees.
-
-    Raises
-    ------
-    InputError
-        If there is no such graph, or it is wrong.
     """
     graphs = {graph.get("id", ""): graph for graph in root if graph.tag == "graph"}
     graph = graphs.get(str(wanted))
@@ -80,11 +73,6 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
     tuple
         For every channel the places of the box's GPUs, counted from the smallest number, in the order of the ring; and
         GB/s of a channel within a box and between boxes.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong or has no rings.
     """
     with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_BYTES), "graphs")
@@ -102,7 +90,6 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
 
 
 def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:
-    """Return the links of a channel between consecutive nodes."""
     names = [f"{kind}{number}" for kind, number in visited]
     pairs = list(pairwise(names))
     if ring and len(names) > 1 and visited[0][0] == "gpu":

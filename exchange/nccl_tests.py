@@ -51,17 +51,7 @@ _LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9
 
 @dataclass(frozen=True)
 class Sample:
-    """One time.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of the whole data.
-    seconds : float
-        Mean time of a call.
-    in_place : bool
-        Whether the output was the input.
-    """
+    """One time."""
 
     size: int
     seconds: float
@@ -76,12 +66,6 @@ class Measurements:
     ----------
     samples : tuple of Sample
         Samples in the order of the file; those of no bytes or no time are left out.
-    collective : Collective or None
-        The collective, if the file names it.
-    ranks : int or None
-        Number of ranks, if the file lists them.
-    version : str
-        Version of the library; empty if it is not given.
     """
 
     samples: tuple[Sample, ...]
@@ -91,13 +75,7 @@ class Measurements:
 
 
 def read_measured(path: Path) -> Measurements:
-    """Read a file of either kind.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has no result.
-    """
+    """Read a file of either kind."""
     with locate_errors(source=str(path)):
         text = read_text(path, MAX_BYTES)
         found = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
@@ -109,7 +87,6 @@ def read_measured(path: Path) -> Measurements:
 
 
 def _from_text(text: str) -> Measurements:
-    """Parse the printed table."""
     samples: list[Sample] = []
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) <= MAX_LINE and (found := _LINE.search(line)) is not None:
@@ -130,13 +107,7 @@ def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
 
 
 def _sample(size: int, microseconds: float, in_place: bool) -> Iterator[Sample]:
-    """Yield a sample, if there are bytes and time.
-
-    Raises
-    ------
-    InputError
-        If time or size are out of range.
-    """
+    """Yield a sample, if there are bytes and time."""
     if not 0 <= size <= _SIZES:
         raise InputError(f"{show_value(size)}; expected a size of at most 2^60 bytes")
     if microseconds != 0 and not _LEAST_US <= microseconds <= _MOST_US:
@@ -146,7 +117,6 @@ def _sample(size: int, microseconds: float, in_place: bool) -> Iterator[Sample]:
 
 
 def _collective(text: str) -> Collective | None:
-    """Return the collective of the only program that is named."""
     names = set(_PROGRAM.findall(text))
     return PROGRAMS[names.pop()] if len(names) == 1 else None
 
@@ -164,7 +134,6 @@ def _version_text(code: int) -> str:
 
 
 def _from_json(text: str) -> Measurements:
-    """Parse the output of ``-J``."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

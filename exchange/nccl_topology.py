@@ -42,19 +42,7 @@ _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
 
 @dataclass(frozen=True)
 class Missing:
-    """NVLinks that a cloud's file lacks.
-
-    Parameters
-    ----------
-    generation : str or None
-        Generation of the GPUs, of :data:`.link_rates.GENERATIONS`.
-    nvlink : Times or None
-        NVLinks of a GPU, and the rate of one.
-    wiring : Wiring or None
-        Wiring of the NVLinks between GPUs.
-    pcie_only : bool
-        Whether there are no NVLinks at all.
-    """
+    """NVLinks that a cloud's file lacks."""
 
     generation: str | None = None
     nvlink: Times | None = None
@@ -65,26 +53,7 @@ class Missing:
 def import_nccl(
     path: Path, layout: Layout, rating: Rating, missing: Missing, *, graph: int = 0, name: str | None = None
 ) -> dict[str, Any]:
-    """Make an instance of a topology file, or of a graph file.
-
-    Parameters
-    ----------
-    layout : Layout
-        Number of boxes, and the network between them.
-    rating : Rating
-        Choice between nominal and effective rates.
-    missing : Missing
-        NVLinks that the file lacks.
-    graph : int
-        Number of the graph in a graph file.
-    name : str or None
-        Name of the instance; by default the file's.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong or incomplete; names the place, the value and the expectation.
-    """
+    """Make an instance of a topology file, or of a graph file."""
     with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_BYTES))
         if root.tag == "graphs":
@@ -141,8 +110,6 @@ class _Cpu:
 
 @dataclass
 class _Gpu:
-    """A GPU that is described."""
-
     name: str
     host: int
     cpu: str
@@ -152,8 +119,6 @@ class _Gpu:
 
 @dataclass
 class _Reader:
-    """State of reading a topology file."""
-
     rating: Rating
     parts: dict[str, Role] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)

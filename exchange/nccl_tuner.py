@@ -37,14 +37,8 @@ def tuner_text(kind: Collective, spans: Sequence[tuple[int, int, str]], ranks: i
 
     Parameters
     ----------
-    kind : Collective
-        The collective, one of :data:`COLLECTIVES`.
     spans : sequence of (int, int, str)
         First and last size in bytes, and NCCL's algorithm.
-    ranks : int
-        Ranks of the communicators that it is for.
-    protocol : str
-        NCCL's protocol: ``Simple``, ``LL`` or ``LL128``.
     """
     head = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
     lines = [

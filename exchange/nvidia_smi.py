@@ -24,7 +24,7 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import Box, Cable, Layout, Role, both, join_all, merge_cables
+from .box import Box, Cable, Layout, Role, both, join_all, join_cpus, merge_cables
 from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, Rates, Rating, nvlink
 from .machine import machine_instance
 
@@ -43,15 +43,7 @@ _STATUS = re.compile(r"^\s*(?:GPU ([0-9]{1,4}):|Link ([0-9]{1,2}): (?:([0-9]{1,4
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix of ``topo -m``.
-
-    Parameters
-    ----------
-    gpus, nics : tuple of str
-        Names in their order of rows.
-    cells : mapping
-        Text of a pair, in both orders.
-    """
+    """The matrix of ``topo -m``."""
 
     gpus: tuple[str, ...]
     nics: tuple[str, ...]
@@ -70,24 +62,7 @@ class Matrix:
 def import_nvidia_smi(
     paths: Sequence[Path], layout: Layout, rates: Rates, *, name: str | None = None
 ) -> dict[str, Any]:
-    """Make an instance of one or more texts.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files; what they say together is read.
-    layout : Layout
-        How many boxes there are, and how they are joined.
-    rates : Rates
-        What the text does not say.
-    name : str or None
-        Name of the instance; by default the first file's.
-
-    Raises
-    ------
-    InputError
-        If there is no matrix, it is wrong, or it can mean several machines.
-    """
+    """Make an instance of one or more texts."""
     with locate_errors(source=str(paths[0])):
         text = _ANSI.sub("", "\n".join(read_text(path, MAX_BYTES) for path in paths))
         matrix = read_matrix(text)
@@ -101,13 +76,7 @@ def import_nvidia_smi(
 
 
 def read_matrix(text: str) -> Matrix:
-    """Read the first matrix of a text.
-
-    Raises
-    ------
-    InputError
-        If there is none, a row or a cell is missing, or its halves differ.
-    """
+    """Read the first matrix of a text."""
     lines = text.splitlines()
     names: list[str] = []
     rows: dict[str, list[str]] = {}
@@ -171,8 +140,6 @@ def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Links:
-    """NVLinks of a GPU and the rate of one, for every GPU."""
-
     count: Mapping[str, int]
     rate_Bps: Mapping[str, Fraction]
 
@@ -262,7 +229,6 @@ def _nvlinks(matrix: Matrix, links: _Links) -> tuple[dict[str, Role], list[Cable
 
 
 def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Names in groups that pairs join, in the order of the names."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -293,20 +259,7 @@ def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rate
 
 
 def pcie_tree(matrix: Matrix, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
-    """Return PCIe switches and CPUs, from the PCIe distances of devices.
-
-    Parameters
-    ----------
-    rate : Fraction
-        Rate of every PCIe link in bytes per second.
-    cpus : Fraction or None
-        Rate between two CPUs in bytes per second.
-
-    Raises
-    ------
-    InputError
-        If the relations are those of no tree, or there are several CPUs and no rate between them.
-    """
+    """Return PCIe switches and CPUs, from the PCIe distances of devices."""
     names = [*matrix.gpus, *matrix.nics]
     by_cpu, by_switch = (_near_groups(matrix, names, most) for most in (4, 2))
     parts: dict[str, Role] = {f"cpu{i}": Role.CPU for i in range(len(by_cpu))}
@@ -320,15 +273,7 @@ def pcie_tree(matrix: Matrix, rate: Fraction, cpus: Fraction | None) -> tuple[di
             cables += both(switch, above, rate, pcie=True)
             above = switch
         cables += [c for name in group for c in both(name, above, rate, pcie=True)]
-    if len(by_cpu) > 1:
-        if cpus is None:
-            raise InputError(
-                f"{len(by_cpu)} CPUs, and the rate between them is not in the text; expected --between-cpus"
-            )
-        cables += [
-            Cable(a, b, cpus, pcie=True) for a in parts for b in parts if a != b and {a, b} <= {*cpu_of.values()}
-        ]
-    return parts, cables
+    return parts, cables + join_cpus([f"cpu{i}" for i in range(len(by_cpu))], cpus)
 
 
 def _near_groups(matrix: Matrix, names: Sequence[str], most: int) -> list[list[str]]:

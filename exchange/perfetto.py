@@ -19,13 +19,6 @@ from ..schedules.simulate.transfers import sends_of
 def chrome_trace(instance: Instance, answer: Answer, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
     """Write a trace as one JSON object, line by line.
 
-    Parameters
-    ----------
-    instance, answer, pieces
-        Problem, answer and pieces that were simulated.
-    trace : Trace
-        Result of the schedule's simulation.
-
     Yields
     ------
     str
@@ -62,7 +55,6 @@ def chrome_trace(instance: Instance, answer: Answer, trace: Trace, *, pieces: in
 
 
 def _metadata_event(what: str, name: str, **numbers: int) -> str:
-    """Return a metadata event that names a process or a thread."""
     return json.dumps({"name": what, "ph": "M", **numbers, "args": {"name": name}})
 
 

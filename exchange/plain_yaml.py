@@ -17,13 +17,7 @@ _MAX_YAML_DEPTH = 32
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping of plain data; every scalar is the text that was written, so that decimals stay exact.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is no such YAML, has an alias or a key twice, or more than one document.
-    """
+    """Read a YAML mapping of plain data; every scalar is the text that was written, so that decimals stay exact."""
     text = read_text(path, MAX_YAML_BYTES)
     try:
         node = yaml.compose(text, Loader=_PlainLoader)

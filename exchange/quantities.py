@@ -36,19 +36,10 @@ def quantity(
 
     Parameters
     ----------
-    fields : mapping
-        Attributes of the link; fields of other names are ignored.
-    kind : UnitKind
-        Kind of quantity, a rate or a time.
     unit : str, optional
         Unit of numbers whose unit is neither in the value nor in the name.
     default : str, optional
         Value if no field has one; a number called ``weight`` then does not count.
-
-    Raises
-    ------
-    InputError
-        If a value is no quantity of this kind, its unit is not certain, or two values differ.
     """
     found: dict[str, str] = {}
     for name, value, said in _stated_quantities(fields, kind, unit):
@@ -71,13 +62,7 @@ def quantity(
 
 
 def is_quantity(name: str) -> bool:
-    """Return whether a field of this name is a rate or a time.
-
-    Raises
-    ------
-    InputError
-        If its unit is not certain.
-    """
+    """Return whether a field of this name is a rate or a time."""
     matches = ((_pattern(kind).fullmatch(name), kind) for kind in _NAMES)
     return any(match is not None and _unit_of(match[1] or "", kind)[0] for match, kind in matches)
 
@@ -120,7 +105,6 @@ def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
 
 
 def _text(value: Any, kind: UnitKind, unit: str | None) -> str:
-    """Format a value as a text with a unit."""
     rate = kind is UnitKind.RATE
     if not _is_number(value):
         parse(value, kind, allow_zero=not rate)
@@ -142,7 +126,6 @@ def _has_unit(text: str, kind: UnitKind) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number, or the text of one."""
     if isinstance(value, str):
         return _NUMBER.match(value) is not None
     return isinstance(_plain(value), int | float | Fraction | Decimal) and not isinstance(_plain(value), bool)

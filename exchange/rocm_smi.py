@@ -20,7 +20,7 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import Box, Cable, Layout, Role, both, join_all
+from .box import Box, Cable, Layout, Role, both, join_all, join_cpus
 from .link_rates import AMD_GENERATIONS, XGMI, Rates
 from .machine import machine_instance
 
@@ -35,17 +35,7 @@ _WEIGHTS, _TYPES = "weight between two gpus", "link type between two gpus"
 
 @dataclass(frozen=True)
 class Relations:
-    """Relations between the GPUs of a box.
-
-    Parameters
-    ----------
-    gpus : tuple of str
-        Names in the order of the text.
-    links : tuple of (str, str)
-        Pairs joined by an xGMI link, in both orders.
-    numa : mapping
-        NUMA node of every GPU.
-    """
+    """Relations between the GPUs of a box."""
 
     gpus: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
@@ -53,22 +43,7 @@ class Relations:
 
 
 def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | None = None) -> dict[str, Any]:
-    """Convert the text to the data of an instance file.
-
-    Parameters
-    ----------
-    layout : Layout
-        Number of boxes, and the network between them.
-    rates : Rates
-        Rates that the text lacks.
-    name : str or None
-        Name of the instance; by default the file's.
-
-    Raises
-    ------
-    InputError
-        If the text is invalid or incomplete.
-    """
+    """Convert the text to the data of an instance file."""
     with locate_errors(source=str(path)):
         relations = read_relations(read_text(path, MAX_BYTES))
         parts: dict[str, Role] = {}
@@ -88,13 +63,7 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
 
 
 def read_relations(text: str) -> Relations:
-    """Read the blocks of weights, link types and NUMA nodes.
-
-    Raises
-    ------
-    InputError
-        If weights or link types are missing or incomplete, or contradict each other.
-    """
+    """Read the blocks of weights, link types and NUMA nodes."""
     blocks: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
     title = ""
@@ -143,7 +112,6 @@ def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
 
 
 def _xgmi_rate(rates: Rates) -> tuple[Fraction, str]:
-    """Return the rate between two GPUs joined by xGMI, and its origin in words."""
     if rates.links is not None:
         return rates.links.rate_Bps * (rates.links.count or 1), "rates of xGMI as given"
     if rates.generation is None:
@@ -156,16 +124,9 @@ def _xgmi_rate(rates: Rates) -> tuple[Fraction, str]:
 
 
 def _pcie_tree(relations: Relations, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
-    """Return the CPUs, with the PCIe links to them and the links between them."""
     nodes = sorted(set(relations.numa.values()))
     called = {node: f"cpu{max(node, 0)}" for node in nodes}
     if len(set(called.values())) < len(nodes):
         raise InputError("some GPUs have the NUMA node 0, others none; expected one for all")
     cables = [c for gpu in relations.gpus for c in both(gpu, called[relations.numa[gpu]], rate, pcie=True)]
-    if len(nodes) > 1:
-        if cpus is None:
-            raise InputError(
-                f"{len(nodes)} CPUs, and the rate between them is not in the text; expected --between-cpus"
-            )
-        cables += [Cable(called[a], called[b], cpus, pcie=True) for a in nodes for b in nodes if a != b]
-    return dict.fromkeys(called.values(), Role.CPU), cables
+    return dict.fromkeys(called.values(), Role.CPU), cables + join_cpus([*called.values()], cpus)

@@ -32,7 +32,7 @@ from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 from .link_rates import GB
-from .machine import MAX_SIZE, checked_instance
+from .machine import MAX_SIZE, checked_instance, relay
 
 MAX_BYTES = 16 * 2**20
 MAX_GPUS, MAX_BOXES = 1024, 1024
@@ -52,21 +52,8 @@ def import_taccl(
 
     Parameters
     ----------
-    path : Path
-        File of the topology, in JSON.
-    sketch : Path or None
-        File of the sketch, in JSON.
     size : str or None
         Data size of the costs; by default that in the name of the topology.
-    time_unit : str
-        Time of a cost of 1.
-    name : str or None
-        Name of the instance; by default the topology's.
-
-    Raises
-    ------
-    InputError
-        If a file is wrong, or the size is not given.
     """
     with locate_errors(source=str(path)):
         data = _object(path)
@@ -83,12 +70,12 @@ def import_taccl(
         raise InputError(f"{boxes:,} boxes of {len(links):,} links; expected at most {MAX_SIZE:,}", source=str(sketch))
     prefix = [f"box{b}." if boxes > 1 else "" for b in range(boxes)]
     all_nodes = [{"name": p + node} for p in prefix for node in nodes if node.startswith("gpu")]
-    all_nodes += [_relay(p + node) for p in prefix for node in nodes if not node.startswith("gpu")]
+    all_nodes += [relay(p + node) for p in prefix for node in nodes if not node.startswith("gpu")]
     all_links = [{**link, **{e: p + link[e] for e in ("source", "target")}} for p in prefix for link in links]
     if boxes > 1:
         with locate_errors(source=str(path)):
             relays, outside = _between(costs, prefix, connections)
-        all_nodes += [_relay(node) for node in relays]
+        all_nodes += [relay(node) for node in relays]
         all_links += outside
     about = f"{gpus * boxes:,} GPUs in {boxes:,} {'box' if boxes == 1 else 'boxes'}, imported."
     told = f"{path.name}{f' and {sketch.name}' if sketch else ''}, a topology of TACCL (microsoft/taccl)"
@@ -119,7 +106,6 @@ class _Costs:
 
 
 def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return nodes and links of a box."""
     names = [f"gpu{i}" for i in range(gpus)]
     betas = costs.data.get("node_betas_list")
     if "links" in costs.data:
@@ -138,7 +124,6 @@ def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
-    """Return the links of matrices whose rows are targets."""
     matrices = {key: costs.data.get(key) for key in ("links", "betas")}
     for key, matrix in matrices.items():
         square = isinstance(matrix, list) and len(matrix) == len(names)
@@ -156,7 +141,6 @@ def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int]]]:
-    """Return the number of boxes, and the receivers of every sender."""
     boxes = _integer(data, "nnodes", 1, MAX_BOXES)
     inter = data.get("internode_sketch")
     if boxes == 1:
@@ -191,7 +175,6 @@ def _receivers(value: Any, gpus: int, place: str) -> list[int]:
 def _between(
     costs: _Costs, prefix: list[str], connections: Mapping[int, list[int]]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Switches and links between boxes."""
     total = sum(map(len, connections.values()))
     nics = _integer(costs.data, "nics_per_node", 1, 10**6)
     if 2 * total * len(prefix) > MAX_SIZE:
@@ -218,10 +201,6 @@ def _between(
 def _link(source: str, target: str, rate: str, latency: str, *, both: bool = False) -> dict[str, Any]:
     link: dict[str, Any] = {"source": source, "target": target, "bandwidth": rate, "latency": latency}
     return {**link, "bidirectional": True} if both else link
-
-
-def _relay(name: str) -> dict[str, Any]:
-    return {"name": name, "kind": "switch", "buffer": "0 B"}
 
 
 def _size(title: str, size: str | None) -> Fraction:

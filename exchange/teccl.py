@@ -17,8 +17,10 @@ What means something else there:
 A *schedule* is what the code writes after a run. Of it, ``1-Epoch_Duration`` and ``7-Flows`` are read, lines such as
 ``Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0``: the sends, whose nodes are counted as the code does. In
 the file, the nodes of a way through switches are put together in one line. Those of an all-to-all say
-``with volume 1.0`` before the epoch, and count the chunks of a source by their destination. :mod:`.teccl_schedule`
-makes a schedule of them.
+``with volume 1.0`` before the epoch, and count the chunks of a source by their destination. It does not say
+what it solves: its input does. The line of a way through switches names the epoch of its first link; the chunk starts
+over every further link when it arrives there. What a switch copies is in several lines, and once on the link to the
+switch.
 """
 
 from __future__ import annotations
@@ -27,20 +29,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..core.collective import Collective
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.fields import run_validation
 from ..core.files import read_text
+from ..core.instance import Instance
+from ..core.schedule import Chunks
 from ..core.strict_json import parse_json
+from ..core.timing import Semantics, Timing
 from ..core.topology import Topology
 from ..core.units import exact
-from ..instances.build import build_instance
 from ..instances.expression import parse_expression
 from ..instances.generators import generate
-from ..instances.loader import find_workload, network_from_text
-from ..instances.schema import InstanceFile
+from ..instances.loader import from_data
 
 #: The largest file that the original has written is a hundred times smaller.
 MAX_BYTES = 64 * 2**20
@@ -61,16 +67,8 @@ class OriginalSend:
 
     Parameters
     ----------
-    chunk : int
-        Number of the chunk at its source.
     source : int
         Origin of the chunk, in the code's numbering of nodes.
-    epoch : int
-        Epoch in which it starts.
-    way : tuple of int
-        Nodes of the path, switches included.
-    volume : Fraction
-        Part of the chunk that is sent.
     """
 
     chunk: int
@@ -82,17 +80,7 @@ class OriginalSend:
 
 @dataclass(frozen=True)
 class OriginalSchedule:
-    """Contents of a schedule file.
-
-    Parameters
-    ----------
-    epoch_s : Fraction
-        Length of an epoch in seconds.
-    epochs : int
-        Length of the schedule according to the file.
-    flows : tuple of OriginalSend
-        Sends, in the order of the file.
-    """
+    """Contents of a schedule file."""
 
     epoch_s: Fraction
     epochs: int
@@ -106,18 +94,6 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
     ----------
     as_drawn : bool
         Whether the network is that of the paper's figure where the code has another.
-    name : str or None
-        Name of the instance; by default the file's.
-
-    Returns
-    -------
-    dict
-        Content of the instance file, checked by building it.
-
-    Raises
-    ------
-    InputError
-        If the file is wrong; names the file, the place, the value and the expectation.
     """
     with locate_errors(source=str(path)):
         data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
@@ -142,8 +118,7 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
         "collective": {"kind": _COLLECTIVES[kind], "size": exact(size, "B"), "chunks": chunks},
     }
     with locate_errors(source="the imported instance"):
-        file = run_validation(lambda: InstanceFile.model_validate(result))
-        build_instance(file, result["name"], find_workload, network_from_text)
+        from_data(result, result["name"])
     return result
 
 
@@ -176,13 +151,7 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
 
 
 def read_schedule(path: Path) -> OriginalSchedule:
-    """Read a schedule file.
-
-    Raises
-    ------
-    InputError
-        If it has not the form that the code writes.
-    """
+    """Read a schedule file."""
     with locate_errors(source=str(path)):
         data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
         lines = data.get("7-Flows")
@@ -216,13 +185,6 @@ def position(topology: Topology, name: str, node: int) -> int:
     ----------
     name : str
         Value of ``TopologyParams.name`` in the input.
-    node : int
-        Number of the node in the code.
-
-    Raises
-    ------
-    InputError
-        If there is no such node.
     """
     order = _code_order(topology, name.lower())
     if node >= len(order):
@@ -268,3 +230,94 @@ def _number(value: Any, place: str) -> Fraction:
     if type(value) not in (int, float) or not 0 <= value < float("inf"):
         raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place)
     return Fraction(repr(value))
+
+
+@dataclass(frozen=True)
+class ImportedSchedule:
+    """A schedule that is not yet timed.
+
+    Parameters
+    ----------
+    sends : tuple of (int, int, tuple of int)
+        Chunk, epoch of the start, and links.
+    """
+
+    instance: Instance
+    chunks: Chunks
+    sends: tuple[tuple[int, int, tuple[int, ...]], ...]
+    epochs: int
+
+
+def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedSchedule:
+    """Read a schedule file for an input.
+
+    Parameters
+    ----------
+    data : dict
+        The instance of the input (:func:`.teccl.import_teccl`).
+    """
+    instance = from_data(data, data["name"])
+    original = read_schedule(path)
+    with locate_errors(source=str(path)):
+        if not original.epoch_s:
+            raise InputError("an epoch of no time", place="1-Epoch_Duration")
+        return _on_grid(instance, network, original)
+
+
+def _on_grid(instance: Instance, network: str, original: OriginalSchedule) -> ImportedSchedule:
+    topology, demand = instance.network, instance.demand
+    assert isinstance(topology, Topology)  # noqa: S101 (every network of the importer is one)
+    assert demand is not None  # noqa: S101 (the importer asks for a collective)
+    to_each = demand.collective is Collective.ALL_TO_ALL
+    timing = Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each)
+    links = {ends: e for e, ends in enumerate(topology.link_ends)}
+    rank = {node: r for r, node in enumerate(topology.rank_nodes)}
+    per_source = demand.chunks * (len(rank) if to_each else 1)
+    sends: list[tuple[int, int, tuple[int, ...]]] = []
+    for index, flow in enumerate(original.flows):
+        with locate_errors(f"7-Flows[{index}]"):
+            sends.append(_send(topology, network, flow, links, rank, per_source))
+    return ImportedSchedule(
+        instance.with_changes(timing=timing),
+        _chunks(instance, len(rank), to_each=to_each),
+        tuple(sends),
+        original.epochs,
+    )
+
+
+def _send(
+    topology: Topology,
+    network: str,
+    flow: OriginalSend,
+    links: dict[tuple[int, int], int],
+    rank: dict[int, int],
+    per_source: int,
+) -> tuple[int, int, tuple[int, ...]]:
+    if flow.volume != 1:
+        raise InputError(f"a part of {float(flow.volume):g} of a chunk; expected whole chunks")
+    source, way = position(topology, network, flow.source), [position(topology, network, node) for node in flow.way]
+    if source not in rank:
+        raise InputError(f"a chunk from the switch {topology.nodes[source].name!r}; expected one from a rank")
+    if flow.chunk >= per_source:
+        raise InputError(f"chunk {flow.chunk} of {per_source}")
+    path: list[int] = []
+    for ends in pairwise(way):
+        if ends not in links:
+            names = [topology.nodes[node].name for node in ends]
+            raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
+        path.append(links[ends])
+    return rank[source] * per_source + flow.chunk, flow.epoch, tuple(path)
+
+
+def _chunks(instance: Instance, ranks: int, *, to_each: bool) -> Chunks:
+    """Count chunks as the sends do; those from a rank to itself have nowhere to go."""
+    assert instance.demand is not None  # noqa: S101 (callers have looked)
+    count, everybody = instance.demand.chunks, tuple(range(ranks))
+    held, needed = np.repeat(np.arange(ranks), count), np.full(ranks * count, ranks)
+    groups = (*((r,) for r in everybody), everybody)
+    if to_each:
+        held, needed = np.repeat(np.arange(ranks), ranks * count), np.tile(np.repeat(np.arange(ranks), count), ranks)
+        groups = groups[:-1]
+    parts = ranks * count * (ranks if to_each else 1)
+    unit = instance.demand.size_bytes / (ranks * count)
+    return Chunks(np.ones(parts, dtype=np.int64), unit, groups, held, needed, np.zeros(parts, dtype=np.bool_))

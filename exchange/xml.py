@@ -7,24 +7,14 @@ too deep or too much is rejected before it is in memory. The parser is the stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ..core.errors import InputError, show_value
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_ELEMENTS",
-    "Element",
-    "Target",
-    "feed_xml",
-    "local_name",
-    "outermost_elements",
-    "parse_xml",
-    "texts",
-]
+__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "feed_xml", "local_name", "outermost_elements", "parse_xml", "texts"]
 
 #: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
 MAX_DEPTH = 64
@@ -34,30 +24,15 @@ MAX_ELEMENTS = 2**20
 
 
 def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMENTS) -> Element:
-    """Parse a text.
+    """Parse a text to its outermost element; names in a namespace are written ``{namespace}name``.
 
     Parameters
     ----------
-    text : str
-        The document; its size is for the caller to bound, as :func:`~cwb.core.files.read_text` does.
     root : str or None
         Name that the outermost element must have, without its namespace.
-    max_elements : int
-        Elements that it may have.
-
-    Returns
-    -------
-    Element
-        The outermost element; names in a namespace are written ``{namespace}name``.
-
-    Raises
-    ------
-    InputError
-        If it is no XML, declares something in its document type, is nested deeper than :data:`MAX_DEPTH`, has too many
-        elements, or begins with another element.
     """
     tree = TreeBuilder()
-    _Reader(max_elements, _NamespaceTarget(tree), tree.data).read(text, namespaces=True)
+    _Reader(max_elements, tree, namespaces=True).read(text)
     found = tree.close()
     if root is not None and local_name(found) != root:
         raise InputError(f"its root is {show_value(local_name(found))}; expected {root}")
@@ -79,34 +54,24 @@ def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS
 
     Parameters
     ----------
-    text : str or bytes
-        The document; bytes are in the encoding that they say.
     target : Target
         Is told of the elements. Its errors are told with the line.
-    max_elements : int
-        Elements that it may have.
-
-    Raises
-    ------
-    InputError
-        As :func:`parse_xml`, and what the target raises.
     """
-    _Reader(max_elements, target).read(text, namespaces=False)
+    _Reader(max_elements, target, namespaces=False).read(text)
 
 
 class _Reader:
     """Tells of the elements, and rejects those that are too deep or too many."""
 
-    def __init__(self, max_elements: int, target: Target, data: Callable[[str], object] | None = None) -> None:
+    def __init__(self, max_elements: int, target: Target, *, namespaces: bool) -> None:
         self._most, self._count, self._depth = max_elements, 0, 0
-        self._target, self._data = target, data
+        self._target, self._namespaces = target, namespaces
 
-    def read(self, text: str | bytes, *, namespaces: bool) -> None:
-        parser = expat.ParserCreate(namespace_separator="}" if namespaces else None)
+    def read(self, text: str | bytes) -> None:
+        parser = expat.ParserCreate(namespace_separator="}" if self._namespaces else None)
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        if self._data is not None:
-            parser.CharacterDataHandler = self._data
+        parser.CharacterDataHandler = getattr(self._target, "data", None)
         parser.StartDoctypeDeclHandler, parser.SkippedEntityHandler = _doctype, _reject_entity
         self._parser = parser
         try:
@@ -123,6 +88,8 @@ class _Reader:
             raise InputError(f"more than {self._most:,} elements")
         if self._depth > MAX_DEPTH:
             raise InputError(f"{show_value(tag)} is nested deeper than {MAX_DEPTH} elements")
+        if self._namespaces:
+            tag, attributes = _qualified(tag), {_qualified(name): value for name, value in attributes.items()}
         try:
             self._target.start(tag, attributes)
         except InputError as error:
@@ -131,37 +98,21 @@ class _Reader:
     def _end(self, tag: str) -> None:
         self._depth -= 1
         try:
-            self._target.end(tag)
+            self._target.end(_qualified(tag) if self._namespaces else tag)
         except InputError as error:
             raise error.at(place=f"line {self._parser.CurrentLineNumber}") from None
 
 
-class _NamespaceTarget:
-    """Hands elements to a builder of trees, with names as it writes those in namespaces."""
-
-    def __init__(self, tree: TreeBuilder) -> None:
-        self._tree = tree
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._tree.start(_qualified_name(tag), {_qualified_name(name): value for name, value in attributes.items()})
-
-    def end(self, tag: str) -> None:
-        self._tree.end(_qualified_name(tag))
-
-
-def _qualified_name(name: str) -> str:
-    """Return the name of an element or attribute as in ElementTree."""
+def _qualified(name: str) -> str:
     return f"{{{name}" if "}" in name else name
 
 
 def _doctype(name: str, system: str | None, public: str | None, declares: Any) -> None:
-    del system, public
     if declares:
         raise InputError(f"declares entities or more in its document type {show_value(name)}; expected plain XML")
 
 
 def _reject_entity(name: str, parameter: Any) -> None:
-    del parameter
     raise InputError(f"names the entity {show_value(name)}, which the file does not define; expected plain XML")
 
 

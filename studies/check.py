@@ -15,7 +15,7 @@ from ..core.instance import Instance
 from ..core.limits import limited_by
 from ..core.option_names import WrongUse, verb
 from ..core.topology import Topology
-from ..exchange.mscclpp.read import is_plan
+from ..exchange.mscclpp.files import is_plan
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of

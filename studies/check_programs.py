@@ -120,7 +120,7 @@ def _plan(checked: CheckedPlan, problems: list[str]) -> dict[str, Any]:
 def check_chakra(folder: Path, network: Topology | None) -> Check:
     """Run the Chakra execution trace in a folder without data."""
     from ..exchange.chakra.files import read_trace
-    from ..exchange.chakra.replay import problems_of
+    from ..exchange.chakra.trace import problems_of
 
     trace = read_trace(folder)
     problems = [*problems_of(trace), *sends_without_link(trace, network)]

@@ -72,8 +72,8 @@ def export_msccl(
         True if steps may be fused; by default if the runtime supports it.
     """
     from ..exchange.msccl.dialects import dialect_of
+    from ..exchange.msccl.files import xml_text
     from ..exchange.msccl.lower import Target, lower
-    from ..exchange.msccl.write import xml_text
 
     check_name(proto, PROTOCOLS, "--proto")
     check_name(placement, PLACEMENTS, "--placement")
@@ -117,8 +117,8 @@ def export_mscclpp(
     inplace : bool
         True for calls whose output is the memory of the input.
     """
+    from ..exchange.mscclpp.files import json_text
     from ..exchange.mscclpp.lower import Target, lower
-    from ..exchange.mscclpp.write import json_text
 
     check_name(protocol, ("Simple", "LL"), "--protocol")
     check_name(channel, ("memory", "port"), "--channel")
@@ -221,7 +221,7 @@ def export_astra(
     output, name, pieces : optional
         A new folder, and prefix of the traces and pieces of trees as in :func:`export_chakra`.
     """
-    from ..exchange.astra_files import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
+    from ..exchange.astra import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
     from ..exchange.chakra.files import file_of, workload_of
     from ..schedules.files import read_schedule
 
@@ -303,9 +303,8 @@ def _prefix(folder: Path, name: str | None) -> str:
 
 def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
     """Convert a schedule to a trace and run it."""
-    from ..exchange.chakra.replay import problems_of
-    from ..exchange.chakra.schema import messages
-    from ..exchange.chakra.trace import trace_of
+    from ..exchange.chakra.files import messages
+    from ..exchange.chakra.trace import problems_of, trace_of
 
     messages()
     flow = read_flow(schedule, SimulationMode.CONGESTION_AWARE, pieces)
@@ -324,7 +323,7 @@ def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> Export
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:
     """Return the number of messages of a trace and their total bytes."""
-    from ..exchange.chakra.schema import SEND
+    from ..exchange.chakra.trace import SEND
 
     sends = sum(node.type == SEND for nodes in trace.ranks for node in nodes)
     return sends, sum(trace.transfers.values())

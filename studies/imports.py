@@ -96,7 +96,7 @@ def import_teccl(
     data = import_teccl(Path(input_file), as_drawn=as_drawn, name=name)
     if schedule is None:
         return _write_instance(data, output)
-    from ..exchange.teccl_schedule import import_schedule
+    from ..exchange.teccl import import_schedule
     from ..schedules.lowering import schedule_in_epochs
     from ..schedules.verify.epochs import finish_epochs
 
@@ -131,8 +131,7 @@ def import_wan(
     latency : str, optional
         Latency of links whose sites have no coordinates.
     """
-    from ..exchange.graph_network import Defaults
-    from ..exchange.wan import import_wan
+    from ..exchange.graph_network import Defaults, import_wan
 
     return _write_instance(import_wan(str(source), Defaults(bandwidth, bandwidth_unit, latency=latency), name), output)
 
@@ -345,8 +344,8 @@ def import_msccl(
     topology : Instance or other
         The network, or what :func:`load` takes; GPU i is its rank i.
     """
+    from ..exchange.msccl.files import read_algorithm
     from ..exchange.msccl.lift import lift
-    from ..exchange.msccl.read import read_algorithm
     from ..schedules.verify import verify
 
     path = Path(file)

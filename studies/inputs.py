@@ -147,7 +147,7 @@ def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] |
         with locate_errors(source="a DataFrame"):
             return import_frame(spec, asked, name or "links")
     if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or _is_node_link(spec):
-        from ..exchange.networkx_graphs import import_data, import_file, import_graph
+        from ..exchange.graph_network import import_data, import_file, import_graph
 
         if isinstance(spec, str | Path):
             return import_file(Path(spec), asked, name)

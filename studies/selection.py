@@ -14,13 +14,12 @@ from ..core.choices import PLACEMENTS, PROTOCOLS
 from ..core.errors import InputError
 from ..core.folders import check_new, new_folder
 from ..core.option_names import check_name, verb
-from ..exchange.msccl.check import check_file
+from ..exchange.msccl.check import LOADED, check_file, config_text, faults, for_sizes
 from ..exchange.msccl.dialects import Dialect, dialect_of
+from ..exchange.msccl.files import xml_text
 from ..exchange.msccl.flow import flow_of
-from ..exchange.msccl.folder import LOADED, config_text, faults, for_sizes
 from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
-from ..exchange.msccl.write import xml_text
 from ..exchange.nccl_tuner import algorithm_of, tuner_text
 from ..schedules.completion import OF_FORESTS, OF_SCHEDULES
 from ..schedules.files import write_schedule

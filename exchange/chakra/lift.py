@@ -26,9 +26,7 @@ from ...core.topology import Topology
 from ...schedules.verify import verify
 from ..msccl.lift import SUMS, Message, schedule_messages, steps_of_copies, steps_of_sums
 from ..msccl.meaning import ROOTED
-from .replay import Replay, run_of
-from .schema import RECV, SEND
-from .trace import ADDED, PASSED, Node, Trace
+from .trace import ADDED, PASSED, RECV, SEND, Node, Replay, Trace, run_of
 
 #: Collectives of which a chunk is for all ranks, so that several sends of the same data may wait for nothing.
 _FOR_ALL = frozenset({Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.BROADCAST})
@@ -68,22 +66,12 @@ def lift_trace(
 
     Parameters
     ----------
-    trace : Trace
-        Sends and receives of every rank.
     topology : Topology
         The network, with as many ranks. A message takes a shortest path over links and switches.
     kind : Collective
         Collective that the trace implements; with ``point_to_point`` every message is data of its own.
     size_bytes : Fraction or None
         Full buffer; by default the sum of the messages' sizes.
-    name : str
-        Name of the new instance.
-
-    Raises
-    ------
-    InputError
-        If the trace is faulty, does not fit the network or the size, or does not implement the collective in any
-        reading.
     """
     if len(topology.ranks) != trace.ngpus:
         raise InputError(f"is of {trace.ngpus} ranks, but the network has {len(topology.ranks)}")
@@ -104,8 +92,6 @@ def lift_trace(
 
 
 class _TraceReader:
-    """A trace that is read as a collective."""
-
     def __init__(
         self,
         trace: Trace,
@@ -201,7 +187,6 @@ class _TraceReader:
         return [{node.id: place for place, node in enumerate(nodes)} for nodes in self.trace.ranks]
 
     def _part(self, numbers: list[int]) -> _Part:
-        """Replay transfers of the same data in order."""
         part = _Part(self.ways[numbers[0]].units, numbers)
         for number in numbers:
             if self.ways[number].units != part.units:
@@ -224,7 +209,6 @@ class _TraceReader:
         return part
 
     def _sum(self, part: _Part, number: int, own: int, came: int) -> None:
-        """Update the sum of a rank by a received part."""
         way = self.ways[number]
         adds = way.use == ADDED if way.data >= 0 else not came & own
         if adds:
@@ -276,7 +260,6 @@ class _TraceReader:
     def _instance(
         self, units: list[int], ends: list[tuple[tuple[int, ...], tuple[int, ...]]]
     ) -> tuple[Instance, Fraction]:
-        """Return the problem, and the size of a unit."""
         unit = self._unit(sum(units))
         if self.kind is Collective.POINT_TO_POINT:
             sizes: dict[tuple[int, ...], int] = defaultdict(int)
@@ -303,7 +286,6 @@ class _TraceReader:
         return Fraction(1, n - 1) if self.kind is Collective.ALL_TO_ALL else Fraction(1)
 
     def _unit(self, total: int) -> Fraction:
-        """Return the bytes of a unit for which every message has its declared size."""
         sizes = {(way.units, self.nodes[way.send].size_bytes) for way in self.ways}
         if self.size_bytes is not None:
             unit = self.size_bytes / (total * self._whole)
@@ -320,7 +302,6 @@ class _TraceReader:
     def _columns(
         self, chunks: list[list[_Part]], ends: list[tuple[tuple[int, ...], tuple[int, ...]]], unit: Fraction
     ) -> Chunks:
-        """Return the chunks."""
         units = [chunk[0].units for chunk in chunks]
         common = gcd(*units)
         groups = list(dict.fromkeys(group for pair in ends for group in pair))

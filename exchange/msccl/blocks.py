@@ -38,13 +38,9 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
 
     Parameters
     ----------
-    operations : list of Operation
-        Operations in the order of the schedule.
     most, steps : int
         Limits of thread blocks, and of steps of one: beyond, blocks that receive and blocks that send are put together,
         and copies are spread.
-    joined : bool
-        Whether steps may receive and send at once.
     """
     pairs = _match_connections(operations) if joined else {}
     ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])
@@ -185,7 +181,6 @@ class Scratch:
 
 
 def _accessed_places(one: Operation) -> list[tuple[str, int]]:
-    """Return the places that an operation reads or writes."""
     if one.kind in ("s", "rrs"):
         return [one.source]
     return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]

@@ -1,25 +1,29 @@
-"""Files of MSCCL checked: by the rules of the runtimes, by running them, and together as a folder."""
+"""Files of MSCCL checked: by the rules of the runtimes, by running them, and together as a folder for many sizes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...core.errors import locate_errors
 from ...core.files import read_whole
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
-from .findings import Finding, Findings
+from .files import MAX_BYTES, parse_algorithm
+from .findings import Finding, Findings, first_fault
 from .interpreter import execute
 from .lint import RULES, lint
 from .outcome import check_outcome
 from .program import Algorithm
 from .quirks import quirks
-from .read import MAX_BYTES, parse_algorithm
 
 #: A program that breaks one of these rules cannot be run.
 _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")
+
+
+#: Programs that microsoft/msccl loads; it leaves out the others (``MSCCL_MAX_NUM_ALGOS``).
+LOADED = {"msccl": 4}
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,8 @@ class AlgorithmReport:
     ----------
     text : Findings
         Faults that only the runtimes' own XML readers stumble over.
-    rules : dict of str to Findings
-        Findings by the rules of every requested dialect.
     runs : dict of str to Findings
         Faults of a run ``in`` and ``out`` of place; empty if it cannot be run.
-    root : int or None
-        The root of a collective that has one.
     """
 
     path: Path
@@ -72,13 +72,7 @@ class AlgorithmReport:
 
 
 def check_file(path: Path, dialects: Sequence[Dialect]) -> AlgorithmReport:
-    """Check a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, see :func:`~.read.read_algorithm`.
-    """
+    """Check a file."""
     with locate_errors(source=str(path)):
         raw = read_whole(path, MAX_BYTES, "an XML file")
         algorithm = parse_algorithm(raw)
@@ -108,11 +102,7 @@ def obstacle(algorithm: Algorithm) -> Finding | None:
     for gpu in algorithm.gpus:
         if len({block.id for block in gpu.blocks}) < len(gpu.blocks):
             return Finding("blocks", "two thread blocks have the same id", f"gpu {gpu.id}")
-    for name in _NEEDED:
-        for text, place, wrong in RULES[name](algorithm, DIALECTS["msccl-executor"]):
-            if wrong:
-                return Finding(name, text, place)
-    return None
+    return first_fault(RULES, _NEEDED, algorithm, DIALECTS["msccl-executor"])
 
 
 def placements(algorithm: Algorithm) -> list[bool]:
@@ -159,3 +149,30 @@ def _between(spans: list[tuple[int, int | None, str]]) -> list[str]:
         if end is not None and (high is None or high > end):
             end, name = high, other
     return found
+
+
+def for_sizes(algorithm: Algorithm, name: str, first: int, last: int, dialect: Dialect) -> Algorithm:
+    """Return a program restricted to a range of sizes, in the dialect's convention."""
+    return replace(algorithm, name=name, min_bytes=first, max_bytes=last + dialect.exclusive)
+
+
+def faults(files: Sequence[AlgorithmReport], first: int, last: int, dialect: Dialect) -> list[str]:
+    """Return the faults of files for a range of sizes: their own, holes, overlaps, ends."""
+    found = [f"{one.path.name}: {problem}" for one in files for problem in one.problems] + ranges(files, dialect)
+    ends = files[0].algorithm.min_bytes, files[-1].algorithm.max_bytes
+    if ends != (first, last + dialect.exclusive):
+        found.append(f"files for {ends[0]} to {ends[1]} bytes; expected {first} to {last + dialect.exclusive}")
+    return found
+
+
+def config_text(files: Sequence[tuple[Path, Algorithm]]) -> str:
+    """Write the file for ``MSCCL_CONFIG`` of microsoft/msccl: path, sizes and protocol of each program.
+
+    A size is in a range if it is ``minbytes`` or larger and smaller than ``maxbytes``. The runtime reads it with the
+    reader of programs: no declaration, an element on a line, double quotes.
+    """
+    lines = [
+        f'  <load path="{path}" minbytes="{one.min_bytes}" maxbytes="{one.max_bytes}" proto="{one.proto}"/>\n'
+        for path, one in files
+    ]
+    return "".join(["<msccl_algos>\n", *lines, "</msccl_algos>\n"])

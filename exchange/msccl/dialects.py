@@ -47,24 +47,12 @@ class Dialect:
 
     Parameters
     ----------
-    name : str
-        Name on the command line.
-    steps, blocks, channels : int
-        Steps of a thread block, thread blocks of a GPU, channels.
-    collectives : mapping of str to str
-        Name in files of every collective, by cwb's name of it.
-    also : frozenset of str
-        Further names of collectives that it accepts.
     placed : bool
         Whether files have both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
     exclusive : bool
         Whether ``maxBytes`` is the first size beyond a file's range; otherwise the last within, and 0 is no limit.
     fused : bool
         Whether the default build has fused steps.
-    checked : bool
-        Whether peers and the sizes of buffers are checked.
-    residual_add : bool
-        Whether the type ``ra`` is known.
     """
 
     name: str
@@ -72,12 +60,12 @@ class Dialect:
     blocks: int
     channels: int
     collectives: dict[str, str]
-    also: frozenset[str]
-    placed: bool
-    exclusive: bool
-    fused: bool
-    checked: bool
-    residual_add: bool
+    also: frozenset[str] = frozenset()
+    placed: bool = True
+    exclusive: bool = False
+    fused: bool = True
+    checked: bool = False
+    residual_add: bool = False
 
 
 _COMMON = {
@@ -94,57 +82,20 @@ _EXECUTOR = _COMMON | {
     "point_to_point": "alltoallv",
 }
 
+_OF_MSCCL = _COMMON | {"reduce_scatter": "reduce_scatter", "point_to_point": "custom"}
+
 DIALECTS = {
-    "msccl": Dialect(
-        "msccl",
-        256,
-        216,
-        32,
-        _COMMON | {"reduce_scatter": "reduce_scatter", "point_to_point": "custom"},
-        frozenset(),
-        placed=False,
-        exclusive=True,
-        fused=True,
-        checked=True,
-        residual_add=True,
-    ),
-    "msccl-executor": Dialect(
-        "msccl-executor",
-        256,
-        1024,
-        32,
-        _EXECUTOR,
-        frozenset({"send", "recv"}),
-        placed=True,
-        exclusive=False,
-        fused=True,
-        checked=False,
-        residual_add=False,
-    ),
-    "rccl": Dialect(
-        "rccl",
-        64,
-        64,
-        128,
-        _EXECUTOR,
-        frozenset({"send", "recv"}),
-        placed=True,
-        exclusive=False,
-        fused=False,
-        checked=False,
-        residual_add=False,
-    ),
+    one.name: one
+    for one in (
+        Dialect("msccl", 256, 216, 32, _OF_MSCCL, placed=False, exclusive=True, checked=True, residual_add=True),
+        Dialect("msccl-executor", 256, 1024, 32, _EXECUTOR, frozenset({"send", "recv"})),
+        Dialect("rccl", 64, 64, 128, _EXECUTOR, frozenset({"send", "recv"}), fused=False),
+    )
 }
 
 
 def dialect_of(name: str) -> Dialect:
-    """Return a dialect by its name.
-
-    Raises
-    ------
-    InputError
-        If there is no dialect of this name.
-    """
+    """Return a dialect by its name."""
     if name not in DIALECTS:
         raise InputError(f"{name!r} is no dialect; expected {', '.join(DIALECTS)}", source="--dialect")
     return DIALECTS[name]

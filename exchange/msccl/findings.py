@@ -1,12 +1,27 @@
-"""Findings in a file: rule, place, and whether it is a fault."""
+"""Findings in a file: rule, place, and whether it is a fault.
+
+A rule is a function that yields, for every finding, a text and the numbers of the GPU, thread block and step that it is
+about, as far as it is about one. A text that is a :class:`Note` is no fault.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVarTuple
 
 #: Findings of a rule that are kept; the others are counted.
 KEPT = 5
+
+Found = Iterator[tuple[str, *tuple[int, ...]]]
+Subject = TypeVarTuple("Subject")
+
+
+class Note(str):
+    """Text of a finding that is worth knowing, but no fault."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -15,20 +30,18 @@ class Finding:
 
     Parameters
     ----------
-    rule : str
-        Name of the rule, such as ``offset``.
-    text : str
-        What is wrong and what the runtime does then.
     place : str
         Where, such as ``gpu 0, tb 3, step 12``; empty for the file.
-    wrong : bool
-        Whether the file does not run, or does something else than it says; otherwise it is worth knowing.
     """
 
     rule: str
     text: str
     place: str = ""
-    wrong: bool = True
+
+    @property
+    def wrong(self) -> bool:
+        """True if the file does not run, or does something else than it says."""
+        return not isinstance(self.text, Note)
 
     def __str__(self) -> str:
         """Return it as one line."""
@@ -43,23 +56,38 @@ class Findings:
     kept: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, rule: str, text: str, place: str = "", *, wrong: bool = True) -> None:
+    @classmethod
+    def by(cls, rules: Mapping[str, Callable[[*Subject], Found]], *subject: *Subject) -> Findings:
+        """Apply rules to a program."""
+        found = cls()
+        for name, rule in rules.items():
+            for text, *place in rule(*subject):
+                found.add(name, text, place_text(*place))
+        return found
+
+    def add(self, rule: str, text: str, place: str = "") -> None:
         """Add a finding."""
         self.counts[rule] += 1
         if self.counts[rule] <= KEPT:
-            self.kept.append(Finding(rule, text, place, wrong))
+            self.kept.append(Finding(rule, text, place))
 
     @property
     def wrong(self) -> list[Finding]:
         """Those that make the file wrong."""
         return [finding for finding in self.kept if finding.wrong]
 
-    def lines(self) -> list[str]:
-        """Return all findings as lines, with the number of further ones of each rule."""
-        more = [f"{rule}: {count - KEPT:,} more" for rule, count in self.counts.items() if count > KEPT]
-        return [*map(str, self.kept), *more]
+
+def first_fault(
+    rules: Mapping[str, Callable[[*Subject], Found]], names: Iterable[str], *subject: *Subject
+) -> Finding | None:
+    """Return the first fault that some of the rules find."""
+    for name in names:
+        for text, *place in rules[name](*subject):
+            if not isinstance(text, Note):
+                return Finding(name, text, place_text(*place))
+    return None
 
 
-def place_text(gpu: int, block: int, position: int | None = None) -> str:
-    """Format a place in a program."""
-    return f"gpu {gpu}, tb {block}" + ("" if position is None else f", step {position}")
+def place_text(*numbers: int) -> str:
+    """Format a place in a program: the numbers of a GPU, a thread block of it, and a step of that."""
+    return ", ".join(f"{what} {number}" for what, number in zip(("gpu", "tb", "step"), numbers, strict=False))

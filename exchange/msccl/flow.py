@@ -29,6 +29,7 @@ from ...schedules.lowering import order_sends
 from ...schedules.simulate import simulate
 from ...schedules.simulate.transfers import rank_times
 from ...schedules.verify.answers import write_out
+from .meaning import Meaning
 
 #: Messages of trees in pieces.
 MAX_MESSAGES = 2**20
@@ -49,12 +50,8 @@ class Transfer(NamedTuple):
 
     Parameters
     ----------
-    chunk : int
-        Number of the chunk in the flow.
     way : tuple of int
         GPUs on the path, from the first to the last; those between forward.
-    reduce : bool
-        Whether the last one adds it to its own data.
     read, write : int
         Order of the reading at the first and the writing at the last GPU. If they are equal, as within a step, all
         reading of the chunk comes before all writing of it.
@@ -91,16 +88,8 @@ class Flow:
     ----------
     kind : Collective or None
         The collective; None if every pair of ranks has a message of its own size.
-    grains : int
-        Chunks of the data (``nchunksperloop``).
-    grain_bytes : Fraction
-        Size of a grain in bytes.
     sizes : tuple of (int, int)
         Grains of each rank's input and output.
-    chunks : tuple of Piece
-        Chunks of the data with their places.
-    transfers : tuple of Transfer
-        All transfers, in any order.
     costs : RankCosts or None
         Costs of the ranks of its instance, for formats that have some of them.
     """
@@ -122,8 +111,6 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
     ----------
     mode : SimulationMode, optional
         Mode of a simulation that gives the order of messages; then only chunks that are sent at once are joined.
-    pieces : int
-        Number of equal pieces of the data of every tree.
 
     Raises
     ------
@@ -161,7 +148,6 @@ def members_ranks(instance: Instance) -> tuple[int, ...]:
 
 
 def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
-    """Return the collective, and the nodes of its ranks."""
     topology = instance.topology
     kinds = {demand.collective for demand in instance.demands}
     if kinds == {Collective.POINT_TO_POINT}:
@@ -320,11 +306,4 @@ def _places(
         pieces.append(Piece(some, count, *place))
     if kind is None:
         return pieces, list(zip(sent, got, strict=True))
-    total = int(max(whole) / grain)
-    before, after = {
-        Collective.ALL_GATHER: (part, total),
-        Collective.GATHER: (part, total),
-        Collective.REDUCE_SCATTER: (total, part),
-        Collective.SCATTER: (total, part),
-    }.get(kind, (total, total))
-    return pieces, [(before, after)] * ranks
+    return pieces, [Meaning(kind, ranks, int(whole[-1] / grain)).sizes] * ranks

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
-from .findings import Findings, place_text
-from .machine import Connection, RunningBlock
-from .meaning import Meaning, meaning_of
+from .findings import place_text
+from .machine import Connection, Races, RunningBlock, check_hangs
+from .meaning import meaning_of
+from .outcome import Run
 from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, Instruction, Step
-from .races import Races
-from .values import Values
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,8 @@ class Event:
     ----------
     kind : str
         ``send`` and ``take`` of a message, ``add`` and ``copy`` in the memory of a GPU.
-    gpu : int
-        GPU on which it happens.
-    message : int
-        Number of the message; -1 for other events.
     value : int
         Value that is sent, taken or written; of a taken chunk that is reduced, the received one.
-    source, target : int or None
-        Addresses that are read and written.
-    peer, channel : int
-        The other GPU of a message, and the channel.
     """
 
     kind: str
@@ -51,43 +42,6 @@ class Event:
     channel: int = -1
 
 
-@dataclass(eq=False)
-class Run:
-    """A program after its run.
-
-    Parameters
-    ----------
-    inplace : bool
-        Whether input and output are the same memory.
-    meaning : Meaning
-        Specification of the program's collective.
-    values : Values
-        Symbolic values of the run.
-    memory : list of dict
-        Value at every address of every GPU that has been used.
-    bases : list of dict
-        First address of each buffer of every GPU.
-    findings : Findings
-        Faults, by the rules ``hang``, ``unmatched``, ``count``, ``bounds``, ``undefined`` and ``race``.
-    ended : bool
-        Whether all thread blocks have come to their end.
-    """
-
-    algorithm: Algorithm
-    inplace: bool
-    meaning: Meaning
-    values: Values
-    memory: list[dict[int, int]]
-    bases: list[dict[str, int]]
-    findings: Findings
-    ended: bool = True
-
-    @property
-    def ngpus(self) -> int:
-        """Number of GPUs."""
-        return self.algorithm.ngpus
-
-
 def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None) -> Run:
     """Run a program.
 
@@ -97,8 +51,6 @@ def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None
         The program; its GPUs and peers are numbers below ``ngpus``, see :func:`~.lint.lint`.
     inplace : bool
         Whether the input and the output of the call are the same memory, as NCCL defines it for the collective.
-    tell : callable, optional
-        Is told of every event.
     """
     machine = _Machine(algorithm, inplace, tell)
     machine.go()
@@ -116,24 +68,19 @@ def chunks_at_once(algorithm: Algorithm) -> int:
 
 
 class _Machine:
-    """Goes on with thread blocks as long as one of them can."""
-
     def __init__(self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None) -> None:
-        meaning, count = meaning_of(algorithm), algorithm.ngpus
-        bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in range(count)]
-        self.run = Run(algorithm, inplace, meaning, Values(), [{} for _ in range(count)], bases, Findings())
+        self.run = Run(meaning_of(algorithm), inplace=inplace)
         self.tell, self.slots, self.at_once = tell, SLOTS.get(algorithm.proto, 2), chunks_at_once(algorithm)
-        self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in range(count)]
         self.connections: dict[tuple[int, int, int], Connection] = {}
-        self.blocks: list[dict[int, RunningBlock]] = [{} for _ in range(count)]
-        self.races = Races(count)
+        self.blocks: list[dict[int, RunningBlock]] = [{} for _ in range(algorithm.ngpus)]
+        self.races = Races(algorithm.ngpus)
         self.messages = 0
         self.ready: deque[RunningBlock] = deque()
         for gpu in algorithm.gpus:
             self._add(gpu)
 
     def _add(self, gpu: Gpu) -> None:
-        sizes = self.sizes[gpu.id]
+        sizes = self.run.sizes[gpu.id]
         sizes["s"] = gpu.s_chunks
         if self.run.meaning.kind is None:
             sizes["i"], sizes["o"] = gpu.i_chunks, gpu.o_chunks
@@ -239,8 +186,7 @@ class _Machine:
         into.taken += len(values)
         if (other, unit) != (step.cnt, block.unit):
             text = f"receives {step.cnt} chunks where a step of {other} sends: they do not match in size"
-            place = place_text(block.gpu, block.name, block.instructions[block.done].position)
-            self.run.findings.add("count", text, place)
+            self.run.findings.add("count", text, self._place(block))
             values = (values + (self.run.values.contribution(block.gpu, -1),) * count)[:count]
         if into.sender is not None:
             self.ready.append(into.sender)
@@ -248,7 +194,6 @@ class _Machine:
         return values
 
     def _give(self, block: RunningBlock, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
-        """Put chunks into a connection."""
         out.items.append(item)
         out.sent_by.extend((block, block.place(unit) + 1) for unit in range(block.unit, block.unit + len(item[0])))
         if out.receiver is not None:
@@ -277,39 +222,31 @@ class _Machine:
 
     def _address(self, block: RunningBlock, buffer: str, offset: int) -> int | None:
         """Return the address of a chunk; None outside of the buffer."""
-        if 0 <= offset < self.sizes[block.gpu].get(buffer, 0):
+        if 0 <= offset < self.run.sizes[block.gpu].get(buffer, 0):
             return self.run.bases[block.gpu][buffer] + offset
-        size = self.sizes[block.gpu].get(buffer, 0)
-        place = place_text(block.gpu, block.name, block.instructions[block.done].position)
-        self.run.findings.add("bounds", f"uses chunk {offset} of buffer {buffer}, which has {size}", place)
+        size = self.run.sizes[block.gpu].get(buffer, 0)
+        text = f"uses chunk {offset} of buffer {buffer}, which has {size}"
+        self.run.findings.add("bounds", text, self._place(block))
         return None
 
     def _load(self, block: RunningBlock, unit: int, address: int | None) -> int:
-        """Read memory."""
         values, gpu = self.run.values, block.gpu
         if address is None:
             return values.contribution(gpu, -1)
         self.races.reads(block, unit, address)
         found = self.run.memory[gpu].get(address)
-        if found is None:
-            grain = address - self.run.bases[gpu]["i"]
-            if not 0 <= grain < self.sizes[gpu]["i"]:
-                place = place_text(gpu, block.name, block.instructions[block.done].position)
-                self.run.findings.add("undefined", "reads memory that nothing has been written to", place)
-                grain = -1
-            found = self.run.memory[gpu][address] = values.contribution(gpu, grain)
-        return found
+        return self.run.first_read(gpu, address, gpu, self._place(block)) if found is None else found
 
     def _store(self, block: RunningBlock, unit: int, address: int | None, value: int) -> None:
-        """Write memory."""
         if address is not None:
             self.races.writes(block, unit, address)
             self.run.memory[block.gpu][address] = value
 
+    def _place(self, block: RunningBlock) -> str:
+        return place_text(block.gpu, block.name, block.instructions[block.done].position)
+
     def check(self) -> None:
         """Report what has not come to its end, what is left over, and races."""
-        from .hangs import check_hangs
-
         self.run.ended = check_hangs(self.blocks, self.connections, self.run.findings)
         self.races.check(self.blocks, self.run.findings)
 

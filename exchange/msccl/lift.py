@@ -21,10 +21,10 @@ from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
 from .check import obstacle, placements
-from .interpreter import Event, Run, execute
+from .interpreter import Event, execute
 from .links import routes
 from .meaning import ROOTED, SCRATCH
-from .outcome import check_outcome
+from .outcome import Run, check_outcome
 from .program import Algorithm
 
 #: Collectives that add.
@@ -60,15 +60,6 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
         A program without faults (:func:`~.check.check_algorithm`).
     topology : Topology
         The network; GPU i is rank i. A transfer takes a shortest path over links and switches.
-    size_bytes : Fraction
-        Full buffer of the collective.
-    name : str
-        Name of the new instance.
-
-    Raises
-    ------
-    InputError
-        If the program is faulty, does not fit the network, or has no equivalent schedule.
     """
     if len(topology.ranks) != algorithm.ngpus:
         text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"
@@ -91,13 +82,7 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
 
 
 def schedule_messages(instance: Instance, chunks: Chunks, messages: list[Message], step: list[int]) -> StepSchedule:
-    """Return a schedule of messages over shortest paths of links and switches.
-
-    Raises
-    ------
-    InputError
-        If there is no path between two ranks.
-    """
+    """Return a schedule of messages over shortest paths of links and switches."""
     topology = instance.topology
     ways = routes(topology, {pair for message in messages for pair in pairwise(message.way)})
     sends = sends_from_lists(
@@ -125,7 +110,6 @@ def _path(
 
 
 def _demand(kind: Collective, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
-    """Return the collective; the root is the first of the group."""
     ranks = None
     if kind in ROOTED and root:
         ranks = (root, *(rank for rank in range(algorithm.ngpus) if rank != root))
@@ -200,7 +184,7 @@ def _chunk_of(run: Run, value: int) -> int:
 
 def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     """Return the chunks of the collective in the order of :func:`_chunk_of`."""
-    meaning, ranks = run.meaning, run.algorithm.ngpus
+    meaning, ranks = run.meaning, run.ngpus
     everyone = tuple(range(ranks))
     groups = (*((rank,) for rank in everyone), everyone)
     part, all_ranks = meaning.part, ranks

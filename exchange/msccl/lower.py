@@ -27,12 +27,8 @@ class Target:
 
     Parameters
     ----------
-    name, proto : str
-        Name and protocol written to the file.
     instances : int
         Copies that each carry an equal part of the data, on channels of their own.
-    placement : str
-        Placement of buffers, one of :data:`PLACEMENTS`.
     min_bytes, max_bytes : int
         First and last size of the buffer that the file is for.
     fused : bool or None
@@ -54,11 +50,6 @@ def lower(flow: Flow, target: Target) -> Algorithm:
 
     Channels are added until no thread block has more steps than the runtime allows. If the program would hang, steps
     that receive and send are given up, and then steps of several chunks.
-
-    Raises
-    ------
-    InputError
-        If the runtime does not know the collective, or the schedule does not fit: names the limit, and a remedy.
     """
     name = _collective(flow, target)
     if target.placement == "both" and not target.dialect.placed:
@@ -77,7 +68,6 @@ def lower(flow: Flow, target: Target) -> Algorithm:
 
 
 def _collective(flow: Flow, target: Target) -> str:
-    """Name of the collective in files."""
     kind = flow.kind.name if flow.kind is not None else "point_to_point"
     name = target.dialect.collectives.get(kind)
     if name is None:
@@ -186,7 +176,6 @@ def _limited_resources(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[
 
 
 def _fewer_chunks(chunks: int) -> str:
-    """Return the remedy for too many chunks."""
     part = -(-chunks // MAX_OFFSET)
     return f"About 1/{part:,} of the chunks or trees, or sizes with a larger common part, would fit"
 

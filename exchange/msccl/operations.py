@@ -8,7 +8,7 @@ are the same here, which is right for both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,63 +28,39 @@ Place = tuple[str, int]
 _NO_HOP = Hop(0, -1)
 
 
+@dataclass(eq=False, slots=True)
 class Operation:
     """An operation of a GPU on one piece.
 
     Parameters
     ----------
-    kind : str
-        Type of the step that it becomes.
-    gpu : int
-        GPU that executes the operation.
-    source, target : (str, int)
-        Place that is read and place that is written.
-    count : int
-        Number of grains of the piece.
     taken, given : (int, int) or None
         GPU to receive from or send to, and the channel.
     home : (int, int) or None
         Of a copy or addition, the connection whose thread block executes it.
-    after : list of Operation
-        Operations that have to come before.
-    readers : int
-        Number of operations that read its result.
-    kept : bool
-        Whether its result is part of the collective's.
-    chunk : int
-        Of a send or receive, the chunk of the schedule.
-    hop : Hop
-        Of a send or receive, the simulated message.
     passed : bool
         Whether it receives data that is only forwarded.
     """
 
-    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "hop", "into", "kept", "kind", "passed", "place",
-                 "readers", "source", "taken", "target")  # fmt: skip
+    kind: str
+    gpu: int
+    source: Place
+    target: Place
+    count: int
+    taken: tuple[int, int] | None = None
+    given: tuple[int, int] | None = None
+    home: tuple[int, int] | None = None
+    chunk: int = -1
+    hop: Hop = _NO_HOP
+    passed: bool = False
+    after: list[Operation] = field(default_factory=list)
+    readers: int = 0
+    kept: bool = False
+    place: tuple[int, int] = (0, 0)
+    into: Operation = field(init=False)  # the operation that does its work, where two are one
 
-    def __init__(
-        self,
-        kind: str,
-        gpu: int,
-        source: Place,
-        target: Place,
-        count: int,
-        taken: tuple[int, int] | None = None,
-        given: tuple[int, int] | None = None,
-        home: tuple[int, int] | None = None,
-        *,
-        chunk: int = -1,
-        hop: Hop = _NO_HOP,
-        passed: bool = False,
-    ) -> None:
-        self.kind, self.gpu, self.source, self.target, self.count = kind, gpu, source, target, count
-        self.taken, self.given, self.home = taken, given, home
-        self.after: list[Operation] = []
-        self.readers = 0
-        self.kept = False
-        self.chunk, self.hop, self.passed = chunk, hop, passed
-        self.into: Operation = self  # the operation that does its work, where two are one
-        self.place: tuple[int, int] = (0, 0)
+    def __post_init__(self) -> None:
+        self.into = self
 
 
 @dataclass(frozen=True)
@@ -93,20 +69,12 @@ class Shape:
 
     Parameters
     ----------
-    instances : int
-        Copies of the whole that each carry an equal part, on channels of their own.
     groups : int
         Channels that the chunks of a copy are spread over.
-    largest : int
-        Largest number of grains of a step.
     inplace : bool
         Whether input and output may be the same memory.
     only_inplace : bool
         Whether input and output always are the same memory.
-    fused : bool
-        Whether steps may receive and reduce at once.
-    joined : bool
-        Whether they may receive and send at once.
     """
 
     instances: int = 1
@@ -274,7 +242,6 @@ class _OperationBuilder:
             self._copy(root, ("i", 0), ("o", root * part), part)
 
     def _stage(self) -> None:
-        """Copy inputs aside where outputs overwrite them."""
         for rank in range(self.flow.ranks):
             self.scratch[rank] = self.meaning.grains
             self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)
@@ -320,7 +287,6 @@ class _OperationBuilder:
         return self.bases[gpu]["ios".index(place[0])] + place[1]
 
     def _add(self, operation: Operation, read: Place | None, written: Place | None) -> None:
-        """Put an operation after the others, with what it has to wait for."""
         gpu = operation.gpu
         if self.staged and (staged := self.last_staged[gpu]) is not None:
             operation.after.append(staged)

@@ -1,53 +1,112 @@
-"""Comparison of a run's final data with the collective's result."""
+"""Symbolic data of a run, and its comparison with the collective's result.
+
+A value is a number; contributions and sums of two values are values. Two values are the same multiset of contributions
+if their fingerprints agree: the sum, modulo a prime, of a number for each contribution that is drawn at random, so that
+different multisets agree with probability 2^-61. Which contributions a value has is found only where something is
+wrong.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from random import Random
 
 from ...core.collective import Collective
 from .findings import KEPT, Findings
 from .meaning import ROOTED, Meaning
-from .values import Values
+
+_PRIME = 2**127 - 1
+
+#: Contributions of a value that are counted for a message.
+_MOST = 2**16
 
 
-class Run(Protocol):
-    """Final state of a run in any format."""
+class Values:
+    """All values of a run."""
 
-    @property
-    def ngpus(self) -> int:
-        """Number of GPUs."""
-        ...
+    def __init__(self) -> None:
+        self.fingerprint: list[int] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self._number: dict[tuple[int, int], int] = {}
+        self._random = Random(1).getrandbits  # noqa: S311 (nobody has to be kept from guessing)
 
-    @property
-    def inplace(self) -> bool:
-        """True if input and output are the same memory."""
-        ...
+    def contribution(self, rank: int, grain: int) -> int:
+        """Return the initial value of a rank's input grain."""
+        key = (rank, grain)
+        found = self._number.get(key)
+        if found is None:
+            found = self._number[key] = len(self.fingerprint)
+            self.fingerprint.append(self._random(126))
+            self.left.append(~rank)
+            self.right.append(grain)
+        return found
 
-    @property
-    def meaning(self) -> Meaning:
-        """Specification of its collective."""
-        ...
+    def sum(self, first: int, second: int) -> int:
+        """Return the sum of two values."""
+        self.fingerprint.append((self.fingerprint[first] + self.fingerprint[second]) % _PRIME)
+        self.left.append(first)
+        self.right.append(second)
+        return len(self.fingerprint) - 1
 
-    @property
-    def values(self) -> Values:
-        """The data; contributions of ranks beyond those of the GPUs are of earlier calls."""
-        ...
+    def of_all(self, ranks: int, grain: int) -> int:
+        """Fingerprint of the sum of all ranks' grains of this place."""
+        return sum(self.fingerprint[self.contribution(rank, grain)] for rank in range(ranks)) % _PRIME
 
-    @property
-    def memory(self) -> list[dict[int, int]]:
-        """Value at every address of every GPU that has been used."""
-        ...
+    def contributions(self, value: int) -> Counter[tuple[int, int]]:
+        """Count the contributions of a value; of a very large value only some."""
+        found: Counter[tuple[int, int]] = Counter()
+        rest = [value]
+        while rest and found.total() < _MOST:
+            some = rest.pop()
+            if self.left[some] < 0:
+                found[~self.left[some], self.right[some]] += 1
+            else:
+                rest += [self.left[some], self.right[some]]
+        return found
 
-    @property
-    def bases(self) -> list[dict[str, int]]:
-        """Address at which each buffer of every GPU begins."""
-        ...
+    def any_contribution(self, value: int) -> tuple[int, int]:
+        """Return one of the contributions of a value."""
+        while self.left[value] >= 0:
+            value = self.left[value]
+        return ~self.left[value], self.right[value]
 
-    @property
-    def findings(self) -> Findings:
-        """Findings to which faults are added."""
-        ...
+    def origin(self, value: int) -> tuple[int, int] | None:
+        """Return the contribution that a value is a copy of; None for a sum."""
+        return (~self.left[value], self.right[value]) if self.left[value] < 0 else None
+
+
+class Run:
+    """A program of any format while it runs, and after its end.
+
+    Attributes
+    ----------
+    values : Values
+        Symbolic values; contributions of earlier calls have ranks of their own, beyond those of the GPUs.
+    memory : list of dict
+        Value at every address of every GPU that has been used.
+    bases, sizes : list of dict
+        First address and size of each buffer of every GPU.
+    ended : bool
+        Whether all thread blocks have come to their end.
+    """
+
+    def __init__(self, meaning: Meaning, *, inplace: bool) -> None:
+        self.meaning, self.inplace, self.ngpus = meaning, inplace, meaning.ranks
+        self.values, self.findings, self.ended = Values(), Findings(), True
+        ranks = range(meaning.ranks)
+        self.memory: list[dict[int, int]] = [{} for _ in ranks]
+        self.bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in ranks]
+        self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in ranks]
+
+    def first_read(self, gpu: int, address: int, rank: int, place: str) -> int:
+        """Return the value of memory that nothing has been written to: an input, as a contribution of a rank."""
+        grain = address - self.bases[gpu]["i"]
+        if not 0 <= grain < self.sizes[gpu]["i"]:
+            self.findings.add("undefined", "reads memory that nothing has been written to", place)
+            grain = -1
+        found = self.memory[gpu][address] = self.values.contribution(rank, grain)
+        return found
 
 
 def check_outcome(run: Run) -> int | None:
@@ -93,7 +152,6 @@ def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
 
 
 def _value_text(run: Run, value: int) -> str:
-    """Describe a value in words."""
     origin = run.values.origin(value)
     if origin is None:
         return "a sum"
@@ -101,12 +159,10 @@ def _value_text(run: Run, value: int) -> str:
 
 
 def _contribution_text(run: Run, gpu: int, grain: int) -> str:
-    """Describe a contribution in words."""
     return f"chunk {grain} of gpu {gpu % run.ngpus}" + (" of an earlier call" if gpu >= run.ngpus else "")
 
 
 def _sum_error_text(run: Run, value: int, place: int) -> str:
-    """Describe missing, repeated or foreign contributions of a sum."""
     found = run.values.contributions(value)
     for (gpu, grain), times in found.items():
         if grain != place or gpu >= run.ngpus:

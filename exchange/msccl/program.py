@@ -30,15 +30,11 @@ class Step(NamedTuple):
 
     Parameters
     ----------
-    s : int
-        Its number in the file.
     type : str
         ``s`` send, ``r`` receive, ``cpy`` copy, ``re`` reduce, ``nop`` wait; ``rrc`` receives, reduces and stores,
         ``rrs`` receives, reduces and sends, ``rrcs`` does all of it, ``rcs`` receives, stores and sends.
     srcbuf, srcoff, dstbuf, dstoff : str, int
         Buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of the source and the destination.
-    cnt : int
-        Number of chunks that it moves.
     depid, deps : int
         Thread block and step that it waits for; ``depid`` is -1 without.
     hasdep : int
@@ -62,16 +58,10 @@ class Instruction(NamedTuple):
 
     Parameters
     ----------
-    step : Step
-        The step, of a chain of ``re`` the last one.
-    waits : tuple of (int, int)
-        Thread blocks and counts that it waits for first.
     sources : tuple of int
         Offsets of all that a chain of ``re`` adds.
     flag : int
         What it sets the thread block's flag to, if ``hasdep`` is 1.
-    position : int
-        Its place among the steps of the file.
     """
 
     step: Step
@@ -149,19 +139,9 @@ class Algorithm:
 
     Parameters
     ----------
-    name, proto, coll : str
-        Name, protocol (Simple, LL, LL128) and collective, as in the file.
-    nchannels, nchunksperloop, ngpus : int
-        Channels, chunks that the data is cut into, GPUs.
     inplace, outofplace : int or None
         Whether it is for calls whose buffers are the same memory, or for others; None if the file has no such
         attribute.
-    min_bytes, max_bytes : int or None
-        Range of sizes that it is for.
-    nthreads : int or None
-        Threads of a thread block, if given.
-    gpus : tuple of Gpu
-        GPUs in the order of the file.
     """
 
     name: str

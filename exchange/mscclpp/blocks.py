@@ -12,47 +12,35 @@ from dataclasses import dataclass
 
 from ..msccl.blocks import DraftBlock, Scratch
 from ..msccl.operations import Operation
-from .kinds import MAX_SEMAPHORES
-from .plan import MEMORY, PORT, Block, Buffer, Channel, Gpu, Op, Remote
+from .plan import MAX_SEMAPHORES, MEMORY, PORT, Block, Buffer, Channel, Gpu, Op, Remote
 
 #: A place in a plan: buffer and chunk.
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class BlockSettings:
-    """Common settings of the thread blocks of a GPU.
+class PlanVariant:
+    """Variant of lowering operations to a plan.
 
     Parameters
     ----------
-    sent : dict of int to (str, int)
-        Place of each sent operation's data at the receiver, by the operation's identity.
-    kind : callable
-        Kind of the channels between two GPUs.
-    signals_start, flushes_every_put : bool
-        Handshake and flush options of :class:`~.lower.PlanVariant`.
+    direct : bool
+        Whether data is written to its destination although that has been in use in this call; the run shows whether the
+        order of the schedule allows it.
+    flushes_every_put : bool
+        Whether every put over a port is waited for, and not the last one of a thread block alone.
+    signals_start : bool
+        Whether receivers signal to senders that they have begun the call.
     """
 
-    sent: dict[int, Place]
-    kind: Callable[[int, int], str]
-    signals_start: bool
-    flushes_every_put: bool
+    forwards: bool = True
+    direct: bool = False
+    flushes_every_put: bool = False
+    signals_start: bool = True
 
 
 class GpuBuilder:
-    """Builder of a GPU of a plan.
-
-    Parameters
-    ----------
-    operations : list of Operation
-        Its operations, in the order of the schedule.
-    drafts : list of DraftBlock
-        Drafts of its thread blocks.
-    links : list of (int, int, int)
-        Its connections: GPU that sends, GPU that receives, channel.
-    packets : bool
-        Whether data comes as packets.
-    """
+    """Builder of a GPU of a plan."""
 
     def __init__(
         self,
@@ -99,8 +87,17 @@ class GpuBuilder:
             return plain + self.slots
         return 2 * self.slots + plain if plain else self.slots
 
-    def gpu(self, sizes: tuple[int, int], how: BlockSettings) -> Gpu:
-        """Build the GPU, when all places of received data are known."""
+    def gpu(
+        self, sizes: tuple[int, int], sent: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
+    ) -> Gpu:
+        """Build the GPU, when all places of received data are known.
+
+        Parameters
+        ----------
+        sent : dict of int to (str, int)
+            Place of each sent operation's data at the receiver, by the operation's identity.
+        """
+        self.sent, self.kind, self.variant = sent, kind, variant
         releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         for index, draft in enumerate(self.drafts):
@@ -111,44 +108,39 @@ class GpuBuilder:
                     releases[block][step].append(number)
                     acquires[index][place].append(number)
         blocks = [
-            _BlockBuilder(self, draft, how, acquires[index], releases[index]).block(index)
+            _BlockBuilder(self, draft, acquires[index], releases[index]).block(index)
             for index, draft in enumerate(self.drafts)
         ]
         channels = []
-        for kind in (MEMORY, PORT):
-            peers = tuple(self._other(link) for link in self.links if how.kind(link[0], link[1]) == kind)
-            channels += [Channel(kind, peers)] if peers else []
-        remote = tuple(Remote(rank, buffer, (kind,)) for rank, buffer, kind in self.remote)
+        for over in (MEMORY, PORT):
+            links = [link for link in self.links if kind(link[0], link[1]) == over]
+            peers = tuple(link[1] if link[0] == self.rank else link[0] for link in links)
+            channels += [Channel(over, peers)] if peers else []
+        remote = tuple(Remote(rank, buffer, (over,)) for rank, buffer, over in self.remote)
         values = (0,) * len(self.semaphores)
         found = tuple(blocks) or (Block(0, (Op("nop"),)),)
         return Gpu(self.rank, *sizes, self._scratch_chunks, found, tuple(channels), remote, values)
 
-    def _other(self, link: tuple[int, int, int]) -> int:
-        return link[1] if link[0] == self.rank else link[0]
-
-    def channel(self, link: tuple[int, int, int], how: BlockSettings) -> int:
+    def channel(self, link: tuple[int, int, int]) -> int:
         """Return the number of a connection among the GPU's channels of its kind."""
         if not self.numbers:
             count: dict[str, int] = defaultdict(int)
             for one in self.links:
-                kind = how.kind(one[0], one[1])
+                kind = self.kind(one[0], one[1])
                 self.numbers[one] = count[kind]
                 count[kind] += 1
         return self.numbers[link]
 
 
 class _BlockBuilder:
-    """Makes a thread block."""
-
     def __init__(
         self,
         maker: GpuBuilder,
         draft: DraftBlock,
-        how: BlockSettings,
         acquires: dict[int, list[int]],
         releases: dict[int, list[int]],
     ) -> None:
-        self.maker, self.draft, self.how, self.acquires, self.releases = maker, draft, how, acquires, releases
+        self.maker, self.draft, self.acquires, self.releases = maker, draft, acquires, releases
         self.ops: list[Op] = []
         self.channels: dict[str, list[int]] = defaultdict(list)
         self.refs: dict[str, list[int]] = defaultdict(list)
@@ -160,13 +152,13 @@ class _BlockBuilder:
 
     def _end(self, link: tuple[int, int, int]) -> tuple[str, int]:
         """Return the kind of a connection, and its position in the thread block's channels."""
-        kind = self.how.kind(link[0], link[1])
-        self.channels[kind].append(self.maker.channel(link, self.how))
+        kind = self.maker.kind(link[0], link[1])
+        self.channels[kind].append(self.maker.channel(link))
         return kind, len(self.channels[kind]) - 1
 
     def block(self, number: int) -> Block:
         """Build the thread block."""
-        if self.how.signals_start:
+        if self.maker.variant.signals_start:
             self._signal_begin()
         last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
         for place, one in enumerate(self.draft.steps):
@@ -174,7 +166,7 @@ class _BlockBuilder:
             if one.taken is not None and self.into is not None and not self.maker.packets:
                 self._add_channel_op("wait", self.into)
                 self.fresh = True
-            for step, ops in enumerate(self._moves(one, flush=self.how.flushes_every_put or place == last)):
+            for step, ops in enumerate(self._moves(one, flush=self.maker.variant.flushes_every_put or place == last)):
                 if step or self.fresh or any(other.into in self.phase for other in one.after):
                     self._separate_phase()
                 self.ops += ops
@@ -239,7 +231,6 @@ class _BlockBuilder:
         return [[Op("res", sources, (kept, self._remote(one)), channel_type=MEMORY)]]
 
     def _packet_ops(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
-        """Return the operations on received packets."""
         if one.kind == "r":
             return [Op("upkt", (came,), (target,))]
         if one.kind == "rcs":
@@ -260,10 +251,9 @@ class _BlockBuilder:
         return Op(name, (source,), (self._remote(one),), channel_type=kind, channels=channels)
 
     def _remote(self, one: Operation) -> Buffer:
-        """Return the buffer of the receiver that an operation writes."""
         assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
         assert one.given is not None  # noqa: S101 (as above)
-        buffer, offset = self.how.sent[id(one)]
+        buffer, offset = self.maker.sent[id(one)]
         kind, remote = self.out[0], self.maker.remote
         number = remote.setdefault((one.given[0], buffer, kind), len(remote))
         refs = self.refs[kind]

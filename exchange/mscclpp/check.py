@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..msccl.findings import Finding, Findings
+from ..msccl.findings import Finding, Findings, first_fault
 from ..msccl.outcome import check_outcome
 from .compile import MAX_ITERATIONS, MAX_MOVED, MAX_UNITS, units_of
+from .files import read_plan
 from .plan import Plan
-from .read import read_plan
 from .rules import RULES, lint
 from .run import execute
 
@@ -22,19 +22,7 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class PlanReport:
-    """Findings in a plan.
-
-    Parameters
-    ----------
-    rules : Findings
-        Findings by the rules of the executor.
-    run : Findings
-        Faults of the run; empty if it cannot be run.
-    ran : bool
-        Whether it has been run.
-    root : int or None
-        The root of a collective that has one.
-    """
+    """Findings in a plan."""
 
     path: Path
     plan: Plan
@@ -56,13 +44,7 @@ class PlanReport:
 
 
 def check_file(path: Path) -> PlanReport:
-    """Check a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, see :func:`~.read.read_plan`.
-    """
+    """Check a file."""
     return check_plan(read_plan(path), path)
 
 
@@ -82,10 +64,8 @@ def check_plan(plan: Plan, path: Path = Path()) -> PlanReport:
 
 def obstacle_of(plan: Plan) -> Finding | None:
     """Return the reason why a plan cannot be run; None if it can."""
-    for name in _NEEDED:
-        for text, place, wrong in RULES[name](plan):
-            if wrong:
-                return Finding(name, text, place)
+    if (fault := first_fault(RULES, _NEEDED, plan)) is not None:
+        return fault
     if min(gpu.input for gpu in plan.gpus) < 0 or min(gpu.output for gpu in plan.gpus) < 0:
         return Finding("chunks", "a negative number of chunks")
     units = units_of(plan)

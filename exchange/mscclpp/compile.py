@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import gcd, lcm
 from typing import NamedTuple
 
-from .kinds import MOVES, PACKETS, SIGNALS, WAITS, letters_of
-from .plan import PORT, Block, Buffer, Gpu, Op, Plan
+from .plan import MOVES, PACKETS, PORT, SIGNALS, WAITS, Block, Buffer, Gpu, Op, Plan, letters_of
 
 #: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run; of the last
 #: so many, and as many more for each operation.
@@ -29,12 +28,8 @@ class Place(NamedTuple):
 
     Parameters
     ----------
-    gpu : int
-        GPU that owns the memory.
     buffer : str
         ``i``, ``o``, ``s``, or ``p`` for packets in the scratch memory.
-    offset : int
-        Number of the first unit.
     half : bool
         Whether it is in the half of the scratch memory that the call uses.
     """
@@ -58,20 +53,10 @@ class Instruction(NamedTuple):
 
     Parameters
     ----------
-    name : str
-        Name of the plan's operation.
-    place : int
-        Position in the file, counted from 0.
     start : int
         Number of instructions of the thread block that have ended for all of its threads when it begins.
-    works : tuple of Work
-        Data movements of the instruction.
     ways : tuple of (str, int, int, int)
         Channels: of signals and puts over a port, those to others; of waits, those from others.
-    semaphores : tuple of int
-        Numbers of semaphores acquired or released.
-    barrier : tuple of (int, int)
-        Number of a barrier, and of the thread blocks that meet there.
     """
 
     name: str
@@ -175,7 +160,6 @@ class _Compiler:
                 yield Work(_shift_places(read, offset * cut), _shift_places(write, offset * cut), count)
 
     def _slice(self, op: Op, one: Buffer) -> tuple[int, int]:
-        """Return first unit and length of an operation's slice."""
         begin, end = (_bound(one.size * self.units, part, op.parts) for part in (op.part, op.part + 1))
         return one.first * self.units + begin, end - begin
 
@@ -203,7 +187,6 @@ def _shift_places(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
 
 
 def _bound(size: int, part: int, parts: int) -> int:
-    """Return the first unit of a slice."""
     return part * (size // parts) + min(part, size % parts)
 
 

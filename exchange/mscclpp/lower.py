@@ -17,9 +17,8 @@ from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
 from ..msccl.outcome import check_outcome
-from .blocks import BlockSettings, GpuBuilder
-from .kinds import MAX_OPERATIONS, RESIDENT
-from .plan import MEMORY, PORT, Gpu, Plan
+from .blocks import GpuBuilder, PlanVariant
+from .plan import MAX_OPERATIONS, MEMORY, PORT, RESIDENT, Gpu, Plan
 from .run import execute
 
 #: Chunks of one operation: as many as it takes.
@@ -38,18 +37,12 @@ class Target:
 
     Parameters
     ----------
-    name : str
-        Name written to the file.
     protocol : str
         ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
-    channel : str
-        Kind of the channels within a box.
     box : int or None
         GPUs of a box, with ports between boxes; None if all are in one.
     instances : int
         Copies that each carry an equal part of the data, on channels of their own.
-    inplace : bool
-        Whether input and output are the same memory.
     min_bytes, max_bytes : int
         First and last size of the input, of an all-gather of the output.
     """
@@ -68,29 +61,6 @@ class Target:
         return PORT if self.box is not None and first // self.box != second // self.box else self.channel
 
 
-@dataclass(frozen=True)
-class PlanVariant:
-    """Variant of lowering operations to a plan.
-
-    Parameters
-    ----------
-    forwards : bool
-        Whether a thread block receives and forwards.
-    direct : bool
-        Whether data is written to its destination although that has been in use in this call; the run shows whether the
-        order of the schedule allows it.
-    flushes_every_put : bool
-        Whether every put over a port is waited for, and not the last one of a thread block alone.
-    signals_start : bool
-        Whether receivers signal to senders that they have begun the call.
-    """
-
-    forwards: bool = True
-    direct: bool = False
-    flushes_every_put: bool = False
-    signals_start: bool = True
-
-
 #: Variants that are tried, by protocol.
 _VARIANTS = {
     "Simple": (
@@ -107,11 +77,6 @@ def lower(flow: Flow, target: Target) -> Plan:
     """Make a plan that does what the schedule does, and run it.
 
     Channels are added until no thread block has more operations than the executor takes.
-
-    Raises
-    ------
-    InputError
-        If the schedule does not fit: which limit it is, and what would fit.
     """
     if target.protocol == "LL" and any(
         target.kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
@@ -159,13 +124,10 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=variant.direct)
     sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
-    how = BlockSettings(
-        sent, target.kind, signals_start=variant.signals_start, flushes_every_put=variant.flushes_every_put
-    )
     gpus: list[Gpu] = []
     for rank, maker in enumerate(makers):
         sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
-        gpus.append(maker.gpu((sizes[0], sizes[1]), how))
+        gpus.append(maker.gpu((sizes[0], sizes[1]), sent, target.kind, variant))
     kind = flow.kind.name if flow.kind is not None else "point_to_point"
     return Plan(
         target.name,

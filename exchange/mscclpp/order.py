@@ -1,4 +1,4 @@
-"""Happens-before order over signals, packets, semaphores, barriers and calls.
+"""Happens-before order over signals, packets, semaphores, barriers and calls, and races: accesses without it.
 
 An *actor* is a thread block, the queue of a port channel, or the host of a GPU, which begins calls; it has *events* in
 order. An event is a number. Every event has *sources*: for other actors, how many events have ended for certain when it
@@ -10,10 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
+
+from ..msccl.findings import Findings, Note
 
 #: Sources that all searches together may look at, for each event.
 SEARCHED = 64
+
+#: Races beyond which no more are looked for.
+ENOUGH = 32
 
 
 class Access(NamedTuple):
@@ -38,13 +44,7 @@ class Source(NamedTuple):
 
 
 class Order:
-    """Sources of events, and searches for order.
-
-    Parameters
-    ----------
-    count : int
-        Number of actors of the plan.
-    """
+    """Sources of events, and searches for order."""
 
     def __init__(self, count: int) -> None:
         self.events: list[list[int]] = [[] for _ in range(count)]  # those that have sources, in order
@@ -130,3 +130,70 @@ class Order:
             if source.part is not None and source.part not in parts:
                 parts.add(source.part)
                 waiting += self.parts.get(source.part, ())
+
+
+class Races:
+    """Detector of accesses to the same memory, one of which writes, that nothing puts in order.
+
+    Parameters
+    ----------
+    place, call : callable
+        Description of an access, and its call.
+    """
+
+    def __init__(
+        self,
+        gpus: int,
+        order: Order,
+        findings: Findings,
+        place: Callable[[Access], str],
+        call: Callable[[Access], int],
+    ) -> None:
+        self.order, self.findings, self.place, self.call = order, findings, place, call
+        self.written: list[dict[int, Access]] = [{} for _ in range(gpus)]
+        self.read: list[dict[int, list[Access]]] = [{} for _ in range(gpus)]
+
+    def reads(self, gpu: int, address: int, access: Access, start: int) -> None:
+        """Note that an access reads; what began it has so many events before."""
+        before = self.written[gpu].get(address)
+        if before is not None:
+            self.after(before, start, access, written=True)
+        since = self.read[gpu].setdefault(address, [])
+        if since and since[-1].actor == access.actor:
+            since[-1] = access
+        else:
+            since.append(access)
+
+    def writes(self, gpu: int, address: int, access: Access, start: int) -> None:
+        """Note that an access writes."""
+        before = self.written[gpu].get(address)
+        if before is not None:
+            self.after(before, start, access, written=True)
+        for other in self.read[gpu].pop(address, ()):
+            self.after(other, start, access, written=False)
+        self.written[gpu][address] = access
+
+    def forget(self, gpu: int, address: int) -> list[tuple[Access, bool]]:
+        """Forget what was done with memory, and give it: accesses, and whether they wrote."""
+        written = self.written[gpu].pop(address, None)
+        found = [(one, False) for one in self.read[gpu].pop(address, ())]
+        return found if written is None else [(written, True), *found]
+
+    def after(self, first: Access, start: int, second: Access, *, written: bool) -> None:
+        """Report that two accesses are in no order, if they are in none."""
+        if self.findings.counts["race"] > ENOUGH:
+            return
+        found = self.order.before(first, start, second, relaxed=not written)
+        if found:
+            return
+        what = "written" if written else "read"
+        if written and self.order.before(first, start, second, relaxed=True):
+            if self.call(first) < self.call(second):
+                return  # what a call has written is there when it has ended
+            text = f"uses memory that is written by {self.place(first)}, and only relaxed signals are between them"
+            self.findings.add("relaxed", Note(text), self.place(second))
+            return
+        text = f"uses memory that is {what} by {self.place(first)}, and nothing puts them in order"
+        if found is None:
+            text += ", as far as was searched"
+        self.findings.add("race", text, self.place(second))

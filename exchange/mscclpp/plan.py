@@ -1,6 +1,10 @@
-"""An MSCCL++ execution plan: GPUs, their thread blocks, and the operations of these.
+"""An MSCCL++ execution plan: GPUs, their thread blocks, and the operations of these, with the executor's limits.
 
 Offsets and sizes are in chunks, of which every buffer has its own number and all have one size.
+
+Letters denote the sources and targets of operations: ``L`` memory of the GPU, ``R`` memory of another one, ``P``
+packets in the GPU's scratch memory, ``Q`` packets in that of another one, ``S`` a switch channel, ``T`` packets over
+one. Packets are data with a flag of the call, twice as long; their readers wait for the flag.
 """
 
 from __future__ import annotations
@@ -14,14 +18,30 @@ from typing import NamedTuple
 #: Kinds of channels: memory of another GPU that is mapped, one that a proxy copies to, a switch that copies and adds.
 MEMORY, PORT, SWITCH = "memory", "port", "switch"
 
+#: Operations of a thread block (those of pipelines too), channels of a kind, channels and buffers of an operation.
+MAX_OPERATIONS = 64
+MAX_CHANNELS = 16
+MAX_OP_CHANNELS = 8
+MAX_OP_BUFFERS = 10
+
+#: Barriers of a GPU, semaphores of an operation, operations of a pipeline, threads of a block.
+MAX_BARRIERS = 16
+MAX_SEMAPHORES = 16
+MAX_PIPELINE = 16
+MAX_THREADS = 1024
+
+#: Scratch memory where it is reused.
+SCRATCH_BYTES = 2**26
+
+#: Thread blocks that run at once on an H100, one on each multiprocessor.
+RESIDENT = 132
+
 
 class Buffer(NamedTuple):
     """Source or target of an operation.
 
     Parameters
     ----------
-    first, size : int
-        First chunk, and number of chunks.
     type : str
         The GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
     remote : int
@@ -42,24 +62,8 @@ class Op(NamedTuple):
 
     Parameters
     ----------
-    name : str
-        Name of the operation, of :data:`~.kinds.KINDS`.
-    src, dst : tuple of Buffer
-        Buffers that are read and written.
-    channel_type : str
-        Kind of all its channels.
-    channels : tuple of int
-        Positions in the thread block's list of channels of this kind.
-    part, parts : int
-        Number of its slice, and of all slices.
-    barrier, blocks : int
-        Number of a barrier, and of the thread blocks that meet there.
-    semaphores : tuple of int
-        Numbers of semaphores of the GPU.
     unit_bytes, chunks : int
         Of a pipeline: the size of an iteration, and the total number of chunks.
-    ops : tuple of Op
-        Of a pipeline: the operations of an iteration.
     """
 
     name: str
@@ -83,12 +87,6 @@ class Channel:
 
     Parameters
     ----------
-    type : str
-        One of :data:`MEMORY`, :data:`PORT` and :data:`SWITCH`.
-    peers : tuple of int
-        The other GPU of every channel.
-    buffer : str
-        Of a switch channel: the buffer that all GPUs of a group have bound to it.
     groups : tuple of tuple of int
         Of a switch channel: the GPUs of every group, each of which is a channel.
     """
@@ -148,20 +146,6 @@ class Plan:
     ----------
     name, collective, protocol : str
         As in the file; with protocol ``LL`` the scratch memory has room for packets.
-    inplace : bool
-        Whether input and output are the same memory.
-    gpus : tuple of Gpu
-        GPUs in the order of the file.
-    reuse : bool
-        Whether the scratch memory is one of the process, of a fixed size.
-    double_scratch : bool
-        Whether calls use two halves of the scratch memory in turn.
-    threads : int
-        Threads of a thread block.
-    alignment : int
-        Bytes that sizes are multiples of.
-    min_bytes, max_bytes : int
-        Range of sizes that it is for.
     old : tuple of str
         Constructs of older versions of the format.
     """
@@ -211,3 +195,86 @@ class Plan:
                         pair = (gpu.id, other) if side else (other, gpu.id)
                         found[pair] = found.get(pair, Fraction(0)) + Fraction(one.size, op.parts)
         return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An operation that moves data.
+
+    Parameters
+    ----------
+    each : bool
+        Whether every source is written to the target of the same place; otherwise the sum of all is written to all.
+    """
+
+    src: str
+    dst: str
+    more_src: str = ""
+    more_dst: str = ""
+    each: bool = False
+    over: tuple[str, ...] = (MEMORY,)
+
+    def letters(self, sources: int, targets: int) -> tuple[str, str]:
+        """Return a letter for each of so many sources and targets; fewer if they are too many."""
+        src = self.src + self.more_src * max(sources - len(self.src), 0)
+        return src[:sources], (self.dst + self.more_dst * max(targets - len(self.dst), 0))[:targets]
+
+    def fits(self, sources: int, targets: int) -> bool:
+        """Return whether so many sources and targets are allowed."""
+        if self.each:
+            return 0 < sources == targets
+        right = sources == len(self.src) or (sources > len(self.src) and bool(self.more_src))
+        return right and (targets == len(self.dst) or (targets > len(self.dst) and bool(self.more_dst)))
+
+
+_ANY = (MEMORY, PORT)
+
+MOVES = {
+    "copy": Kind("L", "L"),
+    "put": Kind("", "", "L", "R", each=True, over=_ANY),
+    "pws": Kind("", "", "L", "R", each=True, over=(PORT,)),
+    "pwsf": Kind("", "", "L", "R", each=True, over=(PORT,)),
+    "get": Kind("", "", "R", "L", each=True),
+    "re": Kind("L", "L", "L"),
+    "res": Kind("L", "L", "L", "R"),
+    "rre": Kind("L", "L", "R"),
+    "rres": Kind("L", "L", "R", "R"),
+    "ppkt": Kind("", "", "L", "Q", each=True, over=_ANY),
+    "rppkt": Kind("P", "", "", "Q", over=_ANY),
+    "cpkt": Kind("L", "P"),
+    "upkt": Kind("P", "L"),
+    "repkt": Kind("L", "L", "P"),
+    "respkt": Kind("L", "L", "P", "Q"),
+    "recpkt": Kind("L", "LP", "P"),
+    "recspkt": Kind("L", "LP", "P", "Q"),
+    "glres": Kind("S", "S", over=(SWITCH,)),
+    "gstore": Kind("L", "S", over=(SWITCH,)),
+    "gstorepkt": Kind("P", "T", over=(SWITCH,)),
+}
+
+#: Operations that move nothing, and the kinds of channels of those that have some.
+OTHERS: dict[str, tuple[str, ...]] = {
+    "nop": (),
+    "barrier": (),
+    "signal": _ANY,
+    "wait": _ANY,
+    "rlxsignal": _ANY,
+    "rlxwait": _ANY,
+    "flush": (PORT,),
+    "pipeline": (),
+    "sem_acquire": (),
+    "sem_release": (),
+}
+
+SIGNALS, WAITS = frozenset({"signal", "rlxsignal"}), frozenset({"wait", "rlxwait"})
+
+#: Operations whose data is packets, for which pipelines do not cut it.
+PACKETS = frozenset(
+    name for name, kind in MOVES.items() if set("PQT") & set(kind.src + kind.dst + kind.more_src + kind.more_dst)
+)
+
+
+def letters_of(name: str, sources: int, targets: int, over: str) -> tuple[str, str]:
+    """Return the letters of an operation; over a port, only packets are put as packets."""
+    src, dst = MOVES[name].letters(sources, targets)
+    return (src.replace("L", "P"), dst) if name == "ppkt" and over == PORT else (src, dst)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..msccl.findings import Findings, place_text
-from .kinds import (
+from ..msccl.findings import Findings, Found, Note
+from .plan import (
     MAX_BARRIERS,
     MAX_CHANNELS,
     MAX_OP_BUFFERS,
@@ -19,59 +19,59 @@ from .kinds import (
     MAX_PIPELINE,
     MAX_SEMAPHORES,
     MAX_THREADS,
+    MEMORY,
     MOVES,
     OTHERS,
     PACKETS,
+    PORT,
     RESIDENT,
     SCRATCH_BYTES,
     SIGNALS,
+    SWITCH,
     WAITS,
+    Block,
+    Buffer,
+    Gpu,
+    Op,
+    Plan,
     letters_of,
 )
-from .plan import MEMORY, PORT, SWITCH, Block, Buffer, Gpu, Op, Plan
 from .run import meaning_of
-
-#: What a rule finds: text, place, and whether it is wrong.
-Found = Iterator[tuple[str, str, bool]]
 
 
 def lint(plan: Plan) -> Findings:
     """Hold a plan against every rule."""
-    findings = Findings()
-    for name, rule in RULES.items():
-        for text, place, wrong in rule(plan):
-            findings.add(name, text, place, wrong=wrong)
-    return findings
+    return Findings.by(RULES, plan)
 
 
 def head(plan: Plan) -> Found:
     """Check the attributes of the whole plan."""
     if not 1 <= plan.threads <= MAX_THREADS:
-        yield f"{plan.threads:,} threads of a block; a block has 1 to {MAX_THREADS:,}", "", True
+        yield (f"{plan.threads:,} threads of a block; a block has 1 to {MAX_THREADS:,}",)
     if plan.alignment < 16 or plan.alignment % 16:
-        yield f"buffer_alignment {plan.alignment}; data is moved in words of 16 bytes: expected a multiple", "", True
+        yield (f"buffer_alignment {plan.alignment}; data is moved in words of 16 bytes: expected a multiple",)
     if plan.min_bytes > plan.max_bytes:
-        yield f"min_message_size {plan.min_bytes:,} is more than max_message_size {plan.max_bytes:,}", "", True
+        yield (f"min_message_size {plan.min_bytes:,} is more than max_message_size {plan.max_bytes:,}",)
 
 
 def old(plan: Plan) -> Found:
     """Check that the file has the executor's current format."""
     for text in plan.old:
-        yield text, "", True
+        yield (text,)
 
 
 def gpus(plan: Plan) -> Found:
     """GPUs are in order, and each has something to run."""
     for place, gpu in enumerate(plan.gpus):
         if gpu.id != place:
-            yield f"GPU {place} of the file has id {gpu.id}: rejected", "", True
+            yield (f"GPU {place} of the file has id {gpu.id}: rejected",)
         if not gpu.blocks:
-            yield "no thread block: nothing can be launched", f"gpu {gpu.id}", True
+            yield "no thread block: nothing can be launched", gpu.id
         if len(gpu.blocks) > RESIDENT:
             text = (
                 f"{len(gpu.blocks):,} thread blocks; an H100 runs {RESIDENT} at once, and who waits for another hangs"
             )
-            yield text, f"gpu {gpu.id}", False
+            yield Note(text), gpu.id
 
 
 def blocks(plan: Plan) -> Found:
@@ -81,8 +81,8 @@ def blocks(plan: Plan) -> Found:
             if block.id != place:
                 yield (
                     f"thread block {place} of the GPU has id {block.id}: it gets the channels of another one",
-                    place_text(gpu.id, block.id),
-                    True,
+                    gpu.id,
+                    block.id,
                 )
 
 
@@ -90,24 +90,23 @@ def chunks(plan: Plan) -> Found:
     """Check that the numbers of chunks fit the collective, and none is 0."""
     meaning = meaning_of(plan)
     for gpu in plan.gpus:
-        place = f"gpu {gpu.id}"
         for name, count in (("input_chunks", gpu.input), ("output_chunks", gpu.output)):
             if count < 1:
-                yield f"{name} is {count}, which sizes are divided by", place, True
+                yield f"{name} is {count}, which sizes are divided by", gpu.id
         if gpu.scratch < 0:
-            yield f"scratch_chunks is {gpu.scratch}", place, True
+            yield f"scratch_chunks is {gpu.scratch}", gpu.id
         said = (gpu.input, gpu.output)
         if meaning.kind is not None and min(said) > 0 and said != meaning.sizes:
             expected = " and ".join(map(str, meaning.sizes))
             text = f"{gpu.input} chunks of input and {gpu.output} of output; {plan.collective} has {expected}"
-            yield text, place, True
+            yield text, gpu.id
 
 
 def names(plan: Plan) -> Found:
     """Check that every operation is known."""
     for gpu, block, place, op in plan.operations():
         if op.name not in MOVES and op.name not in OTHERS:
-            yield f"operation {op.name[:40]!r} is unknown: rejected", place_text(gpu.id, block.id, place), True
+            yield f"operation {op.name[:40]!r} is unknown: rejected", gpu.id, block.id, place
 
 
 def operations(plan: Plan) -> Found:
@@ -116,11 +115,7 @@ def operations(plan: Plan) -> Found:
         for block in gpu.blocks:
             count = sum(1 + len(op.ops) for op in block.ops)
             if count > MAX_OPERATIONS:
-                yield (
-                    f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected",
-                    place_text(gpu.id, block.id),
-                    True,
-                )
+                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected", gpu.id, block.id
 
 
 def room(plan: Plan) -> Found:
@@ -131,7 +126,7 @@ def room(plan: Plan) -> Found:
                 for kind, ids in lists.items():
                     if len(ids) > MAX_CHANNELS:
                         text = f"{len(ids)} {kind} {what}; there is room for {MAX_CHANNELS}, which is not checked"
-                        yield text, place_text(gpu.id, block.id), True
+                        yield text, gpu.id, block.id
     for gpu, block, place, op in plan.operations():
         for count, most, what in (
             (len(op.channels), MAX_OP_CHANNELS, "channels"),
@@ -141,7 +136,7 @@ def room(plan: Plan) -> Found:
         ):
             if count > most:
                 text = f"{op.name} with {count} {what}; there is room for {most}, which is not checked"
-                yield text, place_text(gpu.id, block.id, place), True
+                yield text, gpu.id, block.id, place
 
 
 def peers(plan: Plan) -> Found:
@@ -151,25 +146,17 @@ def peers(plan: Plan) -> Found:
         for one in gpu.channels:
             for peer in one.peers:
                 if peer not in everyone or peer == gpu.id:
-                    yield (
-                        f"a {one.type} channel to GPU {peer}; expected another one of {plan.ngpus}",
-                        f"gpu {gpu.id}",
-                        True,
-                    )
+                    yield f"a {one.type} channel to GPU {peer}; expected another one of {plan.ngpus}", gpu.id
             for group in one.groups:
                 if gpu.id not in group or any(rank not in everyone for rank in group) or len(set(group)) < len(group):
-                    yield (
-                        f"a switch channel of GPUs {list(group[:8])}; expected this one and others",
-                        f"gpu {gpu.id}",
-                        True,
-                    )
+                    yield f"a switch channel of GPUs {list(group[:8])}; expected this one and others", gpu.id
             if one.type == SWITCH and one.buffer not in ("i", "o", "s"):
-                yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: rejected", f"gpu {gpu.id}", True
+                yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: rejected", gpu.id
         for remote in gpu.remote:
             if remote.rank not in everyone or remote.rank == gpu.id:
-                yield f"a buffer of GPU {remote.rank}; expected another one of {plan.ngpus}", f"gpu {gpu.id}", True
+                yield f"a buffer of GPU {remote.rank}; expected another one of {plan.ngpus}", gpu.id
             if remote.type not in ("i", "o", "s"):
-                yield f"a remote buffer of type {remote.type!r}; expected i, o or s: rejected", f"gpu {gpu.id}", True
+                yield f"a remote buffer of type {remote.type!r}; expected i, o or s: rejected", gpu.id
 
 
 def references(plan: Plan) -> Found:
@@ -177,10 +164,10 @@ def references(plan: Plan) -> Found:
     for gpu in plan.gpus:
         for block in gpu.blocks:
             for text in _missing_of_block(gpu, block):
-                yield text, place_text(gpu.id, block.id), True
+                yield text, gpu.id, block.id
     for gpu, block, place, op in plan.operations():
         for text in _missing(gpu, block, op):
-            yield text, place_text(gpu.id, block.id, place), True
+            yield text, gpu.id, block.id, place
 
 
 def _missing_of_block(gpu: Gpu, block: Block) -> Iterator[str]:
@@ -223,22 +210,18 @@ def barriers(plan: Plan) -> Found:
                 for one in (op, *op.ops):
                     if one.name == "barrier":
                         if not 0 <= one.barrier < MAX_BARRIERS:
-                            yield (
-                                f"barrier {one.barrier}; there are {MAX_BARRIERS}",
-                                place_text(gpu.id, block.id, place),
-                                True,
-                            )
+                            yield f"barrier {one.barrier}; there are {MAX_BARRIERS}", gpu.id, block.id, place
                         said.setdefault(one.barrier, Counter())[one.blocks] += 1
         for number, sizes in said.items():
             if len(sizes) > 1 or not 1 <= next(iter(sizes)) <= len(gpu.blocks):
                 text = f"barrier {number} of {sorted(sizes)} thread blocks; the GPU has {len(gpu.blocks)}"
-                yield f"{text}, and all who meet must say the same", f"gpu {gpu.id}", True
+                yield f"{text}, and all who meet must say the same", gpu.id
 
 
 def kinds(plan: Plan) -> Found:
     """Operations go over the kinds of channels that they have code for."""
     for gpu, block, place, op in plan.operations():
-        here = place_text(gpu.id, block.id, place)
+        here = gpu.id, block.id, place
         if op.name in MOVES:
             over = MOVES[op.name].over
             remote = any(one.remote >= 0 or one.switch >= 0 for one in (*op.src, *op.dst))
@@ -247,22 +230,17 @@ def kinds(plan: Plan) -> Found:
         if remote and op.channel_type not in over:
             told = " or ".join(over)
             if op.name in ("pws", "pwsf") and op.channel_type == MEMORY:
-                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", here, True
+                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", *here
             else:
-                yield (
-                    f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}",
-                    here,
-                    True,
-                )
+                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", *here
         if op.name in SIGNALS | WAITS and not op.channels:
-            yield f"{op.name} without channels does nothing", here, True
+            yield f"{op.name} without channels does nothing", *here
         if op.name == "flush" and not op.dst:
-            yield "flush counts its channels by dst_buff: without, it does nothing", here, False
+            yield Note("flush counts its channels by dst_buff: without, it does nothing"), *here
         if op.channel_type == PORT and op.name in MOVES and len(op.channels) < len(op.dst):
             yield (
                 f"{op.name} of {len(op.dst)} buffers over {len(op.channels)} channels: the others go over channel 0",
-                here,
-                True,
+                *here,
             )
 
 
@@ -271,22 +249,18 @@ def operands(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name not in MOVES:
             continue
-        here = place_text(gpu.id, block.id, place)
+        here = gpu.id, block.id, place
         if not MOVES[op.name].fits(len(op.src), len(op.dst)):
-            yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", here, True
+            yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", *here
             continue
         letters = letters_of(op.name, len(op.src), len(op.dst), op.channel_type)
         for one, letter in zip((*op.src, *op.dst), "".join(letters), strict=True):
             expected = {"R": "a remote buffer", "Q": "a remote buffer", "S": "a switch", "T": "a switch"}.get(letter)
             if _letter(one) != (letter if letter not in "PQT" else {"P": "L", "Q": "R", "T": "S"}[letter]):
-                yield (
-                    f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}",
-                    here,
-                    True,
-                )
+                yield f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}", *here
         local = [one.type for one, letter in zip(op.src, letters[0], strict=True) if letter == "L"]
         if MOVES[op.name].each and op.channel_type != PORT and len(set(local)) > 1:
-            yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", here, True
+            yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", *here
 
 
 def _letter(one: Buffer) -> str:
@@ -296,20 +270,20 @@ def _letter(one: Buffer) -> str:
 def sizes(plan: Plan) -> Found:
     """Check that all buffers of an operation have one size: the executor uses the first."""
     for gpu, block, place, op in plan.operations():
-        here = place_text(gpu.id, block.id, place)
+        here = gpu.id, block.id, place
         pairs = zip(op.src, op.dst, strict=False) if op.name in MOVES and MOVES[op.name].each else [(*op.src, *op.dst)]
         for some in pairs:
             if len({one.size for one in some}) > 1:
-                yield f"{op.name} of sizes {[one.size for one in some]}: the first is taken for all", here, True
+                yield f"{op.name} of sizes {[one.size for one in some]}: the first is taken for all", *here
         if any(one.size < 1 for one in (*op.src, *op.dst)):
-            yield f"{op.name} of a size below 1", here, True
+            yield f"{op.name} of a size below 1", *here
 
 
 def slices(plan: Plan) -> Found:
     """Check that a slice's number is below their count."""
     for gpu, block, place, op in plan.operations():
         if not 0 <= op.part < op.parts:
-            yield f"slice {op.part} of {op.parts}", place_text(gpu.id, block.id, place), True
+            yield f"slice {op.part} of {op.parts}", gpu.id, block.id, place
 
 
 def bounds(plan: Plan) -> Found:
@@ -323,11 +297,7 @@ def bounds(plan: Plan) -> Found:
                     continue
                 if one.first < 0 or one.first + one.size > count:
                     what = f"chunks {one.first:,} to {one.first + one.size - 1:,} of buffer {buffer} of gpu {rank}"
-                    yield (
-                        f"{op.name} uses {what}, which has {count:,}: not checked",
-                        place_text(gpu.id, block.id, place),
-                        True,
-                    )
+                    yield f"{op.name} uses {what}, which has {count:,}: not checked", gpu.id, block.id, place
 
 
 def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator[tuple[int, str]]:
@@ -351,7 +321,7 @@ def gets(plan: Plan) -> Found:
             for one, two in zip(op.src, op.dst, strict=False):
                 if one.first != two.first:
                     text = f"get of chunk {one.first} into chunk {two.first}: the executor exchanges the two"
-                    yield text, place_text(gpu.id, block.id, place), True
+                    yield text, gpu.id, block.id, place
 
 
 def packets(plan: Plan) -> Found:
@@ -359,18 +329,17 @@ def packets(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name not in PACKETS:
             continue
-        here = place_text(gpu.id, block.id, place)
+        here = gpu.id, block.id, place
         if plan.protocol != "LL":
             yield (
                 f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone",
-                here,
-                True,
+                *here,
             )
         letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
         for one, letter in zip((*op.src, *op.dst), letters, strict=False):
             owners = list(_owners(plan, gpu, block, op, one))
             if letter in "PQT" and any(buffer != "s" for _, buffer in owners):
-                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", here, True
+                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", *here
 
 
 def halves(plan: Plan) -> Found:
@@ -386,7 +355,7 @@ def halves(plan: Plan) -> Found:
             for one, letter in zip((*op.src, *op.dst), letters, strict=False):
                 if letter in "RS" and any(buffer == "s" for _, buffer in _owners(plan, gpu, block, op, one)):
                     text = f"{op.name} with scratch memory of another GPU, which is not halved there"
-                    yield text, place_text(gpu.id, block.id, place), True
+                    yield text, gpu.id, block.id, place
 
 
 def pipelines(plan: Plan) -> Found:
@@ -394,30 +363,30 @@ def pipelines(plan: Plan) -> Found:
     for gpu in plan.gpus:
         for block in gpu.blocks:
             for place, op in enumerate(block.ops):
-                here = place_text(gpu.id, block.id, place)
+                here = gpu.id, block.id, place
                 if op.name == "pipeline":
-                    for text, wrong in _pipeline(plan, op):
-                        yield text, here, wrong
+                    for text in _pipeline(plan, op):
+                        yield text, *here
                 elif op.ops:
-                    yield f"{op.name} has operations, which are of pipelines: they are not run", here, True
+                    yield f"{op.name} has operations, which are of pipelines: they are not run", *here
 
 
-def _pipeline(plan: Plan, op: Op) -> Iterator[tuple[str, bool]]:
+def _pipeline(plan: Plan, op: Op) -> Iterator[str]:
     if op.unit_bytes < 1 or op.chunks < 1:
-        yield f"iterations of {op.unit_bytes} bytes over {op.chunks} chunks; expected 1 or more", True
+        yield f"iterations of {op.unit_bytes} bytes over {op.chunks} chunks; expected 1 or more"
     if op.unit_bytes % max(plan.alignment, 1):
-        yield f"iterations of {op.unit_bytes} bytes; expected a multiple of {plan.alignment}", True
+        yield f"iterations of {op.unit_bytes} bytes; expected a multiple of {plan.alignment}"
     if len(op.ops) > MAX_PIPELINE:
-        yield f"{len(op.ops)} operations in a pipeline; there is room for {MAX_PIPELINE}", True
+        yield f"{len(op.ops)} operations in a pipeline; there is room for {MAX_PIPELINE}"
     for one in op.ops:
         if one.name == "pipeline":
-            yield "a pipeline in a pipeline: the executor stops with an error", True
+            yield "a pipeline in a pipeline: the executor stops with an error"
         if one.name in PACKETS:
-            yield f"{one.name} in a pipeline is not cut: every iteration does all of it", True
+            yield f"{one.name} in a pipeline is not cut: every iteration does all of it"
         if one.name in MOVES and one.src and one.src[0].size < op.chunks * max(one.parts, 1):
             text = f"{one.name} of {one.src[0].size} chunks"
             sliced = f" in {one.parts} slices" if one.parts > 1 else ""
-            yield f"{text}{sliced} in a pipeline over {op.chunks}: the last iterations go beyond its end", True
+            yield f"{text}{sliced} in a pipeline over {op.chunks}: the last iterations go beyond its end"
 
 
 def reuse(plan: Plan) -> Found:
@@ -426,7 +395,7 @@ def reuse(plan: Plan) -> Found:
         for gpu in plan.gpus:
             if gpu.scratch > 0 and plan.max_bytes // max(gpu.input, 1) * gpu.scratch > SCRATCH_BYTES:
                 text = f"{gpu.scratch} chunks of scratch memory of {SCRATCH_BYTES >> 20} MiB, which is reused"
-                yield f"{text}: larger ones need a pipeline", f"gpu {gpu.id}", False
+                yield Note(f"{text}: larger ones need a pipeline"), gpu.id
                 return
 
 
@@ -446,7 +415,7 @@ def channel_sharing(plan: Plan) -> Found:
                 text = (
                     f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}, which have one counter"
                 )
-                yield text, f"gpu {gpu.id}", False
+                yield Note(text), gpu.id
 
 
 RULES: dict[str, Callable[[Plan], Found]] = {

@@ -14,51 +14,16 @@ that they move.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
 
-from ..msccl.findings import Findings, place_text
+from ..msccl.findings import place_text
 from ..msccl.meaning import KINDS, SCRATCH, Meaning
-from ..msccl.values import Values
+from ..msccl.outcome import Run
 from .compile import Instruction, Place, Way, Work, compile_plan
-from .kinds import SIGNALS, WAITS
-from .order import Access, Order, Source
-from .plan import PORT, Plan
-from .races import Races
+from .order import Access, Order, Races, Source
+from .plan import PORT, SIGNALS, WAITS, Plan
 
 #: Where packets begin in a GPU's memory, and how far the second half of the scratch memory is from the first.
 PACKETS, HALF = 1 << 42, 1 << 39
-
-
-@dataclass(eq=False)
-class Run:
-    """A plan after its run.
-
-    Parameters
-    ----------
-    inplace : bool
-        Whether input and output are the same memory.
-    meaning : Meaning
-        Specification of its collective; a grain is a unit.
-    values : Values
-        Symbolic values; contributions of earlier calls have ranks of their own, beyond those of the GPUs.
-    memory : list of dict
-        Value at every address of every GPU that has been used.
-    bases : list of dict
-        First address of each buffer of every GPU.
-    findings : Findings
-        Faults, by the rules ``hang``, ``unmatched``, ``semaphore``, ``bounds``, ``undefined``, ``mixed`` and ``race``.
-    ended : bool
-        Whether all thread blocks have come to their end.
-    """
-
-    ngpus: int
-    inplace: bool
-    meaning: Meaning
-    values: Values
-    memory: list[dict[int, int]]
-    bases: list[dict[str, int]]
-    findings: Findings = field(default_factory=Findings)
-    ended: bool = True
 
 
 def meaning_of(plan: Plan, units: int = 1) -> Meaning:
@@ -76,10 +41,6 @@ def execute(plan: Plan, units: int = 1, calls: int | None = None) -> Run:
 
     Parameters
     ----------
-    plan : Plan
-        The plan, which breaks no rule that it needs to run, see :func:`~.check.obstacle`.
-    units : int
-        Units of a chunk, see :func:`~.compile.units_of`.
     calls : int, optional
         How often; by default as often as the halves of its scratch memory, and once more.
     """
@@ -90,8 +51,6 @@ def execute(plan: Plan, units: int = 1, calls: int | None = None) -> Run:
 
 
 class _Thread:
-    """A thread block while it runs."""
-
     __slots__ = ("actor", "at", "call", "gpu", "instructions", "name", "stage", "unit", "waits_for")
 
     def __init__(self, actor: int, gpu: int, name: int, instructions: list[Instruction]) -> None:
@@ -110,19 +69,13 @@ class _Thread:
 
 
 class _Machine:
-    """Goes on with thread blocks as long as one of them can."""
-
     def __init__(self, plan: Plan, units: int, calls: int) -> None:
-        meaning, count = meaning_of(plan, units), plan.ngpus
-        bases = [dict(zip("ios", meaning.bases(rank, inplace=plan.inplace), strict=True)) for rank in range(count)]
-        for base in bases:
+        self.plan, self.calls, count = plan, calls, plan.ngpus
+        self.run = Run(meaning_of(plan, units), inplace=plan.inplace)
+        for gpu, base, sizes in zip(plan.gpus, self.run.bases, self.run.sizes, strict=True):
             base["p"] = PACKETS
-        self.plan, self.calls = plan, calls
-        self.run = Run(count, plan.inplace, meaning, Values(), [{} for _ in range(count)], bases)
-        self.sizes = [
-            {"i": gpu.input * units, "o": gpu.output * units, "s": gpu.scratch * units, "p": gpu.scratch * units}
-            for gpu in plan.gpus
-        ]
+            chunks = {"i": gpu.input, "o": gpu.output, "s": gpu.scratch, "p": gpu.scratch}
+            sizes.update({buffer: size * units for buffer, size in chunks.items()})
         self.threads = [
             [_Thread(0, gpu.id, block.id, some) for block, some in zip(gpu.blocks, program, strict=True)]
             for gpu, program in zip(plan.gpus, compile_plan(plan, units), strict=True)
@@ -151,11 +104,10 @@ class _Machine:
         self.flags: list[dict[int, tuple[int, Source]]] = [{} for _ in range(count)]
         self.sleeping: dict[object, list[_Thread]] = defaultdict(list)
         self.ready: deque[_Thread] = deque(self.all)
-        for gpu in range(count):
-            self._begin(gpu)
+        for rank in range(count):
+            self._begin(rank)
 
     def _releases(self) -> dict[tuple[int, int], dict[int, int]]:
-        """Count the releases of each semaphore by each thread block in a call."""
         found: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for thread in self.all:
             for one in thread.instructions:
@@ -297,7 +249,6 @@ class _Machine:
                 self.order.add(thread.actor, thread.event, source)
 
     def _wait_at_barrier(self, thread: _Thread, one: Instruction) -> bool:
-        """Wait at a barrier."""
         number, blocks = one.barrier
         if thread.stage or blocks == 1:
             return True
@@ -370,8 +321,8 @@ class _Machine:
     def _address(self, thread: _Thread, one: Instruction, place: Place) -> int | None:
         """Return the address of a unit; None outside of the buffer."""
         offset = place.offset + thread.unit
-        if not 0 <= offset < self.sizes[place.gpu][place.buffer]:
-            size = self.sizes[place.gpu][place.buffer]
+        if not 0 <= offset < self.run.sizes[place.gpu][place.buffer]:
+            size = self.run.sizes[place.gpu][place.buffer]
             what = "scratch memory" if place.buffer in "sp" else "input" if place.buffer == "i" else "output"
             text = f"uses unit {offset} of the {what} of gpu {place.gpu}, which has {size}"
             self.run.findings.add("bounds", text, place_text(thread.gpu, thread.name, one.place))
@@ -380,7 +331,6 @@ class _Machine:
         return self.run.bases[place.gpu][place.buffer] + offset + half
 
     def _load(self, place: Place, address: int | None, access: Access, start: int, thread: _Thread) -> int:
-        """Read memory."""
         values, gpu = self.run.values, place.gpu
         if address is None:
             return values.contribution(gpu, -1)
@@ -388,19 +338,12 @@ class _Machine:
             self._check_begun(gpu, access, start)
         self.races.reads(gpu, address, access, start)
         found = self.run.memory[gpu].get(address)
-        if found is None:
-            grain = address - self.run.bases[gpu]["i"]
-            if not 0 <= grain < self.sizes[gpu]["i"]:
-                self.run.findings.add(
-                    "undefined", "reads memory that nothing has been written to", self._access_text(access)
-                )
-                grain = -1
-            earlier = self.calls - self.begun[gpu]
-            found = self.run.memory[gpu][address] = values.contribution(gpu + self.run.ngpus * earlier, grain)
-        return found
+        if found is not None:
+            return found
+        earlier = self.calls - self.begun[gpu]
+        return self.run.first_read(gpu, address, gpu + self.run.ngpus * earlier, self._access_text(access))
 
     def _store(self, place: Place, address: int, value: int, access: Access, start: int, thread: _Thread) -> None:
-        """Write memory."""
         gpu = place.gpu
         if address < SCRATCH and gpu != thread.gpu:
             self._check_begun(gpu, access, start)
@@ -420,7 +363,6 @@ class _Machine:
         self.run.findings.add("race", text, self._access_text(access))
 
     def _access_text(self, access: Access) -> str:
-        """Describe an access in words."""
         actor = access.actor
         if actor < self.hosts:
             thread = self.all[actor]

@@ -15,7 +15,7 @@ import pytest
 from cwb.cli.main import run as program
 from cwb.core.collective import Collective
 from cwb.core.instance import Instance
-from cwb.exchange.msccl.read import read_algorithm
+from cwb.exchange.msccl.files import read_algorithm
 from cwb.harness.request import Request
 from cwb.harness.run import FinishedRun, run
 from cwb.instances import load

@@ -7,10 +7,8 @@ import json
 import pytest
 from command_line import cwb
 from cwb.core.errors import InputError
-from cwb.exchange.astra import import_astra
-from cwb.exchange.astra_files import dimensions_of, network_text
-from cwb.exchange.chakra.files import read_trace
-from cwb.exchange.chakra.schema import messages, split_messages
+from cwb.exchange.astra import dimensions_of, import_astra, network_text
+from cwb.exchange.chakra.files import messages, read_trace, split_messages
 from cwb.instances import load
 from cwb.instances.loader import network_from_text
 

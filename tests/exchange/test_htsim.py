@@ -11,8 +11,7 @@ from command_line import cwb as command
 from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.core.trace import SimulationMode
-from cwb.exchange.chakra.schema import RECV, SEND
-from cwb.exchange.chakra.trace import ADDED, KEPT, Node, Trace, trace_of
+from cwb.exchange.chakra.trace import ADDED, KEPT, RECV, SEND, Node, Trace, trace_of
 from cwb.exchange.htsim import MAX_BYTES, connection_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.harness import Request

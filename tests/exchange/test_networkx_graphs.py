@@ -10,8 +10,8 @@ import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.exchange.graph_network import Defaults
-from cwb.exchange.networkx_graphs import import_file, import_graph, network_graph, number, schedule_graph
+from cwb.exchange.frames import network_graph, number, schedule_graph
+from cwb.exchange.graph_network import Defaults, import_file, import_graph
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.instances.loader import from_data
@@ -133,7 +133,7 @@ def test_wrong_graphs(change, message):
 
 def test_sizes_are_limited(monkeypatch):
     """A graph with too many nodes is refused before it is read."""
-    monkeypatch.setattr("cwb.exchange.networkx_graphs.MAX_SITES", 1)
+    monkeypatch.setattr("cwb.exchange.graph_network.MAX_SITES", 1)
     with pytest.raises(InputError, match="expected at most 1 nodes"):
         load_graph(nx.path_graph(2))
 

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.importing import importing
 from cwb.core.errors import InputError
-from cwb.exchange.teccl import import_teccl
-from cwb.exchange.teccl_schedule import import_schedule
+from cwb.exchange.teccl import import_schedule, import_teccl
 from cwb.harness.run import Request, run
 from cwb.instances import load
 from cwb.schedules import verdict_of

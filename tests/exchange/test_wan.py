@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.main import cwb
 from cwb.core.errors import InputError
-from cwb.exchange import wan
-from cwb.exchange.graph_network import Defaults, great_circle_km
+from cwb.exchange import graph_network
+from cwb.exchange.graph_network import Defaults, great_circle_km, import_wan
 from cwb.exchange.graphs import read_graph
-from cwb.exchange.wan import import_wan
 from cwb.instances import load
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
@@ -189,7 +188,7 @@ def test_topohub(monkeypatch):
     assert len(import_wan("topohub:a/b", Defaults(bandwidth="1 Gb/s"))["network"]["links"]) == 1
     for name in ("a/c", "../a", "a//b"):
         with pytest.raises(InputError, match="expected a name such as"):
-            wan.read_topohub(name)
+            graph_network.read_topohub(name)
 
 
 def test_sizes_are_limited(tmp_path, monkeypatch):

@@ -17,11 +17,9 @@ from command_line import cwb
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.trace import SimulationMode
-from cwb.exchange.chakra import files, schema
+from cwb.exchange.chakra import files
 from cwb.exchange.chakra.files import file_of, read_trace
-from cwb.exchange.chakra.replay import problems_of
-from cwb.exchange.chakra.schema import COMP, RECV, SEND
-from cwb.exchange.chakra.trace import Node, Trace, trace_of
+from cwb.exchange.chakra.trace import COMP, RECV, SEND, Node, Trace, problems_of, trace_of
 from cwb.exchange.msccl.flow import Flow, Piece, Transfer, flow_of
 from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request
@@ -345,10 +343,10 @@ def test_any_change_is_read_or_refused(tmp_path_factory, at, new, cut):
 def test_without_protobuf_the_extra_is_named(monkeypatch):
     """Without protobuf, the error says how to install it."""
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    schema.messages.cache_clear()
+    files.messages.cache_clear()
     with pytest.raises(InputError, match=r"pip install 'cwb\[chakra\]'"):
-        schema.messages()
-    schema.messages.cache_clear()
+        files.messages()
+    files.messages.cache_clear()
 
 
 @pytest.mark.slow  # solves

@@ -12,9 +12,7 @@ from cwb.core.collective import Collective, collective_named
 from cwb.core.errors import InputError
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
-from cwb.exchange.chakra.replay import problems_of
-from cwb.exchange.chakra.schema import COMP, RECV, SEND
-from cwb.exchange.chakra.trace import Node, Trace, trace_of
+from cwb.exchange.chakra.trace import COMP, RECV, SEND, Node, Trace, problems_of, trace_of
 from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request

@@ -11,11 +11,10 @@ import pytest
 from command_line import cwb
 from cwb.core.errors import InputError
 from cwb.exchange.msccl.dialects import DIALECTS
+from cwb.exchange.msccl.files import read_algorithm, xml_text
 from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.msccl.lift import lift
 from cwb.exchange.msccl.lower import Target, lower
-from cwb.exchange.msccl.read import read_algorithm
-from cwb.exchange.msccl.write import xml_text
 from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from cwb.core.errors import InputError
+from cwb.exchange.msccl.files import number, parse_algorithm, xml_text
 from cwb.exchange.msccl.quirks import quirks
-from cwb.exchange.msccl.read import number, parse_algorithm
-from cwb.exchange.msccl.write import xml_text
 from programs import exchange_all_reduce, ring_all_gather
 
 TEXT = "".join(xml_text(ring_all_gather()))

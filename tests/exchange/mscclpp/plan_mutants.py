@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from cwb.exchange.mscclpp.kinds import MOVES
+from cwb.exchange.mscclpp.plan import MOVES
 from plans import with_block, with_gpu, with_ops
 
 

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.main import cwb as program
 from cwb.core.errors import InputError
-from cwb.exchange.mscclpp import read
-from cwb.exchange.mscclpp.read import is_plan, parse_plan, read_plan
-from cwb.exchange.mscclpp.write import json_text
+from cwb.exchange.mscclpp import files
+from cwb.exchange.mscclpp.files import is_plan, json_text, parse_plan, read_plan
 from cwb.schedules.files import write_schedule
 from families import FAMILIES
 from plans import PLANS, exchange_plan, pipelined_plan, with_op
@@ -87,7 +86,7 @@ def test_what_is_no_plan_is_refused(raw):
 
 def test_objects_are_bounded(monkeypatch):
     """JSON objects that are neither operations nor buffers take memory and are counted."""
-    monkeypatch.setattr(read, "MAX_OBJECTS", 10)
+    monkeypatch.setattr(files, "MAX_OBJECTS", 10)
     with pytest.raises(InputError, match="more than 10 objects"):
         parse_plan(b"[" + b"{}," * 10 + b"{}]")
 
@@ -96,7 +95,7 @@ def test_files_are_bounded(tmp_path, monkeypatch):
     """A file that is too large is not read to its end."""
     path = tmp_path / "a.json"
     path.write_bytes(b" " * 100)
-    monkeypatch.setattr(read, "MAX_BYTES", 10)
+    monkeypatch.setattr(files, "MAX_BYTES", 10)
     with pytest.raises(InputError, match="bytes; expected at most 10"):
         read_plan(path)
     with pytest.raises(InputError, match="no such file"):

@@ -10,10 +10,9 @@ from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.mscclpp.check import check_plan
-from cwb.exchange.mscclpp.kinds import MAX_OPERATIONS
+from cwb.exchange.mscclpp.files import json_text, parse_plan
 from cwb.exchange.mscclpp.lower import Target, lower
-from cwb.exchange.mscclpp.read import parse_plan
-from cwb.exchange.mscclpp.write import json_text
+from cwb.exchange.mscclpp.plan import MAX_OPERATIONS
 from cwb.instances import load
 from families import FAMILIES
 from schedule_bytes import pairs_of

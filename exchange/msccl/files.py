@@ -1,4 +1,8 @@
-"""MSCCL XML as programs, as forgiving as the runtimes are; what they stumble over is found by :mod:`.quirks`.
+"""MSCCL XML, read and written.
+
+Reading is as forgiving as the runtimes are; what they stumble over is found by :mod:`.quirks`. Written is what the
+runtimes' own readers take: no declaration, an element on each line, its attributes on that line, indented with spaces,
+double quotes.
 
 Numbers are read as C's ``strtol`` with base 0 does, which the runtimes use: ``010`` is 8, ``0x10`` is 16, ``abc`` is 0.
 """
@@ -6,6 +10,7 @@ Numbers are read as C's ``strtol`` with base 0 does, which the runtimes use: ``0
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from ...core.errors import InputError, locate_errors, show_value
@@ -42,13 +47,7 @@ def number(text: str) -> int:
 
 
 def read_algorithm(path: Path) -> Algorithm:
-    """Read a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is no XML, or lacks an element or attribute: names the file and the place.
-    """
+    """Read a file."""
     with locate_errors(source=str(path)):
         return parse_algorithm(read_whole(path, MAX_BYTES, "an XML file"))
 
@@ -63,16 +62,12 @@ def parse_algorithm(raw: bytes) -> Algorithm:
 
 
 class _NumberCache(dict[str, int]):
-    """Numbers by their text, each of which is read once."""
-
     def __missing__(self, text: str) -> int:
         found = self[text] = number(text)
         return found
 
 
 class _Reader:
-    """Builds a program of the elements as they come."""
-
     def __init__(self) -> None:
         self.algorithm: Algorithm | None = None
         self.known = _NumberCache()
@@ -175,3 +170,38 @@ class _Reader:
             threads,
             tuple(self.gpus),
         )
+
+
+def xml_text(algorithm: Algorithm) -> Iterator[str]:
+    """Write a program, line by line; what is None is left out."""
+    head: dict[str, object] = {
+        "name": algorithm.name,
+        "proto": algorithm.proto,
+        "nchannels": algorithm.nchannels,
+        "nchunksperloop": algorithm.nchunksperloop,
+        "ngpus": algorithm.ngpus,
+        "coll": algorithm.coll,
+        "inplace": algorithm.inplace,
+        "outofplace": algorithm.outofplace,
+        "minBytes": algorithm.min_bytes,
+        "maxBytes": algorithm.max_bytes,
+        "nthreads": algorithm.nthreads,
+    }
+    yield "<algo " + " ".join(f'{name}="{value}"' for name, value in head.items() if value is not None) + ">\n"
+    for gpu in algorithm.gpus:
+        sizes = f'i_chunks="{gpu.i_chunks}" o_chunks="{gpu.o_chunks}" s_chunks="{gpu.s_chunks}"'
+        yield f'  <gpu id="{gpu.id}" {sizes}>\n'
+        for block in gpu.blocks:
+            yield from _block(block)
+        yield "  </gpu>\n"
+    yield "</algo>\n"
+
+
+def _block(block: Block) -> Iterator[str]:
+    yield f'    <tb id="{block.id}" send="{block.send}" recv="{block.recv}" chan="{block.chan}">\n'
+    for s, kind, srcbuf, srcoff, dstbuf, dstoff, cnt, depid, deps, hasdep in block.steps:
+        yield (
+            f'      <step s="{s}" type="{kind}" srcbuf="{srcbuf}" srcoff="{srcoff}" dstbuf="{dstbuf}" '
+            f'dstoff="{dstoff}" cnt="{cnt}" depid="{depid}" deps="{deps}" hasdep="{hasdep}"/>\n'
+        )
+    yield "    </tb>\n"
