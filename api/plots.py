@@ -201,9 +201,9 @@ def view(file: str | Path, *, mode: str | None = None, output: str | Path | None
     Parameters
     ----------
     file : str or Path
-        A schedule file.
+        A schedule as ``cwb solve -o`` writes it.
     mode : str, optional
-        Model of time on links.
+        Model of time on links, by default that of completion times.
     output : str or Path, optional
         The .html page, by default beside the file.
 
