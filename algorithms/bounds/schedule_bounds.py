@@ -38,17 +38,11 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class DemandGroup:
-    """Demand of one collective on its ranks.
-
-    Parameters
-    ----------
-    ranks : tuple of int
-        The group; first the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a
-        message.
-    """
+    """Demand of one collective on its ranks."""
 
     kind: Collective
     size_bytes: Fraction
+    #: the group; first the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a message
     ranks: tuple[int, ...]
 
     @property

@@ -16,21 +16,12 @@ from .graph import IncomingLinks
 
 @dataclass(frozen=True, eq=False)
 class PieceRanges:
-    """Ranges of pieces of shards, each received over one link in one step.
+    """Ranges of pieces of shards, each received over one link in one step."""
 
-    Parameters
-    ----------
-    graph : IncomingLinks
-        Network, links by entered node.
-    pieces : int
-        Number P of equal pieces of every shard.
-    target, source, slot, step, start, stop : array of int, shape (shares,)
-        Receiver, owner of the shard, index of the link among those into the receiver, step from 0, first piece, and
-        end of the pieces (exclusive). Receivers are those of the orbit, or all nodes.
-    """
-
-    graph: IncomingLinks
-    pieces: int
+    graph: IncomingLinks  #: network, links by entered node
+    pieces: int  #: number P of equal pieces of every shard
+    #: (shares,) Receiver, owner of the shard, index of the link among those into the receiver, step from 0, first
+    #: piece, and end of the pieces (exclusive). Receivers are those of the orbit, or all nodes.
     target: Ints
     source: Ints
     slot: Ints

@@ -19,24 +19,16 @@ MAX_PAIRS = 2**27
 
 @dataclass(frozen=True, eq=False)
 class IncomingLinks:
-    """Links by the node that they enter.
-
-    Parameters
-    ----------
-    source, link : array of int, shape (nodes, most links into a node)
-        Start and number of every link into a node, padded with the node itself and -1. Translations carry the i-th
-        link into a node to the i-th link into another.
-    degree : int
-        The most links into or out of a node.
-    digits : tuple of (stride, size)
-        Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its
-        size, maps links to links. Empty unless translations carry every node to every other one.
-    """
+    """Links by the node that they enter."""
 
     names: Sequence[Any]
+    #: (nodes, most links into a node) Start and number of every link into a node, padded with the node itself and -1.
+    #: Translations carry the i-th link into a node to the i-th link into another.
     source: Ints
     link: Ints
-    degree: int
+    degree: int  #: the most links into or out of a node
+    #: Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its size,
+    #: maps links to links. Empty unless translations carry every node to every other one.
     digits: tuple[tuple[int, int], ...]
 
     @property

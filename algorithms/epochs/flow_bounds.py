@@ -40,24 +40,12 @@ MOST_SETS = 24
 
 @dataclass(frozen=True, eq=False)
 class StaticCut:
-    """Certificate of a static flow that no schedule has the makespan ``epochs - 1`` or less.
+    """Certificate of a static flow that no schedule has the makespan ``epochs - 1`` or less."""
 
-    Parameters
-    ----------
-    epochs : int
-        Lower bound on the makespan in epochs.
-    sink : int
-        The node that traces lead to.
-    threshold : int
-        S has the chunks that the sink lacks and whose source is at least this many epochs away.
-    side : array of bool, shape (nodes,)
-        The set of nodes around the sink.
-    """
-
-    epochs: int
-    sink: int
-    threshold: int
-    side: Bools
+    epochs: int  #: lower bound on the makespan in epochs
+    sink: int  #: the node that traces lead to
+    threshold: int  #: S has the chunks that the sink lacks and whose source is at least this many epochs away
+    side: Bools  #: (nodes,) the set of nodes around the sink
 
 
 class StaticBound:
@@ -152,19 +140,11 @@ class ExpandedCut:
 
     Every chunk from outside starts in one of the blocks, of which there are too few; as windows with a price of 1
     each, the blocks prove the same.
-
-    Parameters
-    ----------
-    epochs : int
-        Lower bound on the makespan in epochs.
-    sink : int
-        The node that the cut surrounds.
-    link, start : array of int, shape (blocks,)
-        Link and first epoch of every block.
     """
 
-    epochs: int
-    sink: int
+    epochs: int  #: lower bound on the makespan in epochs
+    sink: int  #: the node that the cut surrounds
+    #: (blocks,) link and first epoch of every block
     link: Ints
     start: Ints
 

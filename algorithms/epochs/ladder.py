@@ -45,18 +45,10 @@ Proof = FarPair | StaticCut | ExpandedCut | WindowPrices
 
 @dataclass(eq=False)
 class LadderResult:
-    """Lower bound with its proof, and the best schedule.
+    """Lower bound with its proof, and the best schedule."""
 
-    Parameters
-    ----------
-    proof : FarPair, StaticCut, ExpandedCut or WindowPrices
-        Proof of the lower bound on the makespan.
-    search : EpochSearch
-        Search with the best schedule; it can be continued.
-    """
-
-    proof: Proof
-    search: EpochSearch
+    proof: Proof  #: proof of the lower bound on the makespan
+    search: EpochSearch  #: search with the best schedule; it can be continued
 
     @property
     def bound(self) -> int:

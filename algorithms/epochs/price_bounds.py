@@ -34,20 +34,11 @@ ITERATIONS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class WindowPrices:
-    """Certificate by prices that no schedule has the makespan ``epochs - 1``.
+    """Certificate by prices that no schedule has the makespan ``epochs - 1``."""
 
-    Parameters
-    ----------
-    epochs : int
-        Lower bound on the makespan in epochs.
-    sinks : tuple of int
-        The nodes that traces lead to.
-    link, start, price : array of int, shape (windows,)
-        Link, first epoch and price of every priced window. A window may begin before epoch 0.
-    """
-
-    epochs: int
-    sinks: tuple[int, ...]
+    epochs: int  #: lower bound on the makespan in epochs
+    sinks: tuple[int, ...]  #: the nodes that traces lead to
+    #: (windows,) Link, first epoch and price of every priced window. A window may begin before epoch 0.
     link: Ints
     start: Ints
     price: Ints

@@ -40,33 +40,19 @@ class EpochNetwork:
     A send that starts on link e at epoch k arrives at ``k + delay[e]``; from that epoch on the receiver may forward
     it. A node that does not store must forward it at that epoch or drop it. A schedule's makespan is its last
     needed arrival.
-
-    Parameters
-    ----------
-    delay : array of int, shape (links,)
-        Epochs from start to arrival, at least 0; at least 1 on some link of every cycle.
-    window, room : array of int, shape (links,)
-        Any ``window`` epochs in a row take at most ``room`` starts; both at least 1.
-    stores : array of bool, shape (nodes,)
-        True for nodes that keep what they receive: compute nodes.
-    copies : array of bool, shape (nodes,)
-        True for nodes that, without storing, may forward one arrival over several links.
-    source : array of int, shape (chunks,)
-        Initial holder of each chunk: a storing node.
-    need : array of bool, shape (chunks, nodes)
-        Receivers of each chunk: storing nodes.
     """
 
     nodes: int
     tail: Ints
     head: Ints
-    delay: Ints
+    delay: Ints  #: (links,) epochs from start to arrival, at least 0; at least 1 on some link of every cycle
+    #: (links,) any ``window`` epochs in a row take at most ``room`` starts; both at least 1
     window: Ints
     room: Ints
-    stores: Bools
-    copies: Bools
-    source: Ints
-    need: Bools
+    stores: Bools  #: (nodes,) True for nodes that keep what they receive: compute nodes
+    copies: Bools  #: (nodes,) True for nodes that, without storing, may forward one arrival over several links
+    source: Ints  #: (chunks,) initial holder of each chunk: a storing node
+    need: Bools  #: (chunks, nodes) receivers of each chunk: storing nodes
 
     @property
     def links(self) -> int:

@@ -36,25 +36,14 @@ LOOKS = 4
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
-    """Schedule of paths from storing node to storing node.
+    """Schedule of paths from storing node to storing node."""
 
-    Parameters
-    ----------
-    makespan : int
-        Epoch of the last needed arrival.
-    chunk, start : array of int, shape (moves,)
-        Chunk and first epoch of every move.
-    offset : array of int, shape (moves + 1,)
-        First link of every move, as an index into ``links``.
-    links : array of int, shape (hops,)
-        Links of all moves, each started on as soon as the chunk is there.
-    """
-
-    makespan: int
+    makespan: int  #: epoch of the last needed arrival
+    #: (moves,) chunk and first epoch of every move
     chunk: Ints
     start: Ints
-    offset: Ints
-    links: Ints
+    offset: Ints  #: (moves + 1,) first link of every move, as an index into ``links``
+    links: Ints  #: (hops,) links of all moves, each started on as soon as the chunk is there
 
     @property
     def paths(self) -> list[tuple[int, ...]]:
@@ -64,28 +53,14 @@ class EpochPlan:
 
 @dataclass(eq=False)
 class EpochSearch:
-    """Search on one network; every call continues from the best schedule.
+    """Search on one network; every call continues from the best schedule."""
 
-    Parameters
-    ----------
-    network : EpochNetwork
-        Problem; every node that lacks a chunk can be reached.
-    bound : int
-        Lower bound on the makespan; the search ends once it is met.
-    effort : int
-        Number of arcs that may be examined.
-    known_arcs : ArcTable, optional
-        Arcs of the network if already known; links may share a row of reservations.
-    starts : int
-        Number of constructions kept for :meth:`improve_several`.
-    """
-
-    network: EpochNetwork
-    bound: int
+    network: EpochNetwork  #: problem; every node that lacks a chunk can be reached
+    bound: int  #: lower bound on the makespan; the search ends once it is met
     budget: Budget
-    effort: int
-    known_arcs: ArcTable | None = None
-    starts: int = 0
+    effort: int  #: number of arcs that may be examined
+    known_arcs: ArcTable | None = None  #: arcs of the network if already known; links may share a row of reservations
+    starts: int = 0  #: number of constructions kept for :meth:`improve_several`
     on_improvement: Callable[[EpochSearch], None] = lambda _: None
     arcs: ArcTable = field(init=False)
     best: int | None = field(default=None, init=False)

@@ -69,17 +69,10 @@ class SymmetryGroup:
 
     So, if the chunks of one source per orbit have a schedule in which the links of an orbit together start as much
     as one of them may, its images under all elements are a schedule of all chunks.
-
-    Parameters
-    ----------
-    nodes : array of int, shape (elements, nodes)
-        Image of every node under every element.
-    links : array of int, shape (elements, links)
-        Image of every link under every element.
     """
 
-    nodes: Ints
-    links: Ints
+    nodes: Ints  #: (elements, nodes) image of every node under every element
+    links: Ints  #: (elements, links) image of every link under every element
 
     @property
     def order(self) -> int:

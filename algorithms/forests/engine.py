@@ -28,21 +28,11 @@ _EXCHANGED = 512
 
 @dataclass(frozen=True, eq=False)
 class GrownForest:
-    """Forest, and the network without switches in which it is packed.
+    """Forest, and the network without switches in which it is packed."""
 
-    Parameters
-    ----------
-    split : Split
-        Network without switches, and the log of their removal.
-    forest : SpanningTrees
-        Trees; their nodes are the positions in ``members``.
-    members : array of int
-        Node in the network of every node of the forest.
-    """
-
-    split: SwitchlessNetwork
-    forest: SpanningTrees
-    members: Ints
+    split: SwitchlessNetwork  #: network without switches, and the log of their removal
+    forest: SpanningTrees  #: trees; their nodes are the positions in ``members``
+    members: Ints  #: node in the network of every node of the forest
 
 
 def grow_forest(

@@ -27,18 +27,12 @@ from .splitting import SwitchSplits
 
 @dataclass(frozen=True, eq=False)
 class ParallelLinks:
-    """Links with capacities in copies of trees; parallel links are kept apart.
-
-    Parameters
-    ----------
-    units : array of int, shape (links,)
-        Capacity in whole copies of trees.
-    """
+    """Links with capacities in copies of trees; parallel links are kept apart."""
 
     nodes: int
     tail: Ints
     head: Ints
-    units: Exact
+    units: Exact  #: (links,) capacity in whole copies of trees
 
     def graph(self) -> Network:
         """Return the network with parallel links merged into one edge."""

@@ -17,39 +17,24 @@ _DRAWN, _FROM_ALL = 6, 0.25
 
 
 class Capacities(NamedTuple):
-    """Edges by their tails, and what is left of their capacities.
+    """Edges by their tails, and what is left of their capacities."""
 
-    Parameters
-    ----------
-    start : array of int, shape (nodes + 1,)
-        First edge of every node.
-    residual, weight : array, shape (edges,)
-        Remaining capacity, and the factor that makes it comparable: 1 over the whole capacity.
-    """
-
-    start: Any
+    start: Any  #: (nodes + 1,) first edge of every node
     tail: Any
     head: Any
+    #: (edges,) remaining capacity, and the factor that makes it comparable: 1 over the whole capacity
     residual: Any
     weight: Any
 
 
 class KnownCuts(NamedTuple):
-    """Cuts that a tree enters once for free, and further times by their slack.
+    """Cuts that a tree enters once for free, and further times by their slack."""
 
-    Parameters
-    ----------
-    inside : array of bool, shape (cuts, nodes)
-        True for the nodes inside of each cut.
-    start, cuts : array of int
-        Cuts around node y: ``cuts[start[y] : start[y + 1]]``.
-    slack, free, used : array, shape (cuts,)
-        Capacity beyond the demand, and of the tree being grown its free entry and its load.
-    """
-
-    inside: Any
+    inside: Any  #: bool (cuts, nodes) True for the nodes inside of each cut
+    #: cuts around node y: ``cuts[start[y] : start[y + 1]]``
     start: Any
     cuts: Any
+    #: (cuts,) capacity beyond the demand, and of the tree being grown its free entry and its load
     slack: Any
     free: Any
     used: Any

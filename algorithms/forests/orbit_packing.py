@@ -67,25 +67,14 @@ _ANY = 2**31
 
 @dataclass(frozen=True, eq=False)
 class OrbitNetwork:
-    """Network whose links are partitioned into orbits.
-
-    Parameters
-    ----------
-    ends : array of bool, shape (nodes,)
-        Nodes that trees span; all others only forward.
-    roots : array of int
-        One node of every orbit of roots.
-    orbit : array of int, shape (links,)
-        Number of every link's orbit.
-    room : tuple of Fraction
-        For every orbit, how often trees of total weight 1 from each of the roots may use its links.
-    """
+    """Network whose links are partitioned into orbits."""
 
     tail: Ints
     head: Ints
-    ends: Bools
-    roots: Ints
-    orbit: Ints
+    ends: Bools  #: (nodes,) nodes that trees span; all others only forward
+    roots: Ints  #: one node of every orbit of roots
+    orbit: Ints  #: (links,) number of every link's orbit
+    #: for every orbit, how often trees of total weight 1 from each of the roots may use its links
     room: tuple[Fraction, ...]
 
     @cached_property
@@ -103,25 +92,14 @@ class OrbitNetwork:
 
 @dataclass(frozen=True, eq=False)
 class OrbitTree:
-    """Tree of one of the roots, by nodes of the network.
+    """Tree of one of the roots, by nodes of the network."""
 
-    Parameters
-    ----------
-    root : int
-        Position in ``OrbitNetwork.roots`` of its root.
-    parent, child : array of int, shape (edges,)
-        Nodes; an edge comes after the one that reaches its parent.
-    offset : array of int, shape (edges + 1,)
-        First link of every edge, as an index into ``links``.
-    links : array of int
-        Links of all edges, from parent to child.
-    """
-
-    root: int
+    root: int  #: position in ``OrbitNetwork.roots`` of its root
+    #: (edges,) nodes; an edge comes after the one that reaches its parent
     parent: Ints
     child: Ints
-    offset: Ints
-    links: Ints
+    offset: Ints  #: (edges + 1,) first link of every edge, as an index into ``links``
+    links: Ints  #: links of all edges, from parent to child
     height: int
 
 
@@ -136,18 +114,11 @@ class _TreeRequest:
 
 @dataclass(frozen=True, eq=False)
 class OrbitForest:
-    """Trees with exact weights that add up to 1 for every root.
-
-    Parameters
-    ----------
-    weight : tuple of Fraction
-        Weight of every tree, greater than 0.
-    rounds, tried : int
-        Linear programs that were solved, and trees that were grown for them.
-    """
+    """Trees with exact weights that add up to 1 for every root."""
 
     trees: tuple[OrbitTree, ...]
-    weight: tuple[Fraction, ...]
+    weight: tuple[Fraction, ...]  #: weight of every tree, greater than 0
+    #: linear programs that were solved, and trees that were grown for them
     rounds: int
     tried: int
 

@@ -32,53 +32,29 @@ _PRIMAL = 4
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Column of a tree, with the arguments to grow it again.
-
-    Parameters
-    ----------
-    uses : array of int, shape (orbits,)
-        Number of uses of every orbit's links.
-    price : array of float, shape (orbits,)
-        Prices at which it was grown.
-    rise : float
-        Price of one level of depth.
-    limit : int
-        Largest height that was allowed.
-    """
+    """Column of a tree, with the arguments to grow it again."""
 
     root: int
-    uses: Ints
+    uses: Ints  #: (orbits,) number of uses of every orbit's links
     height: int
-    price: Floats
-    rise: float
-    limit: int
+    price: Floats  #: (orbits,) prices at which it was grown
+    rise: float  #: price of one level of depth
+    limit: int  #: largest height that was allowed
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Optimum of the program over its current columns.
+    """Optimum of the program over its current columns."""
 
-    Parameters
-    ----------
-    used, weight : tuple of Column and array of float
-        Columns with a positive weight, and these weights.
-    lacking : float
-        Shortage of capacity, common to all orbits.
-    price, worth : array of float, shape (orbits,) and (roots,)
-        Dual values of the capacities and of the roots' sums of weights.
-    value : float
-        Objective: the cost of the shortage plus that of heights.
-    full : array of bool, shape (orbits,)
-        True for orbits whose capacity is used up.
-    """
-
+    #: columns with a positive weight, and these weights
     used: tuple[Column, ...]
     weight: Floats
-    lacking: float
+    lacking: float  #: shortage of capacity, common to all orbits
+    #: (orbits,) and (roots,) dual values of the capacities and of the roots' sums of weights
     price: Floats
     worth: Floats
-    value: float
-    full: Bools
+    value: float  #: objective: the cost of the shortage plus that of heights
+    full: Bools  #: (orbits,) True for orbits whose capacity is used up
 
     @property
     def fits(self) -> bool:

@@ -128,25 +128,13 @@ def seeds(groups: Iterable[Groups], members: Ints) -> tuple[Groups, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SpanningTrees:
-    """Spanning trees of a network.
-
-    Parameters
-    ----------
-    root : array of int, shape (trees,)
-        Root node of every tree.
-    copies : array of int, shape (trees,)
-        Number of copies of every tree.
-    into : array of int, shape (trees, nodes)
-        Edge into every node, -1 at the root.
-    counts : dict
-        Numbers of tests, failed tests and certain trees.
-    """
+    """Spanning trees of a network."""
 
     graph: Network
-    root: Ints
-    copies: Exact
-    into: Ints
-    counts: dict[str, int] = field(default_factory=dict)
+    root: Ints  #: (trees,) root node of every tree
+    copies: Exact  #: (trees,) number of copies of every tree
+    into: Ints  #: (trees, nodes) edge into every node, -1 at the root
+    counts: dict[str, int] = field(default_factory=dict)  #: numbers of tests, failed tests and certain trees
 
     def __len__(self) -> int:
         return len(self.root)

@@ -30,23 +30,12 @@ class SwitchSplits:
 
 @dataclass(frozen=True, eq=False)
 class SwitchlessNetwork:
-    """Network without switches, and its derivation.
+    """Network without switches, and its derivation."""
 
-    Parameters
-    ----------
-    graph : Network
-        The network; nodes are numbered as before.
-    log : tuple of Splits
-        Splits of all switches, in their order.
-    groups : tuple of Groups
-        Groups found before each batch of switches, and at the end.
-    counts : dict
-        Numbers of switches removed by pattern and pair by pair, and of patterns rejected.
-    """
-
-    graph: Network
-    log: tuple[SwitchSplits, ...]
-    groups: tuple[Groups, ...]
+    graph: Network  #: the network; nodes are numbered as before
+    log: tuple[SwitchSplits, ...]  #: splits of all switches, in their order
+    groups: tuple[Groups, ...]  #: groups found before each batch of switches, and at the end
+    #: numbers of switches removed by pattern and pair by pair, and of patterns rejected
     counts: dict[str, int] = field(default_factory=dict)
 
 

@@ -40,19 +40,11 @@ MODES = (0, 1, 2)
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of nodes with corresponding positions.
+    """Groups of nodes with corresponding positions."""
 
-    Parameters
-    ----------
-    group : array of int, shape (nodes,)
-        Group of every node; -1 for nodes in none.
-    family : array of int, shape (groups,)
-        Groups of the same family are equal, position by position.
-    """
-
-    group: Ints
+    group: Ints  #: (nodes,) group of every node; -1 for nodes in none
     position: Ints
-    family: Ints
+    family: Ints  #: (groups,) groups of the same family are equal, position by position
 
     @property
     def count(self) -> int:
@@ -171,25 +163,14 @@ def _scramble(value: _Hashes) -> _Hashes:
 
 @dataclass(frozen=True, eq=False)
 class SwitchPorts:
-    """Neighbours of a switch, each with the same capacity to it and from it.
+    """Neighbours of a switch, each with the same capacity to it and from it."""
 
-    Parameters
-    ----------
-    node : array of int, shape (ports,)
-        Node number of every neighbour.
-    capacity : array of int, shape (ports,)
-        Capacity in each of the two directions.
-    group, position : array of int, shape (ports,)
-        Group and position of those that are no switches.
-    up : array of bool, shape (ports,)
-        True if the neighbour is a switch, too.
-    """
-
-    node: Ints
-    capacity: Exact
+    node: Ints  #: (ports,) node number of every neighbour
+    capacity: Exact  #: (ports,) capacity in each of the two directions
+    #: (ports,) group and position of those that are no switches
     group: Ints
     position: Ints
-    up: Bools
+    up: Bools  #: (ports,) True if the neighbour is a switch, too
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,41 +37,23 @@ _WEIGHTS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 @dataclass(frozen=True)
 class FlowArcs:
-    """Arcs that flows move on, with their points and links.
-
-    Parameters
-    ----------
-    link_of : array of int, shape (arcs,)
-        The link whose capacity an arc uses.
-    """
+    """Arcs that flows move on, with their points and links."""
 
     tails: Ints
     heads: Ints
-    link_of: Ints
+    link_of: Ints  #: (arcs,) the link whose capacity an arc uses
     points: int
     links: int
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Stable colours; each kind counts from 0 without gaps.
+    """Stable colours; each kind counts from 0 without gaps."""
 
-    Parameters
-    ----------
-    flow : array of int, shape (sources, arcs)
-        Class of the flow of a source on an arc.
-    balance : array of int, shape (sources, points)
-        Class of the balance of a source at a point.
-    link : array of int, shape (links,)
-        Class of the capacity row of a link.
-    rounds : int
-        Number of rounds of splitting the colours.
-    """
-
-    flow: Ints
-    balance: Ints
-    link: Ints
-    rounds: int
+    flow: Ints  #: (sources, arcs) class of the flow of a source on an arc
+    balance: Ints  #: (sources, points) class of the balance of a source at a point
+    link: Ints  #: (links,) class of the capacity row of a link
+    rounds: int  #: number of rounds of splitting the colours
 
     @property
     def sizes(self) -> tuple[int, int, int]:

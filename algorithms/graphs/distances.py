@@ -88,18 +88,10 @@ def _matrix(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths of several pairs of nodes.
+    """Paths of several pairs of nodes."""
 
-    Parameters
-    ----------
-    offset : array of int, shape (pairs + 1,)
-        First link of every pair, as an index into ``links``.
-    links : array of int
-        Links of all pairs, in order from source to target.
-    """
-
-    offset: Ints
-    links: Ints
+    offset: Ints  #: (pairs + 1,) first link of every pair, as an index into ``links``
+    links: Ints  #: links of all pairs, in order from source to target
 
     def take(self, index: Ints) -> Paths:
         """Return the paths of some pairs, in the order of the index; repetitions are allowed."""

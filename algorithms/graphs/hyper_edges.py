@@ -13,19 +13,13 @@ MAX_SWITCHES = 3
 
 @dataclass(frozen=True)
 class RankEdge:
-    """Link between two ranks, or path through switches.
+    """Link between two ranks, or path through switches."""
 
-    Parameters
-    ----------
-    source, target : int
-        Positions of the ranks' nodes.
-    bandwidth_Bps, latency_s : Fraction
-        The smallest bandwidth and the sum of the latencies of the links.
-    """
-
+    #: positions of the ranks' nodes
     source: int
     target: int
     links: tuple[int, ...]
+    #: the smallest bandwidth and the sum of the latencies of the links
     bandwidth_Bps: Fraction
     latency_s: Fraction
 

@@ -24,21 +24,11 @@ from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_f
 
 @dataclass(frozen=True, eq=False)
 class ViolatedCut:
-    """Set of nodes whose incoming capacity is less than the demand outside.
+    """Set of nodes whose incoming capacity is less than the demand outside."""
 
-    Parameters
-    ----------
-    sink : int
-        A sink in the set.
-    side : array of bool, shape (nodes,)
-        True for nodes of the set.
-    lacking : int
-        Demand outside of the set minus capacity into it.
-    """
-
-    sink: int
-    side: Bools
-    lacking: int
+    sink: int  #: a sink in the set
+    side: Bools  #: (nodes,) True for nodes of the set
+    lacking: int  #: demand outside of the set minus capacity into it
 
 
 class RootedFlow:
@@ -130,21 +120,11 @@ def near_order(graph: Network, compute: Bools | None = None) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class MaximumFlow:
-    """Maximum flow from one node to another.
+    """Maximum flow from one node to another."""
 
-    Parameters
-    ----------
-    value : int
-        Amount of flow that reaches the sink.
-    on_edge : array of int, shape (edges,)
-        Flow on every edge of the graph.
-    source_side : array of bool, shape (nodes,)
-        The nodes from which no more can reach the sink: the source's side of a minimum cut.
-    """
-
-    value: int
-    on_edge: Exact
-    source_side: Bools
+    value: int  #: amount of flow that reaches the sink
+    on_edge: Exact  #: (edges,) flow on every edge of the graph
+    source_side: Bools  #: (nodes,) the nodes from which no more can reach the sink: the source's side of a minimum cut
 
 
 def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
@@ -179,21 +159,11 @@ class Unreachable(CwbError):
 
 @dataclass(frozen=True, eq=False)
 class WorstCut:
-    """Set of nodes with the largest ratio of demand outside to capacity into it.
+    """Set of nodes with the largest ratio of demand outside to capacity into it."""
 
-    Parameters
-    ----------
-    ratio : Fraction
-        Demand outside of the set over capacity into it.
-    side : array of bool or None, shape (nodes,)
-        The set; None if there is no demand.
-    steps : int
-        Number of steps of Newton's method.
-    """
-
-    ratio: Fraction
-    side: Bools | None
-    steps: int
+    ratio: Fraction  #: demand outside of the set over capacity into it
+    side: Bools | None  #: (nodes,) The set; None if there is no demand.
+    steps: int  #: number of steps of Newton's method
 
 
 def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:

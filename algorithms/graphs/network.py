@@ -50,18 +50,12 @@ def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Directed graph without loops and parallel edges; edges are sorted by tail, then head.
-
-    Parameters
-    ----------
-    capacity : array of int or object, shape (edges,)
-        Capacity of every edge, greater than 0.
-    """
+    """Directed graph without loops and parallel edges; edges are sorted by tail, then head."""
 
     nodes: int
     tail: Ints
     head: Ints
-    capacity: Exact
+    capacity: Exact  #: (edges,) capacity of every edge, greater than 0
 
     @classmethod
     def from_parallel_edges(cls, nodes: int, tail: Ints, head: Ints, capacity: Exact) -> Network:

@@ -35,51 +35,28 @@ _NEVER = 2**62
 
 
 class ChoiceRule(NamedTuple):
-    """Rule by which an arc chooses a chunk.
+    """Rule by which an arc chooses a chunk."""
 
-    Parameters
-    ----------
-    how : int
-        Choice within a set, see :func:`~cwb.algorithms.graphs.bits.choose`.
-    islands : int
-        One of ``IGNORE``, ``PREFER`` or ``INSIST``.
-    deadline : bool
-        True to apply the deadline rule.
-    single : bool
-        True to prefer chunks that only one neighbour has.
-    """
-
-    how: int
-    islands: int
-    deadline: bool
-    single: bool
+    how: int  #: choice within a set, see :func:`~cwb.algorithms.graphs.bits.choose`
+    islands: int  #: one of ``IGNORE``, ``PREFER`` or ``INSIST``
+    deadline: bool  #: True to apply the deadline rule
+    single: bool  #: True to prefer chunks that only one neighbour has
     seed: int
 
 
 class EngineState(NamedTuple):
-    """State of the event-driven search.
+    """State of the event-driven search."""
 
-    Parameters
-    ----------
-    state : ChunkState
-        Chunks that each rank has received.
-    miss, wanted : array
-        Set and number of the chunks that each rank lacks and that are not in transit to it.
-    at_island : array of uint64, shape (islands, words)
-        Chunks that some rank of the island has or is about to receive.
-    free, carried, since : array of int, shape (ports,)
-        Tick at which each port becomes free, its last chunk, and the tick at which that chunk started.
-    dirty, waiting : array
-        Queue of ranks that choose next, and a mark for each rank in it.
-    """
-
-    state: ChunkState
+    state: ChunkState  #: chunks that each rank has received
+    #: set and number of the chunks that each rank lacks and that are not in transit to it
     miss: Any
     wanted: Any
-    at_island: Any
+    at_island: Any  #: uint64 (islands, words) chunks that some rank of the island has or is about to receive
+    #: (ports,) tick at which each port becomes free, its last chunk, and the tick at which that chunk started
     free: Any
     carried: Any
     since: Any
+    #: queue of ranks that choose next, and a mark for each rank in it
     dirty: Any
     waiting: Any
 

@@ -24,85 +24,52 @@ MAX_ARCS = 4_000_000
 
 
 class IncomingArcs(NamedTuple):
-    """Arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``.
+    """Arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``."""
 
-    Parameters
-    ----------
-    first : array of int, shape (ranks + 1,)
-        First position of each rank's arcs.
-    tail, arc : array of int, shape (arcs,)
-        Tail rank and number of each arc.
-    """
-
-    first: Any
+    first: Any  #: (ranks + 1,) first position of each rank's arcs
+    #: (arcs,) tail rank and number of each arc
     tail: Any
     arc: Any
 
 
 class ArcTables(NamedTuple):
-    """Arrays of a :class:`RankNetwork` for the compiled engine of events.
-
-    Parameters
-    ----------
-    head, tail, ticks : array of int, shape (arcs,)
-        Ends of each arc, and duration of a transfer.
-    port_first, port : array of int
-        Ports of arc a: ``port[port_first[a] : port_first[a + 1]]``.
-    woken_first, woken : array of int
-        Ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``.
-    copied : array of int, shape (arcs,)
-        The port from which a multicast switch can feed several arcs, or -1.
-    island : array of int, shape (arcs,)
-        The island that a slow arc leads into, or -1.
-    of_first, of : array of int
-        Islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``.
-    alone : bool
-        True if every arc has a port of its own, so that the deadline rule is exact.
-    """
+    """Arrays of a :class:`RankNetwork` for the compiled engine of events."""
 
     into: IncomingArcs
+    #: (arcs,) ends of each arc, and duration of a transfer
     head: Any
     tail: Any
     ticks: Any
+    #: ports of arc a: ``port[port_first[a] : port_first[a + 1]]``
     port_first: Any
     port: Any
+    #: ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``
     woken_first: Any
     woken: Any
-    copied: Any
-    island: Any
+    copied: Any  #: (arcs,) the port from which a multicast switch can feed several arcs, or -1
+    island: Any  #: (arcs,) the island that a slow arc leads into, or -1
+    #: islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``
     of_first: Any
     of: Any
     islands: int
-    alone: bool
+    alone: bool  #: True if every arc has a port of its own, so that the deadline rule is exact
 
 
 @dataclass(frozen=True, eq=False)
 class RankNetwork:
-    """Network of arcs from rank to rank, each over one link or several.
-
-    Parameters
-    ----------
-    ticks, least : array of int, shape (arcs,)
-        Duration of a transfer in ticks, rounded up; and rounded down, for lower bounds.
-    paths : tuple of tuple of int
-        Links of every arc, in order.
-    ports : tuple of tuple of int
-        Ports of every arc, busy while it sends: its links, or a number of its own if it has a part of them.
-    copied : array of int, shape (arcs,)
-        Port that feeds a multicast switch, or -1.
-    level : array of int, shape (arcs,)
-        Position of the bandwidth among all bandwidths, the slowest first.
-    """
+    """Network of arcs from rank to rank, each over one link or several."""
 
     ranks: int
     tail: Ints
     head: Ints
+    #: (arcs,) duration of a transfer in ticks, rounded up; and rounded down, for lower bounds
     ticks: Ints
     least: Ints
-    paths: tuple[tuple[int, ...], ...]
+    paths: tuple[tuple[int, ...], ...]  #: links of every arc, in order
+    #: ports of every arc, busy while it sends: its links, or a number of its own if it has a part of them
     ports: tuple[tuple[int, ...], ...]
-    copied: Ints
-    level: Ints
+    copied: Ints  #: (arcs,) port that feeds a multicast switch, or -1
+    level: Ints  #: (arcs,) position of the bandwidth among all bandwidths, the slowest first
 
     @cached_property
     def incoming(self) -> IncomingArcs:

@@ -32,42 +32,25 @@ def room_for(count: int) -> TransferRows:
 
 
 class ChunkState(NamedTuple):
-    """Chunks of every rank.
+    """Chunks of every rank."""
 
-    Parameters
-    ----------
-    have : array of uint64, shape (ranks, words)
-        Set of chunks of every rank.
-    copies : array of int, shape (chunks,)
-        Number of ranks that have each chunk, or are about to get it.
-    full : array of uint64, shape (words,)
-        Set of all the chunks.
-    """
-
-    have: Any
+    have: Any  #: uint64 (ranks, words) set of chunks of every rank
     lacking: Any
-    copies: Any
-    full: Any
+    copies: Any  #: (chunks,) number of ranks that have each chunk, or are about to get it
+    full: Any  #: uint64 (words,) set of all the chunks
 
 
 class DestinationScratch(NamedTuple):
-    """Working arrays for one destination.
+    """Working arrays for one destination."""
 
-    Parameters
-    ----------
-    miss, single, offer : array of uint64, shape (words,)
-        Chunks that it lacks, those that exactly one neighbour has, and those that an arc may take.
-    given, order : array of int, shape (arcs,)
-        The chunk that each of its arcs takes, and the order in which they choose.
-    before, queue : array of int, shape (arcs,)
-        For augmenting paths: the predecessor of each arc, and the queue of the search.
-    """
-
+    #: uint64 (words,) chunks that it lacks, those that exactly one neighbour has, and those that an arc may take
     miss: Any
     single: Any
     offer: Any
+    #: (arcs,) the chunk that each of its arcs takes, and the order in which they choose
     given: Any
     order: Any
+    #: (arcs,) for augmenting paths: the predecessor of each arc, and the queue of the search
     before: Any
     queue: Any
 

@@ -24,24 +24,14 @@ _BLOCK = 2**22
 
 
 class StreamState(NamedTuple):
-    """Chunks of every rank, and the places where links search first.
+    """Chunks of every rank, and the places where links search first."""
 
-    Parameters
-    ----------
-    have : array of uint64, shape (words, ranks)
-        Chunks of every rank; the words of neighbours, which are read together, are adjacent.
-    word : array of int, shape (arcs,)
-        Word in which each arc last found a chunk; arcs are ordered by the ranks that they enter.
-    dry : array of bool, shape (arcs,)
-        True for arcs that found nothing.
-    given, last : array of int, shape (arcs,)
-        The chunk that each takes in this step, and took in the one before; -1 for none.
-    """
-
+    #: uint64 (words, ranks) chunks of every rank; the words of neighbours, which are read together, are adjacent
     have: Any
     lacking: Any
-    word: Any
-    dry: Any
+    word: Any  #: (arcs,) word in which each arc last found a chunk; arcs are ordered by the ranks that they enter
+    dry: Any  #: bool (arcs,) True for arcs that found nothing
+    #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
     given: Any
     last: Any
     random: Any
@@ -49,20 +39,12 @@ class StreamState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GatherStream:
-    """All-gather of all ranks, with steps made on demand.
-
-    Parameters
-    ----------
-    owner : array of int, shape (chunks,)
-        The rank that has each chunk at the start.
-    exclusive : int
-        Nonempty words searched for a chunk that no other neighbour has.
-    """
+    """All-gather of all ranks, with steps made on demand."""
 
     into: IncomingArcs
     arcs: int
-    owner: Ints
-    exclusive: int
+    owner: Ints  #: (chunks,) the rank that has each chunk at the start
+    exclusive: int  #: nonempty words searched for a chunk that no other neighbour has
     seed: int
 
     def __call__(self) -> Iterator[Any]:

@@ -39,17 +39,10 @@ _SHAPES = 64
 
 @dataclass(frozen=True, eq=False)
 class Cayley:
-    """Network that is invariant under its translations.
+    """Network that is invariant under its translations."""
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Orders of the cyclic groups, the innermost first.
-    after, before : array of int, shape (generators, ranks)
-        Image and preimage of every rank under every generator.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  #: orders of the cyclic groups, the innermost first
+    #: (generators, ranks) image and preimage of every rank under every generator
     after: Ints
     before: Ints
 
@@ -309,28 +302,17 @@ def _trees(
 
 
 class ReductionTrees(NamedTuple):
-    """Trees of all chunks, and their progress.
+    """Trees of all chunks, and their progress."""
 
-    Parameters
-    ----------
-    tail, back : array of int, shape (arcs,)
-        Tail rank of each arc, and its reverse arc.
-    owner, turn : array, shape (chunks,)
-        Root of each chunk, and the weight of its place in the order.
-    parent : array of int, shape (chunks, ranks)
-        The arc into each rank, or -1.
-    left : array of int, shape (chunks, ranks)
-        Children whose parts have not arrived.
-    down, up : array of float, shape (chunks, ranks)
-        Distances to the farthest leaf below, and to the root, in ticks.
-    """
-
+    #: (arcs,) tail rank of each arc, and its reverse arc
     tail: Any
     back: Any
+    #: (chunks,) root of each chunk, and the weight of its place in the order
     owner: Any
     turn: Any
-    parent: Any
-    left: Any
+    parent: Any  #: (chunks, ranks) the arc into each rank, or -1
+    left: Any  #: (chunks, ranks) children whose parts have not arrived
+    #: float (chunks, ranks) distances to the farthest leaf below, and to the root, in ticks
     down: Any
     up: Any
 

@@ -68,30 +68,18 @@ class BusyIntervals:
 
 @dataclass
 class TimedSends:
-    """Sends with times in ticks.
+    """Sends with times in ticks."""
 
-    Parameters
-    ----------
-    chunk, source, target : list of int
-        Chunk and both nodes of every send.
-    links : list of tuple of int
-        Path of every send, in order.
-    begin, ticks : list of int
-        Start and duration of every send.
-    reduce : list of bool
-        True for sends that add to the receiver's data.
-    edges : list of Precedence
-        Precedences between sends: ``(first, second, lag)``.
-    """
-
+    #: chunk and both nodes of every send
     chunk: list[int]
     source: list[int]
     target: list[int]
-    links: list[tuple[int, ...]]
+    links: list[tuple[int, ...]]  #: path of every send, in order
+    #: start and duration of every send
     begin: list[int]
     ticks: list[int]
-    reduce: list[bool]
-    edges: list[Precedence]
+    reduce: list[bool]  #: True for sends that add to the receiver's data
+    edges: list[Precedence]  #: precedences between sends: ``(first, second, lag)``
 
     @property
     def finish(self) -> int:

@@ -22,58 +22,39 @@ NEVER = 2**61
 
 
 class PathNetwork(NamedTuple):
-    """Network of the path search: edges are links, or paths through switches that cannot store.
-
-    Parameters
-    ----------
-    first, leaving : array of int, shape (nodes + 1,) and (edges,)
-        Edges by the node that they leave.
-    part_first, link : array of int, shape (edges + 1,) and (parts,)
-        Links of every edge, in order.
-    offset, window : array of int, shape (sizes, parts)
-        Ticks from the start of the edge until a chunk of a size enters the link, and for which it holds it.
-    delay : array of int, shape (sizes, edges)
-        Ticks from the start to the arrival.
-    branches : array of bool, shape (nodes,)
-        True if a node may send a chunk more often than it has received it; False for switches without multicast.
-    room : array of int, shape (nodes,)
-        Units that a switch can hold; -1 without limit.
-    units : array of int, shape (sizes,)
-        Units of a chunk of every size.
-    """
+    """Network of the path search: edges are links, or paths through switches that cannot store."""
 
     tail: Ints
     head: Ints
+    #: (nodes + 1,) and (edges,) edges by the node that they leave
     first: Ints
     leaving: Ints
+    #: (edges + 1,) and (parts,) links of every edge, in order
     part_first: Ints
     link: Ints
+    #: (sizes, parts) ticks from the start of the edge until a chunk of a size enters the link, and for which it holds
+    #: it
     offset: Ints
     window: Ints
-    delay: Ints
+    delay: Ints  #: (sizes, edges) ticks from the start to the arrival
+    #: (nodes,) True if a node may send a chunk more often than it has received it; False for switches without
+    #: multicast.
     branches: Bools
-    room: Ints
-    units: Ints
+    room: Ints  #: (nodes,) units that a switch can hold; -1 without limit
+    units: Ints  #: (sizes,) units of a chunk of every size
 
 
 class Reservations(NamedTuple):
-    """Busy times of links and buffers.
+    """Busy times of links and buffers."""
 
-    Parameters
-    ----------
-    words : array of uint64, shape (links, words)
-        One bit per tick if every window is one tick; otherwise without columns.
-    begin, end, runs : array of int, shape (links, room), (links, room) and (links,)
-        Otherwise: sorted, disjoint, non-adjacent busy intervals of every link, and their number.
-    stay_begin, stay_end, stay_units, stays : array of int, shape (nodes, room), thrice, and (nodes,)
-        Arrival, last start (both included) and units of each chunk held by a switch, and their number; without
-        columns if no switch has a limit.
-    """
-
-    words: Words
+    words: Words  #: (links, words) one bit per tick if every window is one tick; otherwise without columns
+    #: (links, room), (links, room) and (links,) otherwise: sorted, disjoint, non-adjacent busy intervals of every link,
+    #: and their number
     begin: Ints
     end: Ints
     runs: Ints
+    #: (nodes, room), thrice, and (nodes,) arrival, last start (both included) and units of each chunk held by a switch,
+    #: and their number; without columns if no switch has a limit
     stay_begin: Ints
     stay_end: Ints
     stay_units: Ints

@@ -32,20 +32,14 @@ DONE, SENDS, INTERVALS, TICKS = range(4)
 
 
 class Jobs(NamedTuple):
-    """Conditions (section 6.4.1): chunks with their source and targets.
+    """Conditions (section 6.4.1): chunks with their source and targets."""
 
-    Parameters
-    ----------
-    chunk, source, size, release : array of int, shape (jobs,)
-        Number of the chunk, its source node, its size class, and the tick from which it is there.
-    target_first, target : array of int, shape (jobs + 1,) and (targets,)
-        Nodes that need it, without the source.
-    """
-
+    #: (jobs,) number of the chunk, its source node, its size class, and the tick from which it is there
     chunk: Ints
     source: Ints
     size: Ints
     release: Ints
+    #: (jobs + 1,) and (targets,) nodes that need it, without the source
     target_first: Ints
     target: Ints
 
@@ -56,76 +50,52 @@ class Jobs(NamedTuple):
 
 
 class SendPool(NamedTuple):
-    """Paths of all jobs: sends over edges, each after the one that brings the chunk to its tail.
+    """Paths of all jobs: sends over edges, each after the one that brings the chunk to its tail."""
 
-    Parameters
-    ----------
-    edge, start, parent : array of int, shape (room,)
-        Edge and start tick of every send, and the index of its parent among the job's sends, or :data:`SOURCE`.
-    fill : array of int, shape (1,)
-        Number of sends that are or were in use.
-    first, length, finish : array of int, shape (jobs,)
-        First send of a job, their number, and the tick at which the last target has the chunk.
-    """
-
+    #: (room,) edge and start tick of every send, and the index of its parent among the job's sends, or :data:`SOURCE`
     edge: Ints
     start: Ints
     parent: Ints
-    fill: Ints
+    fill: Ints  #: (1,) number of sends that are or were in use
+    #: (jobs,) first send of a job, their number, and the tick at which the last target has the chunk
     first: Ints
     length: Ints
     finish: Ints
 
 
 class DistanceTables(NamedTuple):
-    """Distances in the network without reservations.
+    """Distances in the network without reservations."""
 
-    Parameters
-    ----------
-    hops, ticks : array of int, shape (nodes, nodes)
-        Fewest edges, and fewest ticks of the smallest chunk, from the second node to the first.
-    """
-
+    #: (nodes, nodes) fewest edges, and fewest ticks of the smallest chunk, from the second node to the first
     hops: NDArray[np.int32]
     ticks: Ints
 
 
 class SearchScratch(NamedTuple):
-    """Scratch space of one search.
+    """Scratch space of one search."""
 
-    Parameters
-    ----------
-    arrival, hop, via, start : array of int, shape (nodes,)
-        Labels: tick and number of edges of a chunk's arrival at a node, its last edge and that edge's start.
-    mark, done, wanted, place, left : array of int, shape (nodes,)
-        Stamps of nodes with a label, with the final one, of targets still to be reached; index of nodes of the tree
-        among the job's sends, and the last tick at which the chunk has left a node of the tree.
-    inside, tree : array of int, shape (nodes,)
-        Stamps of the nodes of the tree, and the nodes.
-    key, node : array of int, shape (edges + nodes,)
-        Keys and nodes of the heap.
-    walk : array of int, shape (nodes,)
-        A path while it is traced back.
-    stamp : array of int, shape (4,)
-        The current stamps of the search and of the job, and the numbers of nodes in the tree and of targets still
-        to be reached.
-    """
-
+    #: (nodes,) labels: tick and number of edges of a chunk's arrival at a node, its last edge and that edge's start
     arrival: Ints
     hop: Ints
     via: Ints
     start: Ints
+    #: (nodes,) stamps of nodes with a label, with the final one, of targets still to be reached; index of nodes of the
+    #: tree among the job's sends, and the last tick at which the chunk has left a node of the tree
     mark: Ints
     done: Ints
     wanted: Ints
     place: Ints
     left: Ints
+    #: (nodes,) stamps of the nodes of the tree, and the nodes
     inside: Ints
     tree: Ints
+    #: (edges + nodes,) keys and nodes of the heap
     key: Ints
     node: Ints
-    walk: Ints
+    walk: Ints  #: (nodes,) a path while it is traced back
     state: Words
+    #: (4,) the current stamps of the search and of the job, and the numbers of nodes in the tree and of targets still
+    #: to be reached
     stamp: Ints
 
 

@@ -14,21 +14,13 @@ from .reroute import ReroutedPaths, images, reroute
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Difference between two networks.
+    """Difference between two networks."""
 
-    Parameters
-    ----------
-    old, new : Topology
-        The network before and after.
-    lost : list of int
-        Nodes of the old network that are gone.
-    node, link : array of int
-        Position in the new network of every old node and link; -1 if it is gone.
-    """
-
+    #: the network before and after
     old: Topology
     new: Topology
-    lost: list[int]
+    lost: list[int]  #: nodes of the old network that are gone
+    #: position in the new network of every old node and link; -1 if it is gone
     node: Ints
     link: Ints
 
@@ -47,23 +39,15 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Paths of sends, or of edges of trees, with their bytes.
+    """Paths of sends, or of edges of trees, with their bytes."""
 
-    Parameters
-    ----------
-    source, target : array of int, shape (ways,)
-        First and last node of every path.
-    offset, links : array of int
-        First index of each path in ``links``, and the links of all.
-    size : array of float, shape (ways,)
-        Bytes sent over every path.
-    """
-
+    #: (ways,) first and last node of every path
     source: Ints
     target: Ints
+    #: first index of each path in ``links``, and the links of all
     offset: Ints
     links: Ints
-    size: Floats
+    size: Floats  #: (ways,) bytes sent over every path
 
     def __len__(self) -> int:
         return len(self.source)
@@ -82,22 +66,13 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class ReplacementWays:
-    """Replacement paths between nodes of the old network.
+    """Replacement paths between nodes of the old network."""
 
-    Parameters
-    ----------
-    source, target : array of int, shape (ways,)
-        First and last node of every path.
-    number : array of int, shape (ways,)
-        Old path of each, which is kept if the ends are the same; -1 for none.
-    size : array of float, shape (ways,)
-        Bytes sent over every path.
-    """
-
+    #: (ways,) first and last node of every path
     source: Ints
     target: Ints
-    number: Ints
-    size: Floats
+    number: Ints  #: (ways,) old path of each, which is kept if the ends are the same; -1 for none
+    size: Floats  #: (ways,) bytes sent over every path
 
     def reroute(self, ways: Ways, change: Change) -> ReroutedPaths:
         """Route the replacements over links of the new network."""

@@ -25,32 +25,18 @@ MAX_CHUNKS = 1_000_000
 
 @dataclass(frozen=True)
 class Commodity:
-    """One chunk to be moved from one node to its receivers.
+    """One chunk to be moved from one node to its receivers."""
 
-    Parameters
-    ----------
-    source : int
-        Node that has it at the start.
-    targets : tuple of int
-        Nodes that need it, sorted, without the source.
-    chunk : int
-        Its chunk in the schedule, see :func:`chunks_of`. A sum is one chunk and several commodities: a contribution
-        from each rank to the owner, and the sum from the owner to all.
-    tenant : int
-        Index of its collective in the instance.
-    after : tuple of int
-        Earlier commodities that must have reached the source first: the contributions of a sum.
-    summed : bool
-        True for a contribution, which any relay may add to its own.
-    """
-
-    source: int
-    targets: tuple[int, ...]
+    source: int  #: node that has it at the start
+    targets: tuple[int, ...]  #: nodes that need it, sorted, without the source
+    #: Its chunk in the schedule, see :func:`chunks_of`. A sum is one chunk and several commodities: a contribution from
+    #: each rank to the owner, and the sum from the owner to all.
     chunk: int
     bytes: Fraction
-    tenant: int = 0
+    tenant: int = 0  #: index of its collective in the instance
+    #: earlier commodities that must have reached the source first: the contributions of a sum
     after: tuple[int, ...] = ()
-    summed: bool = False
+    summed: bool = False  #: True for a contribution, which any relay may add to its own
 
 
 @dataclass(frozen=True)

@@ -17,46 +17,26 @@ from ...core.schedule import Chunks, Ints, Schedule, StepSchedule
 
 @dataclass(frozen=True)
 class Move:
-    """Send of a chunk.
+    """Send of a chunk."""
 
-    Parameters
-    ----------
-    source, target : int
-        Sending and receiving node of the chunk.
-    reduce : bool
-        True if the target adds the data to its own.
-    read, write : float
-        Times at which the source is read and the target written; at equal times writes come before reads.
-    send : int
-        Index of this send, or of the send that it replaces, in the schedule.
-    """
-
+    #: sending and receiving node of the chunk
     source: int
     target: int
-    reduce: bool
+    reduce: bool  #: True if the target adds the data to its own
+    #: times at which the source is read and the target written; at equal times writes come before reads
     read: float
     write: float
-    send: int
+    send: int  #: index of this send, or of the send that it replaces, in the schedule
 
 
 @dataclass(frozen=True)
 class ChunkMoves:
-    """One chunk of a schedule with its sends.
-
-    Parameters
-    ----------
-    reduced : bool
-        True if contributions are summed.
-    held : mapping of int to int
-        Contributions of nodes at the start.
-    needed : tuple of int
-        Nodes that need all contributions at the end.
-    """
+    """One chunk of a schedule with its sends."""
 
     chunk: int
-    reduced: bool
-    held: Mapping[int, int]
-    needed: tuple[int, ...]
+    reduced: bool  #: True if contributions are summed
+    held: Mapping[int, int]  #: contributions of nodes at the start
+    needed: tuple[int, ...]  #: nodes that need all contributions at the end
     moves: list[Move]
 
     @property

@@ -30,42 +30,27 @@ MAX_PIECES = 4096
 
 @dataclass(frozen=True)
 class TreeEdge:
-    """Edge between a node and its parent.
+    """Edge between a node and its parent."""
 
-    Parameters
-    ----------
-    child, parent : int
-        Positions of the two nodes in the topology.
-    up, down : tuple of int
-        Links from child to parent, and back, in order.
-    """
-
+    #: positions of the two nodes in the topology
     child: int
     parent: int
+    #: links from child to parent, and back, in order
     up: tuple[int, ...]
     down: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class TreeSend:
-    """Send of every piece of a tree.
-
-    Parameters
-    ----------
-    source, target : int
-        Positions of the nodes in the topology.
-    reduce : bool
-        True for sends towards the root.
-    step : int
-        Step of the first piece. On the j-th link of the path it is in step ``step + j``.
-    """
+    """Send of every piece of a tree."""
 
     tree: int
+    #: positions of the nodes in the topology
     source: int
     target: int
-    reduce: bool
+    reduce: bool  #: True for sends towards the root
     path: tuple[int, ...]
-    step: int
+    step: int  #: Step of the first piece. On the j-th link of the path it is in step ``step + j``.
 
 
 def supports_all_reduce(instance: Instance, such_as: str) -> Refusal | None:

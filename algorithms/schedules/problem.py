@@ -22,21 +22,12 @@ MAX_SENDS = 50_000_000
 
 @dataclass(frozen=True, eq=False)
 class GroupProblem:
-    """Collective among ranks that are known by their position in the group.
+    """Collective among ranks that are known by their position in the group."""
 
-    Parameters
-    ----------
-    instance : Instance
-        An instance with only this collective.
-    topology : Topology
-        Explicit network of the instance.
-    ranks : tuple of int
-        The process group, in the order of the demand; the first is the root of a broadcast or reduce.
-    """
-
-    instance: Instance
-    topology: Topology
+    instance: Instance  #: an instance with only this collective
+    topology: Topology  #: explicit network of the instance
     demand: Demand
+    #: the process group, in the order of the demand; the first is the root of a broadcast or reduce
     ranks: tuple[int, ...]
 
     @property

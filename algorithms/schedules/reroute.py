@@ -19,19 +19,12 @@ MOST_PARTS = 16
 
 @dataclass(frozen=True, eq=False)
 class ReroutedPaths:
-    """Paths in the changed network.
+    """Paths in the changed network."""
 
-    Parameters
-    ----------
-    offset, links : array of int
-        First index of each path in ``links``, and the links of all.
-    moved : array of bool, shape (paths,)
-        True if a path differs from the old one.
-    """
-
+    #: first index of each path in ``links``, and the links of all
     offset: Ints
     links: Ints
-    moved: Bools
+    moved: Bools  #: (paths,) True if a path differs from the old one
 
 
 def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> ReroutedPaths:

@@ -23,18 +23,10 @@ _EVENTS = 500_000
 
 
 class Ways(NamedTuple):
-    """Links of every piece, in order.
+    """Links of every piece, in order."""
 
-    Parameters
-    ----------
-    first : array of int, shape (pieces + 1,)
-        First index of each piece in ``link``.
-    link : array of int
-        Links of all pieces together.
-    """
-
-    first: Ints
-    link: Ints
+    first: Ints  #: (pieces + 1,) first index of each piece in ``link``
+    link: Ints  #: links of all pieces together
 
 
 class _PieceQueues(NamedTuple):

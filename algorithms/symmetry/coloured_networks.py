@@ -22,25 +22,14 @@ _SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, eq=False)
 class ColouredNetwork:
-    """Network as arrays, with colours of nodes and links.
+    """Network as arrays, with colours of nodes and links."""
 
-    Parameters
-    ----------
-    colour : array of int, shape (nodes,)
-        Colours of nodes, which symmetries keep.
-    tail, head : array of int, shape (links,)
-        Ends of links; parallel links are separate.
-    label : array of int, shape (links,)
-        Colours of links, from 0, which symmetries keep.
-    ranks : array of int
-        Nodes that define translations, in an order in which equal parts of the network are contiguous and ordered
-        alike.
-    """
-
-    colour: Ints
+    colour: Ints  #: (nodes,) colours of nodes, which symmetries keep
+    #: (links,) ends of links; parallel links are separate
     tail: Ints
     head: Ints
-    label: Ints
+    label: Ints  #: (links,) colours of links, from 0, which symmetries keep
+    #: nodes that define translations, in an order in which equal parts of the network are contiguous and ordered alike
     ranks: Ints
 
     @classmethod

@@ -143,27 +143,13 @@ def _powers(order: Ints, period: int) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Translations of a network, and their orbits.
+    """Translations of a network, and their orbits."""
 
-    Parameters
-    ----------
-    translations : tuple of Translation
-        Commuting translations; no product but the identity fixes a rank.
-    motions : int
-        Number of products of translations.
-    roots : array of int
-        The first rank of every orbit of ranks, as a node.
-    orbit : array of int, shape (links,)
-        Number of every link's orbit.
-    size : array of int, shape (orbits,)
-        Number of links of every orbit.
-    """
-
-    translations: tuple[Translation, ...]
-    motions: int
-    roots: Ints
-    orbit: Ints
-    size: Ints
+    translations: tuple[Translation, ...]  #: commuting translations; no product but the identity fixes a rank
+    motions: int  #: number of products of translations
+    roots: Ints  #: the first rank of every orbit of ranks, as a node
+    orbit: Ints  #: (links,) number of every link's orbit
+    size: Ints  #: (orbits,) number of links of every orbit
 
 
 def find_symmetry(network: ColouredNetwork) -> Symmetry | None:

@@ -72,21 +72,11 @@ def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Seq
 
 @dataclass(frozen=True)
 class Strength:
-    """Strength of a network.
+    """Strength of a network."""
 
-    Parameters
-    ----------
-    rate : Fraction
-        Largest sum of rates, in units of capacity.
-    parts : tuple of tuple of int
-        The partition that proves it.
-    steps : int
-        Number of the partitions examined.
-    """
-
-    rate: Fraction
-    parts: tuple[tuple[int, ...], ...]
-    steps: int
+    rate: Fraction  #: largest sum of rates, in units of capacity
+    parts: tuple[tuple[int, ...], ...]  #: the partition that proves it
+    steps: int  #: number of the partitions examined
 
 
 def strength(wan: Wan) -> Strength:
@@ -155,18 +145,10 @@ def _tight_set(site: int, links: Sequence[tuple[int, int, int]], x: Sequence[int
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Upper bound on the rate of any schedule.
+    """Upper bound on the rate of any schedule."""
 
-    Parameters
-    ----------
-    rate : Fraction
-        Rate in units of the trees' network.
-    certificate : PartitionCertificate or CutCertificate
-        Proof by a partition or a cut.
-    """
-
-    rate: Fraction
-    certificate: PartitionCertificate | CutCertificate
+    rate: Fraction  #: rate in units of the trees' network
+    certificate: PartitionCertificate | CutCertificate  #: proof by a partition or a cut
 
 
 def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:

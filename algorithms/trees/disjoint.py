@@ -42,27 +42,15 @@ def all_choices(rates: int, most_trees: int) -> Ints:
 
 @dataclass(eq=False)
 class DisjointRates:
-    """Feasible and excluded rates of at most K trees without a common link.
-
-    Parameters
-    ----------
-    rates : array of int
-        Possible rates of a tree, increasing, after 0 for no tree.
-    choices : array of int, shape (choices, K)
-        Every choice of rates, as indices.
-    sets : list of array of bool
-        Sets of links that exclude choices.
-    needs : list of (array of int, int)
-        Fewest links of each set in a tree of every rate, and the size of the set.
-    most : list of int
-        Largest total rate of at most k trees, for k from 1 to K, once known.
-    """
+    """Feasible and excluded rates of at most K trees without a common link."""
 
     wan: Wan
-    rates: Ints
-    choices: Ints
-    sets: list[Bools] = field(default_factory=list)
+    rates: Ints  #: possible rates of a tree, increasing, after 0 for no tree
+    choices: Ints  #: (choices, K) every choice of rates, as indices
+    sets: list[Bools] = field(default_factory=list)  #: sets of links that exclude choices
+    #: fewest links of each set in a tree of every rate, and the size of the set
     needs: list[tuple[Ints, int]] = field(default_factory=list)
+    #: largest total rate of at most k trees, for k from 1 to K, once known
     most: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:

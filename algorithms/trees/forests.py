@@ -23,18 +23,10 @@ _LINKS = 256
 
 @dataclass(frozen=True, eq=False)
 class Forests:
-    """Link-disjoint forests.
+    """Link-disjoint forests."""
 
-    Parameters
-    ----------
-    of : array of int, shape (links,)
-        The forest of every link, -1 for none.
-    reached : array of bool, shape (links,)
-        The set Q that proves that there are no larger forests.
-    """
-
-    of: Ints
-    reached: Bools
+    of: Ints  #: (links,) the forest of every link, -1 for none
+    reached: Bools  #: (links,) the set Q that proves that there are no larger forests
 
     def links(self, forest: int) -> list[int]:
         """Return the links of a forest."""

@@ -21,22 +21,15 @@ GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
 
 
 class LimitedNetwork(NamedTuple):
-    """Links and carriers of a :class:`.network.Wan`, and a height limit, as compiled loops take them.
-
-    Parameters
-    ----------
-    first, second : array of int, shape (links,)
-        The two carriers of every link.
-    capacity : array of int, shape (carriers,)
-        Capacity of every carrier in units.
-    """
+    """Links and carriers of a :class:`.network.Wan`, and a height limit, as compiled loops take them."""
 
     nodes: int
     tail: Any
     head: Any
+    #: (links,) the two carriers of every link
     first: Any
     second: Any
-    capacity: Any
+    capacity: Any  #: (carriers,) capacity of every carrier in units
     length: Any
     most: int
 
@@ -251,44 +244,22 @@ RATES: dict[str, int] = {
 
 @dataclass(frozen=True)
 class GbstVariant:
-    """Interpretation of algorithms 1 and 2 where their text is ambiguous.
+    """Interpretation of algorithms 1 and 2 where their text is ambiguous."""
 
-    Parameters
-    ----------
-    rate : str
-        r* of line 22: ``global_min``, ``bottleneck`` or ``usable_min``.
-    by_radius : bool
-        True to compare the height from the best root with H, False the largest height with 2 H.
-    fixed : bool
-        True to update the height from the site at which a link is added.
-    shuffle : bool
-        True to use links of equal room in random order.
-    retries : int
-        Further random starts of a tree that fails.
-    """
-
-    rate: RateName
-    by_radius: bool
-    fixed: bool
-    shuffle: bool
-    retries: int
+    rate: RateName  #: r* of line 22: ``global_min``, ``bottleneck`` or ``usable_min``
+    by_radius: bool  #: True to compare the height from the best root with H, False the largest height with 2 H
+    fixed: bool  #: True to update the height from the site at which a link is added
+    shuffle: bool  #: True to use links of equal room in random order
+    retries: int  #: further random starts of a tree that fails
 
 
 @dataclass(frozen=True, eq=False)
 class GbstTrees:
-    """Result of one run of algorithm 1.
-
-    Parameters
-    ----------
-    rates : array of int, shape (trees,)
-        r* of every tree, in units.
-    roots : array of int, shape (trees,)
-        Root of every tree, chosen by the algorithm.
-    """
+    """Result of one run of algorithm 1."""
 
     trees: Ints
-    rates: Ints
-    roots: Ints
+    rates: Ints  #: (trees,) r* of every tree, in units
+    roots: Ints  #: (trees,) root of every tree, chosen by the algorithm
 
 
 def random_state(seed: int) -> np.ndarray:
@@ -339,18 +310,10 @@ def every_tree(wan: Wan) -> Ints | None:
 
 @dataclass(frozen=True, eq=False)
 class TreePool:
-    """Trees of many starts.
+    """Trees of many starts."""
 
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every tree, without duplicates.
-    choices : tuple of array of int
-        For each requested K, the K fastest trees of one start, those of the best starts first.
-    """
-
-    trees: Ints
-    choices: tuple[Ints, ...]
+    trees: Ints  #: (trees, sites - 1) links of every tree, without duplicates
+    choices: tuple[Ints, ...]  #: for each requested K, the K fastest trees of one start, those of the best starts first
 
 
 def run_many_starts(

@@ -38,40 +38,24 @@ _ATTEMPTS = 50
 
 
 class SiteLinks(NamedTuple):
-    """Undirected links of every site.
-
-    Parameters
-    ----------
-    length : array of int, shape (links,)
-        Lengths of links, at least 1.
-    begin, near : array of int
-        Links at site v: ``near[begin[v] : begin[v + 1]]``.
-    """
+    """Undirected links of every site."""
 
     tail: Any
     head: Any
-    length: Any
+    length: Any  #: (links,) lengths of links, at least 1
+    #: links at site v: ``near[begin[v] : begin[v + 1]]``
     begin: Any
     near: Any
 
 
 class Labelling(NamedTuple):
-    """Labels of all sites in all trees, and a matching of sites to links.
+    """Labels of all sites in all trees, and a matching of sites to links."""
 
-    Parameters
-    ----------
-    roots : array of int, shape (trees,)
-        Root of every tree, whose label is 0.
-    label, into : array of int, shape (trees, sites)
-        Label of every site, and the link to its parent, -1 for none.
-    owner : array of int, shape (links,)
-        Site that has a link, ``i * sites + v`` in tree i; -1 for none.
-    """
-
-    roots: Any
+    roots: Any  #: (trees,) root of every tree, whose label is 0
+    #: (trees, sites) label of every site, and the link to its parent, -1 for none
     label: Any
     into: Any
-    owner: Any
+    owner: Any  #: (links,) site that has a link, ``i * sites + v`` in tree i; -1 for none
 
 
 class PathSearch(NamedTuple):

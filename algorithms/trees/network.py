@@ -68,35 +68,24 @@ class Wan:
     A tree of rate r that reduces and broadcasts simultaneously loads both directions of each of its links by r,
     whatever its root. Any of parallel links forth makes a pair with any link back. Capacities belong to carriers: a
     carrier is a directed link that several pairs share, or a pair that shares none of its directed links.
-
-    Parameters
-    ----------
-    tail, head : array of int, shape (links,)
-        The two sites of every link.
-    latency_ns : array of int, shape (links,)
-        The larger latency of the two directions, rounded up to nanoseconds.
-    forth, back : array of int, shape (links,)
-        The directed link from tail to head, and the one from head to tail.
-    first, second : array of int, shape (links,)
-        Carriers of every link: forth, and back; equal if the pair itself is the carrier.
-    room : array of int, shape (carriers,)
-        Capacity of every carrier in multiples of ``unit_Bps``; a pair has the smaller one of its two directions.
-    unit_Bps : Fraction
-        Greatest common divisor of all capacities, in B/s.
-    balanced : bool
-        True if every link has an equally fast one back, in no other pair, so that trees see the whole network.
     """
 
     topology: Topology
+    #: (links,) the two sites of every link
     tail: Ints
     head: Ints
-    latency_ns: Ints
+    latency_ns: Ints  #: (links,) the larger latency of the two directions, rounded up to nanoseconds
+    #: (links,) the directed link from tail to head, and the one from head to tail
     forth: Ints
     back: Ints
+    #: (links,) carriers of every link: forth, and back; equal if the pair itself is the carrier
     first: Ints
     second: Ints
+    #: (carriers,) capacity of every carrier in multiples of ``unit_Bps``; a pair has the smaller one of its two
+    #: directions
     room: Ints
-    unit_Bps: Fraction
+    unit_Bps: Fraction  #: greatest common divisor of all capacities, in B/s
+    #: True if every link has an equally fast one back, in no other pair, so that trees see the whole network
     balanced: bool
 
     def __len__(self) -> int:
@@ -160,21 +149,11 @@ class Wan:
 
 @dataclass(frozen=True, eq=False)
 class HeightLimit:
-    """Limit on the height of trees.
+    """Limit on the height of trees."""
 
-    Parameters
-    ----------
-    length : array of int, shape (links,)
-        Length L_e of every link.
-    most : int
-        Largest sum of lengths from the root to a leaf.
-    unit : str
-        Unit of lengths, ``hops`` or ``ns``.
-    """
-
-    length: Ints
-    most: int
-    unit: str
+    length: Ints  #: (links,) length L_e of every link
+    most: int  #: largest sum of lengths from the root to a leaf
+    unit: str  #: unit of lengths, ``hops`` or ``ns``
 
     def format_height(self, height: int) -> str:
         """Format a height with its unit."""

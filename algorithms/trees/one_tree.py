@@ -17,21 +17,11 @@ from .network import HeightLimit, Wan
 
 @dataclass(frozen=True, eq=False)
 class ShortestPaths:
-    """Shortest paths between sites over some links, with the fewest links among equals.
+    """Shortest paths between sites over some links, with the fewest links among equals."""
 
-    Parameters
-    ----------
-    reach : array of int, shape (sites, sites)
-        Length of the path from one site to another, -1 without a path.
-    before : array of int, shape (sites, sites)
-        The last site before the second one on the path from the first.
-    links : dict of (int, int) to int
-        The shortest of parallel links, by its two sites.
-    """
-
-    reach: Ints
-    before: Ints
-    links: dict[tuple[int, int], int]
+    reach: Ints  #: (sites, sites) length of the path from one site to another, -1 without a path
+    before: Ints  #: (sites, sites) the last site before the second one on the path from the first
+    links: dict[tuple[int, int], int]  #: the shortest of parallel links, by its two sites
 
     def link(self, one: int, other: int) -> int:
         """Return the shortest link between two neighbours."""

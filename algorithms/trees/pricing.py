@@ -29,19 +29,11 @@ _SCALE = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Exact prices of carriers, and of a tree times its bottleneck.
-
-    Parameters
-    ----------
-    carrier : array of int, shape (carriers,)
-        Prices of carriers; w_e of link e is the sum over its carriers.
-    tree : int
-        Price p of a tree times its bottleneck.
-    """
+    """Exact prices of carriers, and of a tree times its bottleneck."""
 
     wan: Wan
-    carrier: Ints
-    tree: int
+    carrier: Ints  #: (carriers,) prices of carriers; w_e of link e is the sum over its carriers
+    tree: int  #: price p of a tree times its bottleneck
 
     @classmethod
     def of(cls, wan: Wan, carrier: Floats, tree: float) -> Prices:
@@ -82,21 +74,11 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PricedTree:
-    """Tree with the threshold at which it is used, and its cost.
+    """Tree with the threshold at which it is used, and its cost."""
 
-    Parameters
-    ----------
-    tree : array of int
-        Numbers of the tree's links.
-    threshold : int
-        Lower bound on the capacities of the tree's links.
-    cost : Fraction
-        Cost of the tree, ``w(T) + p / c_T``.
-    """
-
-    tree: Ints
-    threshold: int
-    cost: Fraction
+    tree: Ints  #: numbers of the tree's links
+    threshold: int  #: lower bound on the capacities of the tree's links
+    cost: Fraction  #: cost of the tree, ``w(T) + p / c_T``
 
 
 def thresholds(wan: Wan, prices: Prices, floor: int) -> list[int]:

@@ -77,18 +77,10 @@ _SIMPLE = 360
 
 @dataclass(frozen=True, eq=False)
 class RatedTrees:
-    """Trees with exact rates.
+    """Trees with exact rates."""
 
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        Links of every tree, in any order.
-    rates : tuple of Fraction
-        Rate of every tree, greater than 0, in units of capacity.
-    """
-
-    trees: Ints
-    rates: tuple[Fraction, ...]
+    trees: Ints  #: (trees, sites - 1) links of every tree, in any order
+    rates: tuple[Fraction, ...]  #: rate of every tree, greater than 0, in units of capacity
 
     @property
     def total(self) -> Fraction:
