@@ -62,12 +62,8 @@ def joint_cut(
     """Return the largest cut bound of the given sets; None if no data must leave them.
 
     The bound of a set is the earliest time by which all bytes that must leave it can have arrived outside; latency
-    counts, see :class:`~cwb.core.bounds.CutCertificate`.
-
-    Raises
-    ------
-    InputError
-        If data must leave a set without outgoing links.
+    counts, see :class:`~cwb.core.bounds.CutCertificate`. Raise InputError if data must leave a set without outgoing
+    links.
     """
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
@@ -126,17 +122,8 @@ def joint_length(
 ) -> tuple[Fraction, LengthCertificate]:
     """Bound the time by the sum of bytes times distances over the sum of bandwidths times lengths.
 
-    Parameters
-    ----------
-    pairs : tuple
-        Sources, targets and bytes, from :func:`pairs_of`.
-    lengths : sequence of int
-        Length of every link, at least 0 and not all 0.
-
-    Raises
-    ------
-    InputError
-        If a rank cannot be reached.
+    ``pairs`` are those of :func:`pairs_of`, ``lengths`` those of the links, at least 0 and not all 0. Raise InputError
+    if a rank cannot be reached.
     """
     topology = instance.topology
     nodes = np.array(topology.rank_nodes, dtype=np.int64)

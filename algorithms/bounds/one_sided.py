@@ -76,18 +76,9 @@ class Law:
 
 
 def one_sided(value: Value, at: Fraction, *, up: bool) -> Side | None:
-    """Return the derivative on one side and the range over which its law holds.
+    """Return the derivative at ``at``, in B/s, towards larger (``up``) or smaller bandwidths, and the range of its law.
 
     None if no optimum is known at ``at`` or at the bandwidths nearby.
-
-    Parameters
-    ----------
-    value : callable
-        Optimum in seconds at a bandwidth.
-    at : Fraction
-        Bandwidth in B/s, more than 0.
-    up : bool
-        True for the derivative towards larger bandwidths.
     """
     base = value(at)
     if base is None:

@@ -54,13 +54,9 @@ class DemandGroup:
 def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
     """Return the largest of the bounds of this module that need no search.
 
-    These are latency; every single rank, with the latency of its links; for an all-reduce all ranks together; and
-    for an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency.
-
-    Raises
-    ------
-    InputError
-        If the instance has no explicit network or no demand, or data cannot reach a rank that needs it.
+    These are latency; every single rank, with the latency of its links; for an all-reduce all ranks together; and for
+    an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency. Raise InputError
+    without an explicit network or a demand, or if data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
         parts = [best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands]
@@ -148,11 +144,6 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
     """Bound an all-reduce by the links into disjoint sets of nodes, given by position.
 
     Nodes in no set are switches, see :class:`~cwb.core.bounds.PartitionCertificate`.
-
-    Raises
-    ------
-    InputError
-        If the collective is another one, the sets overlap, or a compute node is in none.
     """
     topology, group = instance.topology, group_of(instance)
     if group.kind is not Collective.ALL_REDUCE:
@@ -180,13 +171,7 @@ def crossings(parts: int, *, merged: bool) -> int:
 
 
 def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
-    """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter.
-
-    Raises
-    ------
-    InputError
-        If no path connects such a pair.
-    """
+    """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter."""
     topology, group = instance.topology, group_of(instance)
     scale = lcm(*(link.latency_s.denominator for link in topology.links)) if topology.links else 1
     latency = [int(link.latency_s * scale) for link in topology.links]
@@ -207,15 +192,7 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
 
 
 def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, LengthCertificate]:
-    """Bound an all-to-all by lengths of links, at least 0 and not all 0.
-
-    See :class:`~cwb.core.bounds.LengthCertificate`.
-
-    Raises
-    ------
-    InputError
-        If the collective is another one, a rank cannot be reached, or no lengths are given.
-    """
+    """Bound an all-to-all by lengths of links, see :class:`~cwb.core.bounds.LengthCertificate`."""
     topology, group = instance.topology, group_of(instance)
     if group.kind is not Collective.ALL_TO_ALL:
         raise InputError("expected an all_to_all", place="collective")
@@ -232,13 +209,7 @@ def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, 
 
 
 def bytes_leaving(group: DemandGroup, inside: Sequence[bool] | Bools) -> Fraction:
-    """Return the bytes that must leave a set of nodes: data that only they hold, or sums, that others need.
-
-    Parameters
-    ----------
-    inside : sequence of bool
-        For every rank of the group whether it is in the set.
-    """
+    """Return the bytes that must leave the ranks ``inside``: data that only they hold, or sums, that others need."""
     members = np.asarray(inside, dtype=bool)
     if group.kind.alike:
         count = int(np.count_nonzero(members))
@@ -348,13 +319,7 @@ def _blocks(
 
 
 def group_of(instance: Instance) -> DemandGroup:
-    """Return the demand of the instance's collective.
-
-    Raises
-    ------
-    InputError
-        If it demands nothing, or has fewer than two ranks.
-    """
+    """Return the demand of the instance's collective; raise InputError if there is none, or fewer than two ranks."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     ranks = tuple(range(instance.npus)) if instance.demand.ranks is None else instance.demand.ranks

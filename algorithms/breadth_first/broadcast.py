@@ -68,12 +68,8 @@ class PieceRanges:
 class Broadcast:
     """Times and shares of breadth-first broadcasts from all nodes of a network.
 
-    Raises
-    ------
-    InputError
-        By every property and method, if some node cannot reach another one.
-    Unsupported
-        If there are too many pairs of nodes.
+    Every property and method raises InputError if some node cannot reach another one, and Unsupported if there are too
+    many pairs of nodes.
     """
 
     graph: IncomingLinks

@@ -64,15 +64,7 @@ class IncomingLinks:
 
     @cached_property
     def distance(self) -> NDArray[Any]:
-        """Distances in links to the known nodes (rows) from all nodes (columns).
-
-        Raises
-        ------
-        InputError
-            If some node cannot reach another one.
-        Unsupported
-            If there are too many pairs.
-        """
+        """Distances in links to the known nodes (rows) from all nodes (columns), all of which must exist."""
         from .kernels import distances
 
         if (pairs := self.nodes * len(self.nodes_with_distances)) > MAX_PAIRS:
@@ -103,17 +95,9 @@ class IncomingLinks:
 
 
 def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
-    """Sort the links of a network by the node that they enter.
+    """Sort links, an array of (source, target) with parallel links one by one, by the node that they enter.
 
-    Parameters
-    ----------
-    links : array_like of int, shape (links, 2)
-        Source and target of every link; parallel links are listed one by one.
-
-    Raises
-    ------
-    InputError
-        If a node has no link into it or out of it.
+    Raise InputError if a node has no link into it or out of it.
     """
     nodes = len(names)
     source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T

@@ -223,12 +223,8 @@ def counted_starts(starts: Any, kind_of: Any, last: Any) -> Any:
 def start_times(releases: Any, kinds: Any, far: int) -> Any:
     """Compute sorted earliest n-th starts on links of every kind, ``far`` if none; shape (kinds, chunks).
 
-    Parameters
-    ----------
-    releases : array of int, shape (nodes, chunks)
-        Sorted epochs from which the chunks can be at every node; never, if ``far`` or later.
-    kinds : array of int, shape (kinds, 3)
-        Tail, window and room of every kind.
+    ``releases``, of shape (nodes, chunks), are the sorted epochs from which chunks can be at every node, never if
+    ``far`` or later. ``kinds`` are rows of tail, window and room.
     """
     count = releases.shape[1]
     starts = np.empty((len(kinds), count), np.int64)

@@ -135,20 +135,11 @@ def insert(
     target: int,
     allowed: int,
 ) -> tuple[int, int]:
-    """Deliver chunks to all nodes that still lack them.
+    """Deliver the chunks ``members`` to all nodes that still lack them.
 
-    Return the sum of the epochs beyond the target, -1 if given up, and the number of arcs examined.
-
-    Parameters
-    ----------
-    lacking : array of bool, shape (chunks, nodes)
-        True where a node needs a chunk and does not hold it at the start.
-    price : array of float, shape (links,)
-        Price of a start on every link.
-    members : array of int
-        Numbers of the chunks to insert.
-    target, allowed : int
-        The insertion is given up once the epochs beyond ``target``, summed over receivers, exceed ``allowed``.
+    ``lacking`` marks where a node needs a chunk and does not hold it at the start. The insertion is given up once the
+    epochs beyond ``target``, summed over receivers, exceed ``allowed``. Return this sum, -1 if given up, and the number
+    of arcs examined.
     """
     count, nodes = len(arcs.arc_head), state.arrival.shape[1]
     left = np.zeros(len(members), np.int64)

@@ -89,18 +89,9 @@ def solve(
 ) -> LadderResult:
     """Bound, construct, bound, search briefly, bound, as long as bound and schedule differ.
 
-    The search can be continued from the result.
-
-    Parameters
-    ----------
-    network : EpochNetwork
-        Problem to schedule; some node lacks a chunk, and every node that does can be reached.
-    relaxed : EpochNetwork
-        Problem to bound: the same, or one with more nodes that store.
-    effort : int
-        Arcs that the search may examine; a limit that gives the same result on every machine.
-    on_improvement : callable
-        Called with the search for every better schedule.
+    In ``network``, which is scheduled, some node lacks a chunk, and every node that does can be reached. ``relaxed``,
+    which is bounded, is the same or has more nodes that store. ``effort`` limits the arcs that the search may examine:
+    with the same result on every machine. The search can be continued from the result.
     """
     clock = budget.clock
     with clock.phase("bound"):

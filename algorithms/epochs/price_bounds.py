@@ -303,17 +303,9 @@ def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, tol
 def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sinks: Any, epochs: int, far: int) -> Any:
     """Compute the least toll of a tree over time from every node to each set of sinks.
 
-    Trees start at epoch 0 and reach their sinks by the last epoch. The result has shape (sets, nodes); set s has
-    the i-th sink if bit i of s is 1.
-
-    Parameters
-    ----------
-    stores : array of bool, shape (nodes,)
-        True where a chunk can wait.
-    tail, head, delay : array of int, shape (links,)
-        Links, those without delay first.
-    toll : array of int, shape (links, epochs)
-        Price of a start; a tree pays for each of its starts once.
+    Trees start at epoch 0 and reach their sinks by the last epoch. Links without delay come first; ``toll``, of shape
+    (links, epochs), is the price of a start, which a tree pays once for each. The result has shape (sets, nodes); set s
+    has the i-th sink if bit i of s is 1.
     """
     nodes, sets = len(stores), 1 << len(sinks)
     least = np.full((sets, epochs + 1, nodes), far, np.int64)

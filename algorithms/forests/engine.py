@@ -38,27 +38,11 @@ class GrownForest:
 def grow_forest(
     wires: ParallelLinks, demand: Exact, members: Bools, budget: Budget, *, repack: int = 0, patterns: bool = True
 ) -> GrownForest | None:
-    """Pack the demanded number of trees from every root; None if the budget ends first.
+    """Pack the demanded number of trees from every root, which exist in ``wires``; None if the budget ends first.
 
-    Parameters
-    ----------
-    wires : ParallelLinks
-        A network in which these trees exist.
-    demand : array of int, shape (nodes,)
-        Number of trees from every root.
-    members : array of bool, shape (nodes,)
-        Nodes that trees must span; all others only forward.
-    budget : Budget
-        Clock, progress and limits; its seed decides which trees exchange edges.
-    repack : int
-        Rounds in which pairs of trees exchange edges, on small networks.
-    patterns : bool
-        True if whole switches may be removed at once.
-
-    Raises
-    ------
-    Unsplittable
-        If a switch cannot be removed, see :func:`.splitting.remove_switches`.
+    Trees span ``members``; all other nodes only forward. On small networks pairs of trees exchange edges in ``repack``
+    rounds; ``patterns`` allows the removal of whole switches at once. Raise Unsplittable if a switch cannot be removed,
+    see :func:`.splitting.remove_switches`.
     """
     with budget.clock.phase("split"):
         split = remove_switches(wires.graph(), demand, members, patterns=patterns, stop=lambda: budget.is_exhausted)

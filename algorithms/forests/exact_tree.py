@@ -18,18 +18,10 @@ from ..graphs.network import Exact, Network, kernel_for
 def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
     """Build a tree from a root, for as many copies as one tree can have.
 
-    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all
-    other roots beyond what they demand. If mu is less than the number of copies, the other copies are left to the
-    root's demand. Return the copies, at least 1, and the edge into every node, -1 at the root.
-
-    Parameters
-    ----------
-    graph : Network
-        A network of the nodes to span.
-    residual : array of int, shape (edges,)
-        Remaining capacity of every edge; all demanded trees exist in it.
-    demand : array of int, shape (nodes,)
-        Trees still to be built from every root; at least one from this one.
+    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all other
+    roots beyond what they demand. If mu is less than the number of copies, the other copies are left to the root's
+    demand. All demanded trees, at least one from this root, exist in the capacities ``residual``. Return the copies, at
+    least 1, and the edge into every node, -1 at the root.
     """
     oracle = _SpareCapacity(graph, residual)
     others = demand.copy()

@@ -16,20 +16,10 @@ PARTS = 2**16
 def exact_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], full: Sequence[int]
 ) -> list[Fraction] | None:
-    """Solve for weights of trees that sum to 1 per root and fill some orbits; None if impossible.
+    """Solve for weights of trees that sum to 1 per root and fill the orbits ``full``; None if impossible.
 
-    Solutions must be nonnegative, fit all orbits, and be multiples of a part that is not too small.
-
-    Parameters
-    ----------
-    uses : sequence of sequence of int, shape (trees, orbits)
-        Number of uses of each orbit by each tree.
-    root : sequence of int
-        Position of every tree's root.
-    room : sequence of Fraction
-        Largest total use of every orbit.
-    full : sequence of int
-        Orbits whose room must be used up.
+    ``uses`` counts the uses of each orbit by each tree, ``root`` is the position of every tree's root, and ``room`` the
+    largest total use of every orbit. Weights must be nonnegative and multiples of a part that is not too small.
     """
     rows = [[*(int(each == r) for each in root), 1] for r in sorted(set(root))]
     for o in full:
@@ -75,14 +65,9 @@ def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
 def rounded_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], weight: Sequence[float]
 ) -> list[Fraction] | None:
-    """Round weights to multiples of one part, the largest remainders up; None if they do not fit.
+    """Round weights, which sum to about 1 per root, to multiples of one part; None if they do not fit.
 
-    Parameters
-    ----------
-    uses, root, room
-        Trees and orbits, as in :func:`exact_weights`.
-    weight : sequence of float
-        Weights with a sum of about 1 for every root.
+    The largest remainders are rounded up. Trees and orbits are those of :func:`exact_weights`.
     """
     found = [Fraction(0)] * len(root)
     for which in sorted(set(root)):

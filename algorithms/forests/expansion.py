@@ -42,16 +42,9 @@ class ParallelLinks:
 class Pieces:
     """Capacity of the edges of a network without switches, in pieces that each have a path.
 
-    Parameters
-    ----------
-    first : array of int, shape (edges,)
-        First piece of every edge, -1 for none.
-    following, amount, path : array, shape (pieces,)
-        Next piece of the same edge, number of copies, and path.
-    left, right : array of int
-        Paths that are two in a row; path ``links + i`` is the i-th.
-    links : int
-        Number of links; smaller numbers of paths are links.
+    Piece ``first[e]`` is the first of edge e, -1 for none, and ``following[p]`` the next one of the same edge;
+    ``amount`` and ``path`` are copies and path of every piece. Paths below ``links`` are links; path ``links + i`` is
+    ``left[i]`` and ``right[i]`` in a row.
     """
 
     def __init__(
@@ -78,14 +71,7 @@ class Pieces:
 def trace_splits(wires: ParallelLinks, log: tuple[SwitchSplits, ...], graph: Network, members: Ints) -> Pieces:
     """Replay the log of splits, from the links to the edges of ``graph`` that they have become.
 
-    Parameters
-    ----------
-    wires : ParallelLinks
-        Links, with the capacities before the splits.
-    log : tuple of Splits
-        Splits of all switches, in their order.
-    members : array of int, shape (nodes of the graph,)
-        Node in the network of every node of the graph.
+    ``members`` has the node in the network of every node of the graph.
     """
     n, links, dtype = wires.nodes, len(wires.tail), wires.units.dtype
     into = [s.pairs.source * n + s.switch for s in log]
@@ -130,17 +116,7 @@ def assign_paths(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], i
 def expand(
     pieces: Pieces, forest: SpanningTrees, ranks: Ints, instance_sha256: str, unit_bytes: Fraction
 ) -> TreePacking:
-    """Route every tree over links.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        Paths of the edges of the forest's network; used up.
-    ranks : array of int, shape (nodes of the forest,)
-        Rank of every node of the forest.
-    unit_bytes : Fraction
-        Bytes that one copy of a tree carries.
-    """
+    """Route every tree over links, and use up the pieces; one copy of a tree carries ``unit_bytes``."""
     tree, node = _tree_edges(forest)
     edge = forest.into[tree, node]
     served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
@@ -220,18 +196,10 @@ def replay(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Replay splits: take pieces from two edges' queues, join their paths, and queue them at the third.
 
-    Return the pieces after all splits (following, amount, path), and the pairs of paths (left, right).
-
-    Parameters
-    ----------
-    splits : array of int, shape (splits, 3)
-        Edge to the switch, edge from the switch, and edge past it; -1 where that would be a loop.
-    amounts : array of int, shape (splits,)
-        Capacity moved by every split.
-    first, last : array of int, shape (edges,)
-        First and last piece in the queue of every edge, -1 for none; changed.
-    following, piece_amount, piece_path : array of int, shape (pieces,)
-        Next piece in the queue, amount and path of every piece.
+    A split is a row of edge to the switch, edge from it, and edge past it, -1 where that would be a loop; it moves its
+    entry of ``amounts``. ``first`` and ``last`` are the ends of every edge's queue, -1 for none, and are changed;
+    ``following``, ``piece_amount`` and ``piece_path`` are next piece, amount and path of every piece. Return these
+    three after all splits, and the pairs of paths (left, right).
     """
     used, pairs = len(piece_amount), 0
     room = 2 * used + 2 * len(splits) + 64
@@ -281,17 +249,8 @@ def _wider(values: Any) -> Any:
 def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
     """Assign pieces of an edge's capacity to every tree that uses the edge.
 
-    The smallest piece that is large enough is taken, if there is one. Return use, piece and amount of every
-    assigned part.
-
-    Parameters
-    ----------
-    edges, trees : array of int, shape (uses,)
-        Edge and tree of every use, in the order of assignment.
-    wanted : array of int, shape (uses,)
-        Copies of the tree that use the edge.
-    first, following, amount : array of int
-        The queue of every edge; amounts are changed.
+    Uses, with their edges, trees and wanted copies, come in the order of assignment. The smallest piece that is large
+    enough is taken, if there is one; ``amount`` is changed. Return use, piece and amount of every assigned part.
     """
     room = len(edges) + 64
     use, piece, given = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, amount.dtype)

@@ -260,15 +260,10 @@ def exchange(
 ) -> int:
     """Regrow pairs of trees: remove copies of both, grow the first as low as possible, then the second.
 
-    As many copies are removed as both trees have. Parents are chosen by remaining capacity, at random within a
-    factor, so that a pair can be tried again. The new pair is kept if the sum of the cubes of its heights falls; or
-    is equal, if no tree has to be divided for it. Return the number of trees afterwards; the columns and the
-    remaining capacities are changed.
-
-    Parameters
-    ----------
-    count : int
-        Trees, at least 2; the columns ``root``, ``copies``, ``trees`` and ``height`` have room for more.
+    As many copies are removed as both trees have. Parents are chosen by remaining capacity, at random within a factor,
+    so that a pair can be tried again. The new pair is kept if the sum of the cubes of its heights falls; or is equal,
+    if no tree has to be divided for it. The columns, which have room for more than the ``count`` trees, and the
+    remaining capacities are changed. Return the number of trees afterwards.
     """
     residual = net.residual
     fresh = np.empty((2, trees.shape[1]), dtype=np.int64)

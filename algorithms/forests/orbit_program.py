@@ -65,12 +65,8 @@ class Solution:
 class OrbitProgram:
     """Linear program that grows by columns.
 
-    Parameters
-    ----------
-    room : array of float, shape (orbits,)
-        Capacity: the most uses of an orbit's links by trees of total weight 1 from each of the roots.
-    dearest : float
-        Upper bound on the cube of a tree's height.
+    ``room`` is the capacity of every orbit: the most uses of its links by trees of total weight 1 from each of the
+    roots. ``dearest`` bounds the cube of a tree's height.
     """
 
     def __init__(self, room: Floats, roots: int, dearest: float) -> None:
@@ -86,15 +82,7 @@ class OrbitProgram:
         self.columns += columns
 
     def solve(self, *, spare: Floats | None = None, low: bool = True) -> Solution:
-        """Solve the program.
-
-        Parameters
-        ----------
-        spare : array of float, shape (orbits,)
-            Parts of the rooms that are left free.
-        low : bool
-            True to minimize heights after the shortage.
-        """
+        """Solve with parts ``spare`` of the rooms left free; minimize heights after the shortage if ``low``."""
         if self._highs is None or spare is not None or not low:
             self._begin(np.ones(len(self.room)) if spare is None else 1 - spare)
         self._load(self.columns[self._loaded :], low=low)

@@ -43,11 +43,7 @@ _PATIENCE = 12
 class CutPool:
     """Cuts that no tree may overload; any set of nodes is allowed, since its slack is exact.
 
-    Parameters
-    ----------
-    groups : iterable of Groups
-        Groups of the network, level by level: they are the first cuts, and a cut found in one group is copied to
-        equal ones.
+    Groups of the network, level by level, are the first cuts, and a cut found in one group is copied to equal ones.
     """
 
     def __init__(self, graph: Network, groups: Iterable[Groups]) -> None:
@@ -165,20 +161,10 @@ class _Tree:
 
 
 class Packer:
-    """Packing of the trees of one network.
+    """Packing of the trees of one network of nodes to span, in which all demanded trees exist.
 
-    Parameters
-    ----------
-    graph : Network
-        A network of the nodes to span.
-    demand : array of int, shape (nodes,)
-        Trees from every root; they exist in the network.
-    thrifty : bool
-        Initial way to grow trees, see :func:`.kernels.grow`.
-    exact_only : bool
-        True to build every tree by :mod:`.exact_tree`.
-    residual : array of int or None, shape (edges,)
-        Capacities available to these trees; None for all.
+    ``thrifty`` is the initial way to grow trees, see :func:`.kernels.grow`; ``exact_only`` builds every tree by
+    :func:`exact_tree`. ``residual`` are the capacities available to these trees, by default all.
     """
 
     def __init__(

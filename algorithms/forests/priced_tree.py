@@ -32,19 +32,11 @@ def priced_tree(root: int, net: Any, price: Any, rise: float, limit: int, tree: 
     """Grow a tree by repeatedly joining the node that is cheapest to reach from the tree.
 
     Leaving a tree node at depth d costs ``rise d``, so that a large ``rise`` gives low trees and a small one cheap
-    trees; at the depth ``limit`` no node may be left. Return the number of edges: less than spanned nodes - 1 if
-    some cannot be reached, -1 if ``links`` is too short.
-
-    Parameters
-    ----------
-    net : tuple of array
-        Arcs by tail (first arc of each node, head and link of each arc), and True for nodes that the tree spans; all
-        others are passed through.
-    price : array of float, shape (links,)
-        Price of every link, greater than 0.
-    tree : tuple of array of int
-        Output: parent and child of every edge, offsets of the edges' paths, their links (with room for all paths), and
-        the depth of every spanned node.
+    trees; at the depth ``limit`` no node may be left. ``net`` are arcs by tail (first arc of each node, head and link
+    of each arc), and a mark of nodes to span; all others are passed through. Prices of links are greater than 0.
+    ``tree`` is the output: parent and child of every edge, offsets of the edges' paths, their links, and the depth of
+    every spanned node. Return the number of edges: less than spanned nodes - 1 if some cannot be reached, -1 if
+    ``links`` is too short.
     """
     start, head, link, ends = net
     parent, child, offset, links, depth = tree
@@ -109,22 +101,9 @@ def priced_uses(
 ) -> int:
     """Grow trees, each at its own prices, and count their uses of every orbit of links.
 
-    Return the number of trees grown: less than all if ``links`` is too short.
-
-    Parameters
-    ----------
-    roots, rises, limits : array, shape (trees,)
-        Root, price of depth, and largest height of every tree.
-    prices : array of float, shape (trees, orbits)
-        Price of every orbit's links, greater than 0.
-    net : tuple of array
-        The network, as in :func:`priced_tree`.
-    links : array of int
-        Scratch space for the paths of one tree.
-    uses : array of int, shape (trees, orbits)
-        Output of the number of uses.
-    heights : array of int, shape (trees,)
-        Output of the heights, -1 for trees that do not reach all nodes.
+    Each tree has a root, a price of depth (``rises``), a largest height (``limits``) and a row of prices of orbits.
+    ``links`` is scratch space for the paths of one tree. Output are the uses, a row per tree, and the heights, -1 for
+    trees that do not reach all nodes. Return the number of trees grown: less than all if ``links`` is too short.
     """
     start, ends = net[0], net[3]
     nodes = len(start) - 1

@@ -57,21 +57,8 @@ def remove_switches(
 ) -> SwitchlessNetwork | None:
     """Remove all nodes but the members, so that every member can still receive all demand; None if stopped.
 
-    Parameters
-    ----------
-    graph : Network
-        A network in which every member can receive all demand, and every other node has as much capacity in as out.
-    demand : array of int, shape (nodes,)
-        Number of trees rooted at every member.
-    members : array of bool, shape (nodes,)
-        The nodes that trees must span.
-    patterns : bool
-        True if whole switches may be tried at once.
-
-    Raises
-    ------
-    Unsplittable
-        If a switch is left with capacity; impossible if all nodes have as much in as out (theorem 7).
+    Every member can receive all demand in ``graph``. ``patterns`` allows to try whole switches at once. Raise
+    Unsplittable if a switch is left with capacity; impossible if all nodes have as much in as out (theorem 7).
     """
     sinks = near_order(graph, members)
     log: list[SwitchSplits] = []
@@ -212,16 +199,9 @@ def split_pairwise(
 ) -> tuple[Network, Pairs] | None:
     """Assign all capacity through a switch to pairs of its neighbours; None if some stays, or if stopped.
 
-    The largest amount gamma of a pair is found by assigning all and taking back the shortfall: every set that this
-    pair alone would starve lacks exactly the amount that must be taken back. Return the network without the switch,
-    and the splits in their order.
-
-    Parameters
-    ----------
-    graph : Network
-        A network in which every sink can receive all demand.
-    preferred : Pairs or None
-        Pairs to try first, with the amounts wanted.
+    The largest amount gamma of a pair is found by assigning all and taking back the shortfall: every set that this pair
+    alone would starve lacks exactly the amount that must be taken back. ``preferred`` pairs are tried first, with their
+    amounts. Return the network without the switch, and the splits in their order.
     """
     into, out = np.flatnonzero(graph.head == switch), np.flatnonzero(graph.tail == switch)
     sources, targets = graph.tail[into].tolist(), graph.head[out].tolist()

@@ -85,12 +85,8 @@ def shuffle(items: Any, count: int, state: Any) -> None:
 def choose(words: Any, copies: Any, how: int, state: Any) -> int:
     """Choose a chunk of a set, -1 of an empty one; the search begins at a random place.
 
-    Parameters
-    ----------
-    copies : array of int, shape (chunks,)
-        Number of ranks that have each chunk, or are about to get it.
-    how : int
-        One of ``ANY``, ``RAREST`` or ``RARE_OF_64``.
+    ``copies`` counts the ranks that have each chunk, or are about to get it; ``how`` is ``ANY``, ``RAREST`` or
+    ``RARE_OF_64``.
     """
     size = len(words)
     first, turn = draw(state, size), draw(state, 64)

@@ -62,16 +62,10 @@ class Classes:
 
 
 def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequence[Any]) -> Classes:
-    """Split colours until they are stable.
+    """Return the coarsest equitable partition that is finer than the first colours.
 
-    Return the coarsest equitable partition that is finer than the first colours.
-
-    Parameters
-    ----------
-    balances : array of int, shape (sources, points)
-        First colours of the balances, by which right-hand sides differ.
-    arcs, links : sequences of hashable
-        First colours of arcs (such as their delay) and of links (such as their capacity).
+    First colours of balances tell right-hand sides apart; those of ``arcs`` (such as delays) and ``links`` (such as
+    capacities) are any hashables.
     """
     sources = len(balances)
     own = _number_values(arcs)

@@ -30,23 +30,11 @@ _TABLE = 2**22
 def distances(
     nodes: int, tail: Ints, head: Ints, length: ArrayLike, sources: ArrayLike | None = None, *, backwards: bool = False
 ) -> NDArray[np.float64]:
-    """Compute exact integer distances from some nodes to all others, or to them, by scipy's Dijkstra.
+    """Compute exact integer distances from ``sources``, by default all nodes, to all nodes, or ``backwards``.
 
-    The result has shape (sources, nodes): integers below 2^53, infinite where there is no path.
-
-    Parameters
-    ----------
-    length : array of int, shape (links,)
-        Length of every link, at least 0; parallel links are allowed.
-    sources : array of int, optional
-        Start nodes of the paths; by default all.
-    backwards : bool
-        True for distances to the sources.
-
-    Raises
-    ------
-    InputError
-        If the lengths add up to 2^53 or more, from which on floats skip integers.
+    Lengths are integers of at least 0; parallel links are allowed. The result, of shape (sources, nodes), has integers
+    below 2^53, infinite where there is no path. Raise InputError if the lengths add up to 2^53 or more, from which on
+    floats skip integers.
     """
     from scipy.sparse.csgraph import dijkstra
 
@@ -113,13 +101,7 @@ class _EnteringLinks:
 
 
 def route(topology: Topology, source: Ints, target: Ints) -> Paths:
-    """Find a shortest path for each pair of different nodes, which may occur more than once.
-
-    Raises
-    ------
-    Unsupported
-        If there is no path for a pair.
-    """
+    """Find a shortest path for each pair of different nodes, which may occur more than once."""
     nodes = len(topology.nodes)
     keys, inverse = _distinct(target * nodes + source, nodes * nodes)
     if not len(keys):

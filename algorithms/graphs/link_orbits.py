@@ -114,12 +114,7 @@ def link_orbits(
 ) -> list[tuple[Pair, ...]]:
     """Return classes of linked pairs of nodes, the smaller first, that symmetries exchange.
 
-    Parameters
-    ----------
-    nodes, links : sequence of hashable
-        Colours of nodes and of links: symmetries keep them.
-    exhausted : callable
-        True once time is over; the remaining pairs are then classes of their own.
+    Symmetries keep the colours of nodes and of links. Once ``exhausted``, the remaining pairs are classes of their own.
     """
     network = _Network(nodes, ends, links)
     root = {pair: pair for pair in network.pairs}

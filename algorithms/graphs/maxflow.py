@@ -34,12 +34,7 @@ class ViolatedCut:
 class RootedFlow:
     """Successive tests that every sink can receive all demand; capacities may fall between the tests.
 
-    Parameters
-    ----------
-    demand : array of int, shape (nodes,)
-        Largest amount that every node may send.
-    sinks : array of int
-        Sinks in the order of the tests; it is fast if neighbours are close to one another.
+    Nodes send at most ``demand``. Tests are fast if neighbours in ``sinks`` are close to one another.
     """
 
     def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
@@ -169,15 +164,10 @@ class WorstCut:
 def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
     """Maximize ``demand outside of T / capacity into T`` over sets T with a sink.
 
-    This is (1) and theorem 1 of ForestColl. Start from a single sink's ratio p/q. With capacities ``p b_e`` and
-    demands ``q d(v)`` a set with a larger ratio is a violated cut of a maximum flow; its ratio is the next p/q.
-    Since p/q only grows, sinks that have passed need not be tested again. It is fast if neighbours in ``sinks`` are
-    close to one another.
-
-    Raises
-    ------
-    Unreachable
-        If no capacity enters a set that must receive something.
+    This is (1) and theorem 1 of ForestColl. Start from a single sink's ratio p/q. With capacities ``p b_e`` and demands
+    ``q d(v)`` a set with a larger ratio is a violated cut of a maximum flow; its ratio is the next p/q. Since p/q only
+    grows, sinks that have passed need not be tested again. Raise Unreachable if no capacity enters a set that must
+    receive something.
     """
     found = WorstCut(Fraction(0), None, 0)
     entering = graph.entering()
@@ -206,14 +196,9 @@ def smallest_step(
 ) -> tuple[Fraction, Bools | None]:
     """Find the smallest U from ``start`` on at which every sink can receive all demand.
 
-    Return U, and the last set that was not served at any smaller one, None if ``start`` is enough.
-
-    Parameters
-    ----------
-    capacities : callable
-        Network at U; capacities grow with U.
-    needed : callable
-        The smallest U at which a set of nodes has enough capacity into it.
+    The network is ``capacities(U)``, which grows with U; ``needed`` is the smallest U at which a set of nodes has
+    enough capacity into it. Return U, and the last set that was not served at any smaller one, None if ``start`` is
+    enough.
     """
     U, position = start, 0
     side: Bools | None = None

@@ -20,12 +20,8 @@ FAR = 2**62
 def assign_rows(cost: Any, room: Any) -> Any:
     """Return the class of each row in an assignment of least cost.
 
-    Parameters
-    ----------
-    cost : array of int, shape (rows, classes)
-        Integers below 2^50, so that no cycle has negative cost by rounding.
-    room : array of int, shape (classes,)
-        Capacity of each class in rows; the sum is at least the number of rows.
+    Costs, of shape (rows, classes), are integers below 2^50, so that no cycle has negative cost by rounding. ``room``
+    is the capacity of each class in rows; the sum is at least the number of rows.
     """
     rows, classes = cost.shape
     chosen = np.full(rows, -1, dtype=np.int64)

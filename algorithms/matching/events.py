@@ -67,16 +67,8 @@ def gather_by_events(
 ) -> tuple[int, int]:
     """Schedule an all-gather; return the last arrival in ticks, 0 if given up, and the number of rows.
 
-    Parameters
-    ----------
-    owner, member : array
-        Owners and members, as in :func:`.step_matching.gather_in_steps`.
-    bound : int
-        Tick by which a transfer may end in any case.
-    limit : int
-        The schedule is given up if it cannot end before so many ticks.
-    rows : TransferRows
-        Filled with the transfers, ``start`` with ticks.
+    ``owner``, ``member`` and ``rows`` are those of :func:`.step_matching.gather_in_steps`, in ticks. A transfer may in
+    any case end by ``bound``; the schedule is given up if it cannot end before ``limit``.
     """
     n, m = len(member), len(owner)
     state, random = start_state(n, owner), seed_state(rule.seed)

@@ -145,22 +145,11 @@ def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
 
 
 def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: int, degree: int = 0) -> RankNetwork:
-    """Build the arcs of a network.
+    """Build the arcs of a network, without links that take more than ``most`` ticks.
 
-    Parameters
-    ----------
-    chunk_bytes, tick_s : Fraction
-        Size of a chunk, and length of a tick in seconds.
-    most : int
-        Links that take more ticks than this are left out.
-    degree : int
-        0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank
-        i sends only to the next ``degree`` ranks of the switch, to each at that part of its bandwidth.
-
-    Raises
-    ------
-    InputError
-        If there are too many arcs, or a switch to be unwound has a link to another one.
+    Degree 0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank
+    i sends only to the next ``degree`` ranks of the switch, to each at that part of its bandwidth. Raise InputError if
+    there are too many arcs, or a switch to be unwound has a link to another one.
     """
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     found: list[tuple[int, int, tuple[int, ...], int]] = []

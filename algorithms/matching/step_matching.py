@@ -73,22 +73,12 @@ def start_state(ranks: int, owner: Any) -> ChunkState:
 def gather_in_steps(
     into: IncomingArcs, owner: Any, member: Any, how: int, seed: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
-    """Schedule an all-gather: deliver every chunk to every member.
+    """Schedule an all-gather: deliver every chunk, at first only at its owner, to every member.
 
-    Return the numbers of steps and of rows; no steps if given up or nothing more can be sent.
-
-    Parameters
-    ----------
-    owner : array of int, shape (chunks,)
-        The rank that has each chunk at the start.
-    member : array of bool, shape (ranks,)
-        Ranks that need all chunks; the others relay.
-    how : int
-        Choice within a set, see :func:`~cwb.algorithms.graphs.bits.choose`.
-    limit : int
-        The schedule is given up at this many steps.
-    rows : TransferRows
-        Filled with the transfers, ``start`` with steps; long enough for one of every chunk to every rank.
+    Ranks that are no members only relay. ``how`` is the choice within a set, see
+    :func:`~cwb.algorithms.graphs.bits.choose`. ``rows``, filled with the transfers and their steps, has room for one of
+    every chunk to every rank. Return the numbers of steps and of rows; no steps if given up at ``limit`` steps or
+    nothing more can be sent.
     """
     n = len(member)
     state, random = start_state(n, owner), seed_state(seed)

@@ -233,20 +233,10 @@ def opposite(arcs: RankNetwork) -> Ints | None:
 def overlap_all_reduce(
     arcs: RankNetwork, back: Ints, owner: Ints, members: Bools, depth: float, seed: int
 ) -> OverlappedAllReduce:
-    """Build trees and a schedule for them.
+    """Build trees over the members, a root for every chunk's owner, and a schedule for them.
 
-    Parameters
-    ----------
-    arcs : RankNetwork
-        The network; all ranks are members.
-    back : array of int
-        Reverse arc of every arc, see :func:`opposite`.
-    owner : array of int, shape (chunks,)
-        Root rank of every chunk's tree.
-    members : array of bool, shape (ranks,)
-        The process group; other ranks take no part.
-    depth : float
-        Weight of a tick of a tree's depth relative to one of a link's load.
+    ``back`` are the reverse arcs of :func:`opposite`; ``depth`` weighs a tick of a tree's depth relative to one of a
+    link's load.
     """
     first, out = edges_by(arcs.tail, arcs.ranks)
     # Chunks take turns: one of every root, then the next ones.

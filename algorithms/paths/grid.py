@@ -87,18 +87,9 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
     """Schedule chunks on given paths: a free link takes the waiting chunk with the most links to go.
 
     All links are alike, so that chunks arrive, and links become free, in the order of sending: two queues hold all
-    future events. Return the tick of the last arrival.
-
-    Parameters
-    ----------
-    order : array of int, shape (jobs,)
-        Order of jobs among those with equally many links to go; not empty.
-    first, edges : array of int, shape (jobs + 1,) and (hops,)
-        Paths of the jobs, each of at least one edge.
-    window, delay : int
-        Ticks that a chunk holds a link, and until it has arrived; at least 1.
-    start : array of int, shape (hops,)
-        Filled with the start ticks of all hops.
+    future events. ``order`` is that of jobs among those with equally many links to go, at least one; ``first`` and
+    ``edges`` are their paths. A chunk holds a link for ``window`` ticks and arrives after ``delay``, at least 1. Fill
+    ``start`` with the ticks of all hops; return that of the last arrival.
     """
     jobs, links, longest = len(order), edges.max() + 1, np.diff(first).max()
     head = np.full((links, longest + 1), -1, dtype=np.int32)

@@ -88,17 +88,11 @@ class TimedSends:
 
 
 def justify_schedule(instance: Instance, schedule: Schedule, stop: Callable[[], bool] = lambda: False) -> Schedule:
-    """Return a schedule of the same chunks over the same network that is no longer.
+    """Return a schedule of the same chunks over the same network that is no longer than a verified one.
 
-    This is the schedule itself if nothing is gained, or if it is not supported: another timing, chunks that share a
-    link at a switch, or a sum that a rank forwards at the instant at which more is in transit to it.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem, with a network and the timing of circuits.
-    schedule : Schedule
-        A schedule that has been verified.
+    This is the schedule itself if nothing is gained, or if it is not supported: timing other than that of circuits,
+    chunks that share a link at a switch, or a sum that a rank forwards at the instant at which more is in transit to
+    it.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:

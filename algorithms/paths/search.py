@@ -201,18 +201,10 @@ def reach(
 ) -> int:
     """Search from the nodes of a tree; return the last target reached, -1 if the search ended before.
 
-    Parameters
-    ----------
-    members : int
-        Nodes of the tree so far, in ``scratch.tree`` with their labels.
-    goal : int
-        The only target, or -1: then all nodes that ``scratch.wanted`` stamps are targets.
-    wanted : int
-        Number of targets after which to stop.
-    slack : int
-        Edges by which the path to the only target may exceed the shortest; -1 for any number.
-    begin : int
-        Tick from which on the chunk leaves the nodes of the tree.
+    The tree has ``members`` nodes in ``scratch.tree`` with their labels, which the chunk leaves from tick ``begin`` on.
+    ``goal`` is the only target, or -1 for all nodes that ``scratch.wanted`` stamps; the search stops after ``wanted``
+    of these. ``slack`` limits the edges by which the path to the only target may exceed the shortest; -1 for any
+    number.
     """
     scratch.stamp[0] += 1
     now, job = scratch.stamp[0], scratch.stamp[1]
@@ -363,18 +355,11 @@ def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
 def place_all(
     net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, order: Any, begin: int, whole: bool, slack: int
 ) -> Any:
-    """Find the paths of jobs in an order, from a position on.
+    """Find the paths of jobs in an order, from position ``begin`` on.
 
-    Return the number of placed jobs, and the reason to stop: :data:`DONE`, :data:`SENDS`, :data:`INTERVALS` or
-    :data:`TICKS`.
-
-    Parameters
-    ----------
-    whole : bool
-        True for one search of all targets of a chunk, as in the paper; otherwise each search starts from the whole
-        tree.
-    slack : int
-        Edges by which a path to a single target may exceed the shortest; -1 for any number.
+    ``whole`` searches all targets of a chunk at once, as in the paper; otherwise each search starts from the whole
+    tree. ``slack`` is that of :func:`reach`. Return the number of placed jobs, and the reason to stop: :data:`DONE`,
+    :data:`SENDS`, :data:`INTERVALS` or :data:`TICKS`.
     """
     for index in range(begin, len(order)):
         j = order[index]

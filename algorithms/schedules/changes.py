@@ -86,12 +86,7 @@ class ReplacementWays:
     def affected_nodes(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:
         """List the names of remaining nodes that send or receive anything different.
 
-        Parameters
-        ----------
-        other : array of bool
-            True for new paths that differ from the old ones.
-        stays : array of bool
-            True for old paths whose data are still sent.
+        ``other`` marks new paths that differ from the old ones, ``stays`` old paths whose data are still sent.
         """
         left_out = np.setdiff1d(np.flatnonzero(stays), self.number)
         ends = self.source[other], self.target[other], ways.source[left_out], ways.target[left_out]

@@ -83,10 +83,8 @@ def _fault(demand: Demand, npus: int) -> Refusal | None:
 def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodity, ...]:
     """List the commodities of an instance, collective by collective; without sums, one per chunk.
 
-    Raises
-    ------
-    InputError
-        If a group has fewer than two ranks, there is nothing to move, or there are more chunks than ``most``.
+    Raise InputError if a group has fewer than two ranks, there is nothing to move, or there are more than ``most``
+    chunks.
     """
     topology = instance.topology
     node = topology.rank_nodes

@@ -35,13 +35,7 @@ def transpose(topology: Topology) -> Topology:
 
 
 def reverse_links(topology: Topology) -> Ints:
-    """Return the reverse link of each link, parallel links in order.
-
-    Raises
-    ------
-    Unsupported
-        If a link has none.
-    """
+    """Return the reverse link of each link, parallel links in order; raise Unsupported if a link has none."""
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, ends in enumerate(topology.link_ends):
         between[ends].append(index)
@@ -58,22 +52,11 @@ def reverse_links(topology: Topology) -> Ints:
 
 
 def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSchedule:
-    """Run a schedule backwards: copies become reductions, receivers become contributors.
+    """Run copies, such as an all-gather or a broadcast, backwards: as reductions, with receivers as contributors.
 
-    Parameters
-    ----------
-    schedule : StepSchedule
-        Copies in which no node receives a chunk twice, such as an all-gather or a broadcast.
-    topology : Topology or None
-        The network, if every send is to use the reverse links. None if the schedule is for the transposed network
-        (:func:`transpose`), whose links, reversed, are those of the network.
-
-    Raises
-    ------
-    InputError
-        If the schedule already reduces.
-    Unsupported
-        If a link of the network has no reverse.
+    With ``topology`` every send uses the reverse links. Without, the schedule is for the transposed network
+    (:func:`transpose`), whose links, reversed, are those of the network. Raise InputError if the schedule already
+    reduces.
     """
     if schedule.sends.reduce.any() or schedule.chunks.reduced.any():
         raise InputError("a schedule that reduces cannot be reversed", place="sends.reduce")
@@ -101,11 +84,6 @@ def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
     """Run one schedule after the other, with chunk i of the first as input of chunk i of the second.
 
     An example is a reduce-scatter and an all-gather of the same chunks.
-
-    Raises
-    ------
-    InputError
-        If the chunks differ in number or size, or the second does not start where the first ends.
     """
     a, b = first.chunks, second.chunks
     if len(a) != len(b) or a.unit_bytes != b.unit_bytes or (a.units != b.units).any():
@@ -170,13 +148,6 @@ def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> Tre
     """Convert out-trees to in-trees, or in-trees to out-trees, of the same roots, edges and units.
 
     ``topology`` is that of :func:`reverse`.
-
-    Raises
-    ------
-    InputError
-        If the trees are in-out trees.
-    Unsupported
-        If a link of the network has no reverse.
     """
     if packing.kind is TreeKind.BOTH:
         raise InputError("in-out trees cannot be reversed", place="trees.kind")
@@ -194,14 +165,7 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
 
     Trees are paired root by root, in their order; if the trees of a root carry different parts in the two packings,
     both are cut at the ends of either, so that each part of the data has one tree to the root and one from it. The
-    result is sorted by root.
-
-    Raises
-    ------
-    InputError
-        If the kinds are others, or the trees of a root carry more in one packing than in the other.
-    Unsupported
-        If the parts have no common unit that 64 bits can count.
+    result is sorted by root. Raise Unsupported if the parts have no common unit that 64 bits can count.
     """
     if back.kind is not TreeKind.IN or out.kind is not TreeKind.OUT:
         raise InputError("expected in-trees and out-trees", place="trees.kind")

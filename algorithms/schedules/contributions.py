@@ -144,12 +144,8 @@ def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, 
 def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], gone: set[int]) -> float:
     """Return the fraction, by bytes, of initially lacking data that ranks still receive.
 
-    Parameters
-    ----------
-    lost : set of int
-        Nodes that are gone; data that only they have, or need, is not counted.
-    gone : set of int
-        Sends that are not made; those of lost nodes are not made either.
+    Data that only ``lost`` nodes have, or need, is not counted. Sends in ``gone``, and those of lost nodes, are not
+    made.
     """
     wanted = came = 0
     for way in ways(answer, node_of):

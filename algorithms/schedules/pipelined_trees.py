@@ -87,21 +87,10 @@ def tree_all_reduce(
 
 
 def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: int) -> list[TreeSend]:
-    """Schedule every edge of all trees: a step upwards and a later one downwards.
+    """Schedule every edge of all trees, parents first: a step upwards and a later one downwards.
 
-    Parameters
-    ----------
-    trees : sequence of sequence of TreeEdge
-        Edges of each tree, those of a parent before those of its children.
-    uses : sequence of int
-        Sends that each link serves in a step.
-    period : int
-        Steps after which the next piece follows.
-
-    Raises
-    ------
-    Unsupported
-        If the trees need a link more often than it serves in a period.
+    A link serves ``uses`` sends in a step; the next piece follows after ``period`` steps. Raise Unsupported if the
+    trees need a link more often than it serves in a period.
     """
     load = Counter(link for tree in trees for edge in tree for link in (*edge.up, *edge.down))
     if any(count > uses[link] * period for link, count in load.items()):
@@ -142,12 +131,8 @@ def length_of(items: Sequence[TreeSend]) -> int:
 def best_pieces(length: int, period: int, latency_s: Fraction, wire_s: Fraction) -> int:
     """Return the number of pieces K that minimizes ``(L + p (K - 1)) (a + w / K)``.
 
-    Parameters
-    ----------
-    length, period : int
-        L and p: steps that one piece takes, and after which the next one follows.
-    latency_s, wire_s : Fraction
-        a and w: latency of a step, and time of a tree's whole share on a link.
+    ``length`` L is the steps that one piece takes, ``period`` p those after which the next one follows, ``latency_s`` a
+    that of a step, and ``wire_s`` w the time of a tree's whole share on a link.
     """
     if not latency_s or length <= period:
         return MAX_PIECES if length > period else 1

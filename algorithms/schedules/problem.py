@@ -72,10 +72,7 @@ def supports_groups(
 ) -> Refusal | None:
     """Return why a method for single collectives does not support an instance, or None (``Method.supports``).
 
-    Parameters
-    ----------
-    fits : callable or None
-        Further test of a collective: returns a reason to reject it, or None.
+    ``fits`` tests a collective further: it returns a reason to reject it, or None.
     """
     if not isinstance(instance.network, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
@@ -108,16 +105,9 @@ def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
 
 
 def check_size(sends: int, hops: int | None = None) -> None:
-    """Reject a schedule that is too large, or exceeds the remaining time or memory.
+    """Reject a schedule with too many sends (Unsupported), or beyond the remaining time or memory (OutOfTime).
 
     ``hops`` is the number of links on the paths of all sends, by default one per send.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many sends.
-    OutOfTime
-        If the remaining memory or time does not suffice.
     """
     if sends > MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}")

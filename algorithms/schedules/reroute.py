@@ -30,22 +30,8 @@ class ReroutedPaths:
 def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> ReroutedPaths:
     """Keep paths whose links all exist, and lead the others around.
 
-    A path that has lost a link is replaced by one whose busiest link, with its present load, finishes first; among
-    those by one with the fewest links.
-
-    Parameters
-    ----------
-    source, target : array of int, shape (paths,)
-        Nodes at the ends of each path.
-    offset, links : array of int
-        The paths; a lost link is -1, and a path without links has to be found.
-    size : array of float, shape (paths,)
-        Bytes sent over each path.
-
-    Raises
-    ------
-    InputError
-        If no path leads from a sender to a receiver any more.
+    A lost link is -1, and a path without links has to be found. It is replaced by one whose busiest link, with its
+    present load, finishes first; among those by one with the fewest links. Raise InputError if no path is left.
     """
     hops = np.diff(offset)
     lost = hops == 0

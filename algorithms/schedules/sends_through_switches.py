@@ -29,18 +29,11 @@ class _Arrival(NamedTuple):
 def join_sends_at_switches(
     topology: Topology, answer: StepSchedule | Schedule, *, sums: bool
 ) -> StepSchedule | Schedule:
-    """Join the sends at switches without multicast or with a limited buffer.
+    """Join the sends of a correct schedule at switches without multicast or with a limited buffer.
 
-    The result is a timed schedule if any sends were joined. A joined send leaves its first rank and reaches its
-    last one at the times of the old sends. If a switch forwards data several times, or adds data up, there is one
-    send through it per copy or summand.
-
-    Parameters
-    ----------
-    answer : StepSchedule or Schedule
-        A correct schedule for the topology.
-    sums : bool
-        True to join sends of sums also at switches with an unlimited buffer.
+    The result is a timed schedule if any sends were joined. A joined send leaves its first rank and reaches its last
+    one at the times of the old sends. If a switch forwards data several times, or adds data up, there is one send
+    through it per copy or summand. ``sums`` joins sends of sums also at switches with an unlimited buffer.
     """
     sends, reduced = answer.sends, answer.chunks.reduced[answer.sends.chunk]
     if isinstance(answer, StepSchedule):

@@ -54,14 +54,8 @@ def serve_pieces(
 ) -> Ints | None:
     """Compute the ticks at which pieces start over each of their links; None if time is over.
 
-    Parameters
-    ----------
-    window, delay : array of int, shape (links,)
-        Ticks for which a piece holds a link, and after which it is at the other end; below 2^53 in all.
-    order : array of int, shape (pieces,)
-        Order of the pieces in the initial queues.
-    few : int
-        A link with fewer pieces in its queue is about to be idle; 0 for none.
+    A piece holds a link for ``window`` ticks and is at the other end after ``delay``; below 2^53 in all. ``order`` is
+    that of the pieces in the initial queues. A link with fewer than ``few`` pieces in its queue is about to be idle.
     """
     pieces, links, hops = len(ways.first) - 1, len(window), np.diff(ways.first)
     start = np.zeros(len(ways.link), dtype=np.int64)

@@ -22,22 +22,8 @@ MOST_CANDIDATES = 16
 def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> Iterator[list[Move]]:
     """Yield the sends of every chunk after others stand in for lost nodes.
 
-    Parameters
-    ----------
-    answer : StepSchedule or Schedule
-        A correct schedule for the old network.
-    loads : Loads
-        Loads of links by the remaining sends.
-
-    Yields
-    ------
-    list of Move
-        For one chunk after the other; empty if all its holders, or all its receivers, are gone.
-
-    Raises
-    ------
-    Unsupported
-        If sums of a chunk would count a contribution twice with any stand-in.
+    ``answer`` is correct on the old network; ``loads`` are those of the remaining sends. A chunk whose holders, or
+    receivers, are all gone has none. Raise Unsupported if sums would count a contribution twice with any stand-in.
     """
     lost, sizes = change.lost, answer.chunks.sizes_bytes
     for way in ways(answer, change.old.rank_nodes):

@@ -75,20 +75,10 @@ def stand_in_trees(
 ) -> Iterator[tuple[int, int, tuple[Tree, ...]]]:
     """Yield every remaining tree without lost nodes, in parts that may differ.
 
-    Parameters
-    ----------
-    packing : TreePacking
-        Trees that are correct on the old network.
-    loads : Loads
-        Loads of links by the remaining edges.
-    parts : int
-        Number of equal parts of each tree; parts that become the same tree are merged.
-
-    Yields
-    ------
-    tuple of int, int and tuple of Tree
-        Number of the tree in the packing, number of its parts, and the new tree of every pass. A tree is dropped if
-        it is only an in-tree or an out-tree and its root is lost.
+    The packing is correct on the old network; ``loads`` are those of the remaining edges. Each tree is divided into
+    ``parts`` equal ones, of which those that become the same tree are merged: number of the tree in the packing, number
+    of its parts, and the new tree of every pass. A tree is dropped if it is only an in-tree or an out-tree and its root
+    is lost.
     """
     number_of = {node: number for number, node in enumerate(change.old.tree_nodes)}
     lost = [number_of[node] for node in change.lost]
@@ -173,12 +163,8 @@ def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
 def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) -> float:
     """Return the fraction, by bytes, of initially lacking data that ranks still receive.
 
-    Parameters
-    ----------
-    lost : set of int
-        Nodes that are gone, as numbered in trees; trees with such a root that cannot move are not counted.
-    gone : tuple of array of bool
-        Edges that carry nothing, for every pass.
+    ``lost`` are nodes, as numbered in trees; trees with such a root that cannot move are not counted. ``gone`` marks
+    the edges that carry nothing, for every pass.
     """
     wanted = came = 0
     for number, units in enumerate(packing.units.tolist()):

@@ -42,20 +42,10 @@ def common_link(wan: Wan, widest: Fraction | int) -> tuple[Fraction, Fraction]:
 def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Sequence[int] | None = None) -> Fraction:
     """Tighten a bound on K trees by cases with and without a common link (:class:`~cwb.core.bounds.TreePrices`).
 
-    Two trees that share a link carry together at most its capacity, and the others at most as much as that many
-    trees carry, with a common link or without. Without one each can have the least capacity of its links, so that
-    all together carry a multiple of the unit of capacity.
-
-    Parameters
-    ----------
-    trees : int
-        Number of the trees, K.
-    widest : int
-        Largest rate of a tree of the height.
-    bound : Fraction
-        Upper bound on the total rate of K trees, in units.
-    disjoint : sequence of int, optional
-        Largest rates of at most k trees without a common link, for k from 1 to K; by default k times the widest.
+    Two trees that share a link carry together at most its capacity, and the others at most as much as that many trees
+    carry, with a common link or without. Without one each can have the least capacity of its links, so that all
+    together carry a multiple of the unit of capacity. ``widest`` is the largest rate of a tree of the height;
+    ``disjoint`` are those of at most k trees without a common link, k from 1 to K, by default k times the widest.
     """
     pair, alone = common_link(wan, widest)
     before, carried = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
@@ -152,16 +142,9 @@ class Ceiling:
 
 
 def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:
-    """Return the least rate bound of the partitions and cuts of a network.
+    """Return the least rate bound of the partitions and cuts of a network with all its directed links.
 
-    Parameters
-    ----------
-    topology : Topology
-        The network with all its directed links.
-    wan : Wan
-        The same network with undirected links for trees.
-    strongest : Strength, optional
-        Strength of ``wan`` if already known.
+    ``strongest`` is the strength of ``wan``, its undirected links for trees, if already known.
     """
     if wan.balanced:
         found = strongest or strength(wan)

@@ -60,13 +60,7 @@ class DisjointRates:
 
     @classmethod
     def of(cls, wan: Wan, most_trees: int, least: int, widest: int) -> DisjointRates | None:
-        """Create the choices of rates between ``least`` and ``widest``; None if they are too many.
-
-        Parameters
-        ----------
-        least, widest : int
-            Smallest and largest rate, in units of capacity.
-        """
+        """Create the choices of rates between ``least`` and ``widest``; None if they are too many."""
         rates = np.unique(wan.capacity[(wan.capacity >= least) & (wan.capacity <= widest)])
         if most_trees * comb(len(rates) + most_trees, most_trees) > MOST_CHOSEN:
             return None

@@ -67,13 +67,7 @@ class PathSearch(NamedTuple):
 
 
 class LowForests:
-    """Search for low link-disjoint trees of given rates.
-
-    Parameters
-    ----------
-    wan, limit
-        Network, and height limit of the trees.
-    """
+    """Search for low link-disjoint trees of given rates."""
 
     def __init__(self, wan: Wan, limit: HeightLimit, state: np.ndarray) -> None:
         self.wan, self.limit, self.state = wan, limit, state

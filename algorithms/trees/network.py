@@ -165,14 +165,9 @@ class HeightLimit:
 def pose(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
     """Create the network of sites of an instance.
 
-    ``kept`` are pairs of directed links, in either order, that must be links of the result.
-
-    Raises
-    ------
-    Unsupported
-        If :func:`supports` rejects the instance, or its capacities have no common unit of a sensible size.
-    InputError
-        If the network is not connected by links in both directions.
+    ``kept`` are pairs of directed links, in either order, that must be links of the result. Raise Unsupported if
+    :func:`supports` rejects the instance or capacities have no common unit of a sensible size, and InputError if the
+    network is not connected by links in both directions.
     """
     if (reason := supports(instance)) is not None:
         raise Unsupported(reason)
