@@ -20,8 +20,7 @@ from itertools import product
 from pathlib import Path
 from time import perf_counter
 
-from cwb.algorithms.breadth_first.broadcast import Broadcast
-from cwb.algorithms.breadth_first.graph import graph_of
+from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
 from cwb.instances.expression import parse_expression
 from cwb.instances.generators import generate
 from cwb.studies.topology_finder.candidates import imase_itoh

@@ -7,8 +7,7 @@ and by whole pieces of a shard if it is a whole number of them (Zhao et al., "Ef
 for Collective Communications", theorem 19).
 
 =============  ====================================================================================
-``graph``      incoming links by node, translations, distances
-``broadcast``  the load of every step, T_L and T_B, and the sender of every piece of every shard
+``broadcast``  incoming links by node; load of every step, T_L and T_B, and the sender of every piece
 ``kernels``    distances, classes of shards, and theorem 19 for every node and step, compiled
 =============  ====================================================================================
 """

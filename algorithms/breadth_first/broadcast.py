@@ -1,17 +1,162 @@
-"""Best breadth-first all-gather of a network: its times, and the split of shards that attains them."""
+"""Best breadth-first all-gather of a network: its times, and the split of shards that attains them.
+
+Networks are arrays of links by the node that they enter, with translations if any, and distances.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...core.errors import Unsupported
+from ...core.errors import InputError, Unsupported
 from ...core.schedule import Ints
-from .graph import IncomingLinks
+
+#: Pairs of a node and one of those whose distances are needed; each takes 2 bytes.
+MAX_PAIRS = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class IncomingLinks:
+    """Links by the node that they enter."""
+
+    names: Sequence[Any]
+    #: (nodes, most links into a node) Start and number of every link into a node, padded with the node itself and -1.
+    #: Translations carry the i-th link into a node to the i-th link into another.
+    source: Ints
+    link: Ints
+    degree: int  #: the most links into or out of a node
+    #: Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its size,
+    #: maps links to links. Empty unless translations carry every node to every other one.
+    digits: tuple[tuple[int, int], ...]
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.source)
+
+    @cached_property
+    def orbit(self) -> Ints:
+        """One node per orbit of the translations: node 0, or all nodes if there are no translations."""
+        return np.arange(1 if self.digits else self.nodes)
+
+    @cached_property
+    def translated_nodes(self) -> Ints:
+        """Image of each node (row) under each translation (column); only the identity if there are none."""
+        node = np.arange(self.nodes)
+        return translate_nodes(node[:, None], node[None, :], self.digits) if self.digits else node[:, None]
+
+    @cached_property
+    def nodes_with_distances(self) -> Ints:
+        """Nodes with known distances: the orbit, and the sources of the links into it."""
+        return np.unique(np.concatenate([self.orbit, self.source[self.orbit].ravel()]))
+
+    @cached_property
+    def own(self) -> Ints:
+        """Index in ``known`` of every node of the orbit."""
+        return np.searchsorted(self.nodes_with_distances, self.orbit)
+
+    @cached_property
+    def near(self) -> Ints:
+        """Index in ``known`` of the source of every link into the orbit; one row per node."""
+        return np.searchsorted(self.nodes_with_distances, self.source[self.orbit])
+
+    @cached_property
+    def distance(self) -> NDArray[Any]:
+        """Distances in links to the known nodes (rows) from all nodes (columns), all of which must exist."""
+        from .kernels import distances
+
+        if (pairs := self.nodes * len(self.nodes_with_distances)) > MAX_PAIRS:
+            raise Unsupported(
+                f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
+            )
+        zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
+        found: NDArray[Any] = distances(self.source, self.nodes_with_distances, zero)
+        apart = (found == 0).sum(axis=1) > 1
+        if apart.any():
+            row = int(np.argmax(apart))
+            b = int(self.nodes_with_distances[row])
+            a = next(int(v) for v in np.flatnonzero(found[row] == 0) if v != b)
+            message = f"data cannot get from node {self.names[a]!r} to node {self.names[b]!r}"
+            raise InputError(message, place="network.links")
+        return found
+
+    @cached_property
+    def steps(self) -> int:
+        """Diameter: the largest distance, in links."""
+        return int(max(self.distance[row].max() for row in self.own))
+
+    @property
+    def distance_sum(self) -> int:
+        """Sum of the distances in links of all pairs, the link uses of an all-to-all."""
+        to_orbit = sum(int(self.distance[row].sum(dtype=np.int64)) for row in self.own)
+        return to_orbit * (self.nodes // len(self.orbit))
+
+
+def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
+    """Sort links, an array of (source, target) with parallel links one by one, by the node that they enter.
+
+    Raise InputError if a node has no link into it or out of it.
+    """
+    nodes = len(names)
+    source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    into, out = np.bincount(target, minlength=nodes), np.bincount(source, minlength=nodes)
+    for count, where in ((into, "into"), (out, "out of")):
+        if not count.all():
+            raise InputError(f"node {names[int(np.argmin(count))]!r} has no link {where} it", place="network.links")
+    digits = translations(source, target, nodes)
+    relative = translate_nodes(source, target, digits, -1) if digits else np.zeros_like(source)
+    order = np.lexsort((relative, target))
+    slot = np.arange(len(order)) - np.repeat(np.cumsum(into) - into, into)
+    sources = np.repeat(np.arange(nodes)[:, None], into.max(), axis=1)
+    numbers = np.full_like(sources, -1)
+    sources[target[order], slot], numbers[target[order], slot] = source[order], order
+    return IncomingLinks(names, sources, numbers, int(max(into.max(), out.max())), digits)
+
+
+def translate_nodes(node: Ints, by: Ints, digits: tuple[tuple[int, int], ...], sign: int = 1) -> Ints:
+    """Add or subtract the digits of other nodes, each modulo its size."""
+    parts = ((node // stride + sign * (by // stride)) % size * stride for stride, size in digits)
+    return np.asarray(sum(parts, np.int64(0)))
+
+
+def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int], ...]:
+    """Find digits whose shifts are automorphisms, the largest first, that number all nodes; or none.
+
+    Rings and circulant graphs have one digit, tori and hypercubes one per dimension.
+    """
+    if len(set(np.bincount(target, minlength=nodes).tolist())) > 1:
+        return ()
+    edges = np.sort(source * nodes + target)
+    node = np.arange(nodes)
+    digits: list[tuple[int, int]] = []
+    stride = 1
+    while stride < nodes:
+        left = nodes // stride
+        for size in (left // k for k in range(1, left) if left % k == 0):
+            digit = node // stride % size
+            shift = node + ((digit + 1) % size - digit) * stride
+            if _carries(shift, source, target, edges):
+                digits.append((stride, size))
+                stride *= size
+                break
+        else:
+            return ()
+    return tuple(digits)
+
+
+def _carries(shift: Ints, source: Ints, target: Ints, edges: Ints) -> bool:
+    """Check that a permutation of the nodes maps the sorted ``edges`` to themselves."""
+    nodes = len(shift)
+    few = shift[source[:1]] * nodes + shift[target[:1]]  # most permutations already fail at one link
+    found = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]
+    return bool((found == few).all()) and np.array_equal(np.sort(shift[source] * nodes + shift[target]), edges)
 
 
 @dataclass(frozen=True, eq=False)

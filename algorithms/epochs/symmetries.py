@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Ints
+from ..graphs.network import number_values
 from .problem import ArcTable, EpochNetwork
 from .search import EpochSearch
 
@@ -37,7 +38,7 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     )
     place = np.where(np.isin(nodes, apart), nodes, -1)
     columns = [network.stores, network.lacking.sum(axis=0), place, *owned]
-    kinds = _number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
+    kinds = number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
     links = np.stack([network.delay, network.window, network.room], axis=1).tolist()
     ends = list(zip(network.tail.tolist(), network.head.tolist(), map(tuple, links), strict=True))
     while True:
@@ -45,7 +46,7 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
         for tail, head, link in ends:
             seen[tail].append((0, link, kinds[head]))
             seen[head].append((1, link, kinds[tail]))
-        finer = _number_values([(kinds[v], tuple(sorted(seen[v]))) for v in range(network.nodes)])
+        finer = number_values([(kinds[v], tuple(sorted(seen[v]))) for v in range(network.nodes)])
         if max(finer) == max(kinds):
             return np.array(kinds, dtype=np.int64)
         kinds = finer
@@ -56,11 +57,6 @@ def node_representatives(network: EpochNetwork) -> Ints:
     lacking = np.flatnonzero(network.lacking.any(axis=0))
     _, first = np.unique(kinds_of_nodes(network)[lacking], return_index=True)
     return np.sort(lacking[first])
-
-
-def _number_values(values: list[Any]) -> list[int]:
-    known: dict[Any, int] = {}
-    return [known.setdefault(value, len(known)) for value in values]
 
 
 @dataclass(frozen=True, eq=False)

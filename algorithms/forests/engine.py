@@ -1,9 +1,12 @@
-"""Forest on the links of a network with a demand: split, pack, lower, expand."""
+"""Forest on the links of a network with a demand: split, pack, lower, expand.
+
+Trees become lower, without more load, from the capacity that a forest leaves unused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -12,12 +15,152 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
-from ..graphs.network import Exact, Network
-from .exact_tree import exact_tree
+from ..graphs.network import Exact, Network, kernel_for
 from .expansion import ParallelLinks, expand, trace_splits
-from .packing import CutPool, Packer, SpanningTrees, seeds
-from .polish import exchange_edges, lower_trees
+from .kernels import Capacities, exchange, lower, lower_each
+from .packing import CutPool, Packer, SpanningTrees, exact_tree, seeds
 from .splitting import SwitchlessNetwork, remove_switches
+
+#: Passes in which every tree may become lower.
+_PASSES = 3
+
+#: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
+_SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
+
+#: Edges that a round of exchanges looks at, over the pairs that it tries, which are at most as many as there are; and
+#: so where capacities need Python's integers, which are slow.
+_WORK, _WIDE_WORK = 1_000_000, 10_000
+
+#: Trees that a round may have more at its end than at its begin, before equal ones are made one.
+_ROOM = 256
+
+#: Rounds without gain after which exchanging ends.
+_IDLE = 10
+
+
+def lower_trees(forest: SpanningTrees) -> SpanningTrees:
+    """Replace trees by lower ones; no test is needed, since all trees exist already.
+
+    First every tree, the tallest first, is removed and regrown as low as the remaining capacity allows. Then trees
+    that are low enough give up scarce edges for the tall ones to use; while that works, the target height falls.
+    """
+    work = _Work(forest)
+    for _ in range(_PASSES):
+        before = work.height.sum()
+        work.relower(work.tall_first(), 0.0, work.height)
+        if work.height.sum() == before:
+            break
+    best = work.forest()
+    floor = int(eccentricities(forest).max())
+    target = int(work.height.max()) - 1
+    while target >= floor:
+        for scarce in _SCARCE:
+            low = np.flatnonzero(work.height <= target)
+            work.relower(low, scarce, np.full(len(work.height), target))
+            work.relower(work.tall_first(above=target), 0.0, work.height)
+            if work.height.max() <= target:
+                break
+        if work.height.max() > target:
+            break
+        best = min(best, work.forest(), key=SpanningTrees.tallness)
+        target -= 1
+    return min(best, work.forest(), key=SpanningTrees.tallness)
+
+
+def exchange_edges(
+    forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False
+) -> SpanningTrees:
+    """Let pairs of trees exchange edges if both together become lower; return the lowest forest of a round's end.
+
+    No test is needed, since all trees exist already. Where nearly all capacity is used, one tree alone can rarely
+    become lower, but two often can. Trees with many copies are divided for it. ``rounds`` are of about equal work,
+    whatever the size of the network; they end early once several in a row gain nothing.
+    """
+    random = np.random.default_rng(seed)
+    lowest = np.zeros(forest.graph.nodes, dtype=np.int64)
+    lowest[forest.root] = eccentricities(forest)
+    best, idle = forest, 0
+    for _ in range(rounds):
+        if stop() or idle == _IDLE or len(forest) < 2:
+            break
+        before = _cubes(forest)
+        forest = _round(forest, random)
+        idle = idle + 1 if _cubes(forest) == before else 0
+        best = min(best, forest, key=SpanningTrees.tallness)
+        if (forest.height() == lowest[forest.root]).all():
+            break
+    return best
+
+
+def eccentricities(forest: SpanningTrees) -> Ints:
+    """Return the fewest edges from every root to its farthest node: no tree is lower."""
+    graph, into = forest.graph, np.empty(forest.graph.nodes, dtype=np.int64)
+    plenty, alike = np.ones(len(graph), dtype=np.int64), np.ones(len(graph))
+    net = Capacities(graph.out_start, graph.tail, graph.head, plenty, alike)
+    found = {root: lower(root, np.int64(1), 0.0, net, into) for root in np.unique(forest.root).tolist()}
+    return np.array([found[root] for root in forest.root.tolist()], dtype=np.int64)
+
+
+class _Work:
+    """Forest being changed, with the remaining capacities of its edges."""
+
+    def __init__(self, forest: SpanningTrees) -> None:
+        self.base = forest
+        self.trees, self.height = forest.into.copy(), forest.height()
+        self.net = _remaining_capacities(forest)
+        self.lower_each: Callable[..., int] = kernel_for(lower_each, self.net.residual.dtype)
+
+    def tall_first(self, above: int = 1) -> Ints:
+        """Return the trees above a height, the tallest first."""
+        order = np.argsort(-self.height, kind="stable")
+        return order[self.height[order] > above]
+
+    def relower(self, order: Ints, scarce: float, limit: Ints) -> None:
+        """Regrow trees in this order."""
+        base = self.base
+        self.lower_each(order, scarce, limit.copy(), base.root, base.copies, self.trees, self.height, self.net)
+
+    def forest(self) -> SpanningTrees:
+        """Return the forest in its present state."""
+        return replace(self.base, into=self.trees.copy())
+
+
+def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
+    """Try to exchange edges of random pairs of trees."""
+    graph, count = forest.graph, len(forest)
+    work = _WIDE_WORK if forest.copies.dtype == object else _WORK
+    trials = max(min(work // len(graph), count * (count - 1) // 2), 1)
+    kernel = kernel_for(exchange, forest.copies.dtype)
+    root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
+    trees = _with_room(forest.into)
+    count = kernel(trials, random, count, root, copies, trees, height, _remaining_capacities(forest))
+    changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
+    return _merge_equal_trees(changed) if count > len(forest) else changed
+
+
+def _remaining_capacities(forest: SpanningTrees) -> Capacities:
+    graph = forest.graph
+    residual: Exact = graph.capacity.astype(forest.copies.dtype) - forest.load()
+    return Capacities(graph.out_start, graph.tail, graph.head, residual, 1.0 / graph.capacity.astype(np.float64))
+
+
+def _with_room(column: Any) -> Any:
+    wide = np.zeros((len(column) + _ROOM, *column.shape[1:]), dtype=column.dtype)
+    wide[: len(column)] = column
+    return wide
+
+
+def _merge_equal_trees(forest: SpanningTrees) -> SpanningTrees:
+    """Merge equal trees."""
+    _, first, which = np.unique(forest.into, axis=0, return_index=True, return_inverse=True)
+    copies: Any = np.zeros(len(first), dtype=forest.copies.dtype)
+    np.add.at(copies, which.reshape(-1), forest.copies)
+    return replace(forest, root=forest.root[first], copies=copies, into=forest.into[first])
+
+
+def _cubes(forest: SpanningTrees) -> int:
+    return int((forest.height() ** 3 * forest.copies).sum())
+
 
 #: Networks up to this size are packed in both ways of growing, and the lower forest is kept.
 _BOTH_WAYS = 256

@@ -20,8 +20,7 @@ import numpy as np
 
 from ...core.schedule import Bools, Floats, Ints
 from ..graphs.network import edges_by
-from .exact_weights import exact_weights, rounded_weights
-from .orbit_program import EXACT, Column, OrbitProgram, Solution
+from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights, rounded_weights
 from .priced_tree import priced_tree, priced_uses
 
 #: What depth costs, in prices of the dearest link: cheap trees, those between, and low ones.

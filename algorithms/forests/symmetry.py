@@ -17,22 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.schedule import Bools, Ints
-from ..graphs.components import components
-from ..graphs.network import Exact, Network
+from ..graphs.network import Exact, Network, components
+from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
 
 #: Larger groups keep the order of their nodes.
 _LARGEST = 128
 
 #: How often other choices are tried where the first ones did not lead to equal groups.
 _TRIES = 4
-_Hashes = NDArray[np.uint64]
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_MIX_IN = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_OUT = np.uint64(0x94D049BB133111EB)
-_SHIFT = np.uint64(29)
 
 #: Ways to join the ports below with those above: in runs, each with all, around the circle.
 MODES = (0, 1, 2)
@@ -119,9 +113,9 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
 def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
     """Order the nodes of every group by colours refined until all differ; shape (groups, size)."""
     groups, size, _ = weight.shape
-    colour = _scramble(outside[:, :, 0].astype(np.uint64) * _MIX_OUT + outside[:, :, 1].astype(np.uint64) * _MIX_IN)
-    out, into = weight.astype(np.uint64) * _MIX_OUT, weight.transpose(0, 2, 1).astype(np.uint64) * _MIX_IN
-    edges = _scramble(out + into)
+    colour = scramble(outside[:, :, 0].astype(np.uint64) * MIX_OUT + outside[:, :, 1].astype(np.uint64) * MIX_IN)
+    out, into = weight.astype(np.uint64) * MIX_OUT, weight.transpose(0, 2, 1).astype(np.uint64) * MIX_IN
+    edges = scramble(out + into)
     rows = np.arange(groups)
     colour = _refine_colours(colour, edges)
     for chosen in range(size):
@@ -135,30 +129,25 @@ def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
         candidates = (colour == shared[:, None]) & ties[:, None]
         skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if chosen == 0 else np.zeros(groups, dtype=np.int64)
         nth = (candidates.cumsum(axis=1) == (skip + 1)[:, None]) & candidates
-        colour = np.where(nth, _scramble(colour + np.uint64(chosen + 1)), colour)
+        colour = np.where(nth, scramble(colour + np.uint64(chosen + 1)), colour)
         colour = _refine_colours(colour, edges)
     return np.argsort(colour, axis=1, kind="stable")
 
 
-def _refine_colours(colour: _Hashes, edges: _Hashes) -> _Hashes:
+def _refine_colours(colour: Hashes, edges: Hashes) -> Hashes:
     """Refine colours by those of the neighbours until no class is divided any more."""
     classes = _classes(colour)
     while True:
-        finer = _scramble(colour * _MIX + _scramble(edges ^ _scramble(colour)[:, None, :]).sum(axis=2))
+        finer = scramble(colour * MIX + scramble(edges ^ scramble(colour)[:, None, :]).sum(axis=2))
         more = _classes(finer)
         if (more <= classes).all():
             return finer
         colour, classes = finer, more
 
 
-def _classes(colour: _Hashes) -> Ints:
+def _classes(colour: Hashes) -> Ints:
     ranked = np.sort(colour, axis=1)
     return np.asarray(1 + (ranked[:, 1:] != ranked[:, :-1]).sum(axis=1), dtype=np.int64)
-
-
-def _scramble(value: _Hashes) -> _Hashes:
-    mixed = (value ^ (value >> _SHIFT)) * _MIX_IN
-    return np.asarray(mixed ^ (mixed >> _SHIFT), dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .network import number_values
+
 Ints = NDArray[np.int64]
 
 #: Whole rows are compared as one number up to this one.
@@ -68,8 +70,8 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
     capacities) are any hashables.
     """
     sources = len(balances)
-    own = _number_values(arcs)
-    link = _number_values(links)
+    own = np.array(number_values(arcs), dtype=np.int64)
+    link = np.array(number_values(links), dtype=np.int64)
     balance = _rows(balances.reshape(-1, 1)).reshape(balances.shape)
     flow = np.broadcast_to(own, (sources, len(own))).copy()
     entering = _lists(network.heads, network.points)
@@ -89,7 +91,7 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
         joined = np.moveaxis(_pad_colours(flow, on_link), 0, 1).reshape(network.links, -1)
         ordered = np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1)
-        link = _number_values([row.tobytes() for row in ordered])
+        link = np.array(number_values([row.tobytes() for row in ordered]), dtype=np.int64)
         found = (int(flow.max()), int(balance.max()), int(link.max()))
         if found == count:
             return Classes(_by_first(flow), _by_first(balance), _by_first(link), rounds)
@@ -129,11 +131,6 @@ def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def _number_values(values: Sequence[Any]) -> Ints:
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
 
 
 def _rows(table: Ints) -> Ints:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
+from .network import number_values
+
 #: A pair of nodes, the smaller position first.
 Pair = tuple[int, int]
 
@@ -19,12 +21,12 @@ class _Network:
     """Colours of nodes, and of ordered pairs of nodes with links between them."""
 
     def __init__(self, nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> None:
-        self.nodes = _number_values(nodes)
+        self.nodes = number_values(nodes)
         between: dict[Pair, list[Hashable]] = {}
         for pair, link in zip(ends, links, strict=True):
             between.setdefault(pair, []).append(link)
         several = [tuple(sorted(Counter(colours).items(), key=repr)) for colours in between.values()]
-        self.label = dict(zip(between, _number_values(several), strict=True))
+        self.label = dict(zip(between, number_values(several), strict=True))
         self.around: list[list[tuple[int, int, int]]] = [[] for _ in nodes]
         for (a, b), label in self.label.items():
             self.around[a].append((0, label, b))
@@ -144,8 +146,3 @@ def link_orbits(
     for pair in network.pairs:
         classes.setdefault(find(pair), []).append(pair)
     return [tuple(members) for members in classes.values()]
-
-
-def _number_values(values: Sequence[Hashable]) -> list[int]:
-    known: dict[Hashable, int] = {}
-    return [known.setdefault(value, len(known)) for value in values]

@@ -1,8 +1,8 @@
-"""Directed networks with exact capacities, as arrays."""
+"""Directed networks with exact capacities, as arrays, and connected components."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,10 +21,10 @@ INT64_SAFE = 2**62
 Exact = NDArray[Any]
 
 
-def exact_array(values: Iterable[int], *, room: int = 0) -> Exact:
-    """Convert nonnegative integers to an array whose sums, with ``room`` more, cannot overflow."""
+def exact_array(values: Iterable[int]) -> Exact:
+    """Convert nonnegative integers to an array whose sums cannot overflow."""
     numbers = [int(value) for value in values]
-    dtype = np.int64 if sum(numbers) + room < INT64_SAFE else object
+    dtype = np.int64 if sum(numbers) < INT64_SAFE else object
     return np.array(numbers, dtype=dtype)
 
 
@@ -37,6 +37,12 @@ def distinct(values: Ints) -> Ints:
     """Return the sorted distinct values, several times faster than the hashing of ``np.unique``."""
     ordered = np.sort(values)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def number_values(values: Iterable[Hashable]) -> list[int]:
+    """Give different values numbers, in the order of their first occurrence."""
+    known: dict[Hashable, int] = {}
+    return [known.setdefault(value, len(known)) for value in values]
 
 
 def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
@@ -113,3 +119,13 @@ class Network:
     def transpose(self) -> Network:
         """Reverse every edge."""
         return Network.from_parallel_edges(self.nodes, self.head, self.tail, self.capacity)
+
+
+def components(nodes: int, tail: Ints, head: Ints, *, strong: bool = False) -> Ints:
+    """Return the weakly, or strongly, connected component of every node; shape (nodes,)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(nodes, nodes))
+    label = connected_components(graph, connection="strong" if strong else "weak")[1]
+    return np.asarray(label, dtype=np.int64)

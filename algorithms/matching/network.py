@@ -16,8 +16,7 @@ from ...core.errors import InputError
 from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
-from ..graphs.components import components
-from ..graphs.network import edges_by
+from ..graphs.network import components, edges_by
 
 #: Arcs beyond which a network of switches is rejected.
 MAX_ARCS = 4_000_000

@@ -1,15 +1,106 @@
-"""Effect of network changes on the paths of sends or tree edges."""
+"""Effect of network changes on the paths of sends or tree edges, paths around lost links, and present loads."""
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from ...core.errors import InputError
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import Topology
-from .reroute import ReroutedPaths, images, reroute
+
+#: Into so many parts at most what a pair of nodes sends is divided, each with a path of its own.
+MOST_PARTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ReroutedPaths:
+    """Paths in the changed network."""
+
+    #: first index of each path in ``links``, and the links of all
+    offset: Ints
+    links: Ints
+    moved: Bools  #: (paths,) True if a path differs from the old one
+
+
+def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> ReroutedPaths:
+    """Keep paths whose links all exist, and lead the others around.
+
+    A lost link is -1, and a path without links has to be found. It is replaced by one whose busiest link, with its
+    present load, finishes first; among those by one with the fewest links. Raise InputError if no path is left.
+    """
+    hops = np.diff(offset)
+    lost = hops == 0
+    np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), links < 0)
+    busy = np.zeros(len(new.links))
+    kept = np.repeat(~lost, hops)
+    np.add.at(busy, links[kept], np.repeat(size, hops)[kept])
+    rate = np.array([float(link.bandwidth_Bps) for link in new.links])
+    paths = [links[a:b] for a, b in pairwise(offset.tolist())]
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for path in np.flatnonzero(lost).tolist():
+        groups[int(source[path]), int(target[path])].append(path)
+    out = links_out(new)
+    for (first, last), members in groups.items():
+        for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
+            found = best_path(out, busy, rate, first, last, float(size[part].sum()))
+            if found is None:
+                ends = f"{new.nodes[first].name} to {new.nodes[last].name}"
+                raise InputError(f"no path is left from {ends}", place="network.links")
+            busy[found] += size[part].sum()
+            for path in part.tolist():
+                paths[path] = found
+    return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
+
+
+def images(old: Topology, new: Topology) -> Ints:
+    """Return the new link of every old one, parallel links in order; -1 if it is gone."""
+    left: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, link in enumerate(new.links):
+        left[link.source, link.target].append(number)
+    found = [left[ends].pop(0) if left[ends] else -1 for ends in ((link.source, link.target) for link in old.links)]
+    return np.array(found, dtype=np.int64)
+
+
+def links_out(network: Topology) -> list[list[tuple[int, int]]]:
+    """List the links out of every node, with their head nodes."""
+    out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
+    for link, (a, b) in enumerate(network.link_ends):
+        out[a].append((link, b))
+    return out
+
+
+def best_path(
+    out: list[list[tuple[int, int]]], busy: Floats, rate: Floats, source: int, target: int, size: float
+) -> Ints | None:
+    """Find the path whose busiest link finishes first, of those the shortest; None if there is none."""
+    best: dict[int, tuple[float, int]] = {source: (0.0, 0)}
+    came: dict[int, tuple[int, int]] = {}
+    heap = [(0.0, 0, source)]
+    while heap:
+        seconds, hops, node = heapq.heappop(heap)
+        if node == target:
+            break
+        if (seconds, hops) > best[node]:
+            continue
+        for link, end in out[node]:
+            reached = max(seconds, (busy[link] + size) / rate[link]), hops + 1
+            if end not in best or reached < best[end]:
+                best[end], came[end] = reached, (link, node)
+                heapq.heappush(heap, (*reached, end))
+    if target not in came:
+        return None
+    path: list[int] = []
+    while target != source:
+        link, target = came[target]
+        path.append(link)
+    return np.array(path[::-1], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,3 +183,51 @@ class ReplacementWays:
         ends = self.source[other], self.target[other], ways.source[left_out], ways.target[left_out]
         nodes = np.unique(np.concatenate(ends))
         return [change.old.nodes[node].name for node in nodes.tolist() if change.node[node] >= 0]
+
+
+class Loads:
+    """Bytes over every link of a changed network; nodes are those of the old one.
+
+    A send is assumed to use the path with the fastest slowest link, and of those the shortest.
+    """
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._out = links_out(change.new)
+        self._rate = np.array([float(link.bandwidth_Bps) for link in change.new.links])
+        self._busy = np.zeros(len(self._rate))
+        self._paths: dict[tuple[int, int], tuple[int, ...] | None] = {}
+
+    def keep(self, ways: Ways) -> None:
+        """Count all paths that have lost no link and no end."""
+        stays = ~ways.lost_ways(self._change)
+        hops = np.diff(ways.offset)
+        links = self._change.link[ways.links[np.repeat(stays, hops)]]
+        np.add.at(self._busy, links, np.repeat(ways.size[stays], hops[stays]))
+
+    def add(self, sends: Iterable[tuple[int, int]], size: float) -> None:
+        """Count sends from node to node."""
+        for link, count in self._links(sends).items():
+            self._busy[link] += size * count
+
+    def seconds(self, sends: Iterable[tuple[int, int]], size: float) -> float:
+        """Return the time of the busiest link of some sends, including its present load; infinite without a path."""
+        return max((self._finish_after(link, size * count) for link, count in self._links(sends).items()), default=0.0)
+
+    def _finish_after(self, link: int, size: float) -> float:
+        return float((self._busy[link] + size) / self._rate[link]) if link >= 0 else np.inf
+
+    def _links(self, sends: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Count the sends over each link; -1 stands for a missing path."""
+        found: dict[int, int] = {}
+        for source, target in sends:
+            for link in self._path(source, target):
+                found[link] = found.get(link, 0) + 1
+        return found
+
+    def _path(self, source: int, target: int) -> tuple[int, ...]:
+        ends = int(self._change.node[source]), int(self._change.node[target])
+        if ends not in self._paths:
+            way = best_path(self._out, np.zeros(len(self._rate)), self._rate, *ends, 1.0) if min(ends) >= 0 else None
+            self._paths[ends] = None if way is None else tuple(way.tolist())
+        return self._paths[ends] or (-1,)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind, TreePacking
-from .changes import Change
-from .loads import Loads
+from .changes import Change, Loads
 from .stand_in import MOST_CANDIDATES
 
 

@@ -9,7 +9,7 @@ broadcasts simultaneously loads both directions of its links by its rate.
 ``trees``      heights of trees, exact rates, the resulting packing, its measures
 ``bounds``     the strength bounds any trees, the ceiling any schedule
 ``one_tree``   shortest paths; the widest and the lowest tree, exactly
-``two_trees``  the two best trees, exactly (matroid union)
+``forests``    link-disjoint forests and the two best trees, exactly (matroid union)
 ``pricing``    the cheapest trees under prices, and bounds from prices
 ``gbst``       MTree's algorithms 1 and 2, many starts, all trees of a small network
 ``lns``        large neighbourhood search for K trees

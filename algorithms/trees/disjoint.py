@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
-from ..graphs.components import components
+from ..graphs.network import components
 from .bounds import common_link
 from .forests import largest_forests
 from .labels import LowForests

@@ -1,14 +1,23 @@
-"""Largest link-disjoint forests with restricted links each: the union of graphic matroids, compiled.
+"""Largest link-disjoint forests with restricted links each, by the union of graphic matroids; the two best trees.
 
 Links enter one after the other. If every forest that a link may be in has a path between its ends, it takes the
 place of a link of that path, which enters another forest, and so on: a shortest such chain is found breadth first
 (Edmonds, 1968; Knuth, 1973). Once no chain is left, the links Q that chains from unused links can reach prove that
 there are no larger forests: every link outside of Q is in one, and those in Q span Q in each.
+
+Two best trees of any height, exactly and in polynomial time: for rates r1 >= r2 a link may be in both trees if ``b_e
+>= r1 + r2``, in either if ``b_e >= r1``, and only in the second if ``b_e >= r2``. Two such spanning trees are two
+disjoint bases of the union of two graphic matroids in which links of the first kind occur twice. At an optimum two of
+``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the smallest allowed rate). Larger rates never help two trees
+to exist, so that for each rate that is a capacity the other one is found by bisection over its candidates.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,6 +25,8 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
+from .network import Wan
+from .trees import RatedTrees
 
 #: Links between two looks at the clock.
 _LINKS = 256
@@ -155,3 +166,47 @@ def hang(i: int, nodes: int, tail: Any, head: Any, of: Any, up: Any, above: Any,
                     depth[i, other], up[i, other], above[i, other] = depth[i, v] + 1, e, v
                     queue[size] = other
                     size += 1
+
+
+def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) -> RatedTrees | None:
+    """Return the two trees with the largest sum of rates; None if none exist or the budget ended.
+
+    ``widest`` is the largest rate of one tree, from :func:`.one_tree.widest_tree`; ``floor`` the smallest of any,
+    in units.
+    """
+    capacities = sorted({int(c) for c in wan.capacity} | ({floor} if floor else set()))
+    least = floor or 1
+    best: tuple[Fraction | int, Fraction | int, Fraction | int] = 0, 0, 0
+    found: tuple[list[int], list[int]] | None = None
+    for known in reversed([c for c in capacities if least <= c <= widest]):
+        others = sorted({*capacities, *(c - known for c in capacities)})
+        others = [c for c in others if least <= c <= widest]
+        # Below this one the sum is no better than the best.
+        low, high = bisect_right(others, best[0] - known), len(others) - 1
+        while low <= high:
+            if budget.is_exhausted:
+                return None
+            middle = (low + high) // 2
+            pair = two_trees(wan, max(known, others[middle]), min(known, others[middle]), budget)
+            if pair is None:
+                high = middle - 1
+            else:
+                best, found, low = (known + others[middle], known, others[middle]), pair, middle + 1
+    if found is None:
+        return None
+    rates = (Fraction(max(best[1:])), Fraction(min(best[1:])))
+    return RatedTrees(np.array(found, dtype=np.int64), rates)
+
+
+def two_trees(
+    wan: Wan, first: Fraction | int, second: Fraction | int, budget: Budget
+) -> tuple[list[int], list[int]] | None:
+    """Find spanning trees of rates ``first >= second``; None if there are none, or the budget ended."""
+    # What stands twice can be in either forest only once, since its copies are parallel.
+    link = np.concatenate([np.arange(len(wan)), np.flatnonzero(wan.capacity >= ceil(first + second))])
+    allowed = np.array([wan.capacity[link] >= ceil(rate) for rate in (first, second)])
+    forests = largest_forests(wan.nodes, wan.tail[link], wan.head[link], allowed, budget)
+    if forests is None:
+        return None
+    trees = tuple(sorted(link[forests.links(i)].tolist()) for i in range(2))
+    return (trees[0], trees[1]) if all(len(tree) == wan.nodes - 1 for tree in trees) else None

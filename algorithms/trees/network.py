@@ -19,7 +19,7 @@ from ...core.errors import InputError, Refusal, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
-from ..graphs.components import components
+from ..graphs.network import components
 
 #: Networks beyond this are rejected before memory is taken.
 MAX_NODES, MAX_LINKS = 2000, 20_000

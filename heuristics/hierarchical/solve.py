@@ -11,9 +11,9 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
 from ...algorithms.schedules.compose import merge
-from ...algorithms.schedules.contributions import depths
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import timed_first_come
+from ...algorithms.schedules.stand_in import depths
 from ...core.bounds import Certificate
 from ...core.budget import Budget, ignore
 from ...core.collective import Collective

@@ -10,8 +10,15 @@ from typing import Literal
 from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
-from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule, supports_copies
+from ...algorithms.schedules.commodities import (
+    Commodity,
+    RankEdge,
+    chunks_of,
+    commodities_of,
+    edges_of,
+    step_schedule,
+    supports_copies,
+)
 from ...algorithms.schedules.problem import fewest_sends, group_problems
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.graphs.components import components
+from ...algorithms.graphs.network import components
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.trees import RatedTrees, measures_of_rate

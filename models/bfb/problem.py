@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
+from ...algorithms.breadth_first.broadcast import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
 from ...core.collective import Demand
 from ...core.errors import Unsupported

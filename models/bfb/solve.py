@@ -27,7 +27,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ...algorithms.breadth_first.graph import graph_of
+from ...algorithms.breadth_first.broadcast import graph_of
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status

@@ -15,8 +15,8 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, partition_bound
-from ...algorithms.graphs.components import components
 from ...algorithms.graphs.maxflow import max_flow
+from ...algorithms.graphs.network import components
 from ...core.bounds import CutCertificate, PartitionCertificate
 from ...core.instance import Instance
 from ...core.schedule import Bools

@@ -16,9 +16,8 @@ import numpy as np
 from ...algorithms.forests.expansion import ParallelLinks
 from ...algorithms.graphs.maxflow import near_order
 from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.graphs.translations import ColouredNetwork, Symmetry, find_symmetry
 from ...algorithms.schedules.compose import transpose
-from ...algorithms.symmetry.coloured_networks import ColouredNetwork
-from ...algorithms.symmetry.translations import Symmetry, find_symmetry
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, partition_bound
+from ...algorithms.forests.engine import lower_trees
 from ...algorithms.forests.expansion import assign_paths, expand
 from ...algorithms.forests.packing import CutPool, Packer
-from ...algorithms.forests.polish import lower_trees
 from ...algorithms.forests.symmetry import find_groups
 from ...algorithms.schedules.compose import drop_idle_switches, reduce_then_broadcast, reverse_trees
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate

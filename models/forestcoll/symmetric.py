@@ -8,7 +8,7 @@ from math import lcm
 import numpy as np
 
 from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_orbits
-from ...algorithms.symmetry.translations import Symmetry
+from ...algorithms.graphs.translations import Symmetry
 from ...core.budget import Budget
 from ...core.orbits import TreeOrbits
 from ...core.ragged import offsets

@@ -20,13 +20,13 @@ import numpy as np
 
 from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.disjoint import DisjointRates, low_trees_apart
+from ...algorithms.trees.forests import best_pair
 from ...algorithms.trees.gbst import TreePool, every_tree, random_state, run_many_starts
 from ...algorithms.trees.lns import large_neighbourhood_search
 from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.pricing import Prices
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, low_enough
-from ...algorithms.trees.two_trees import best_pair
 from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance

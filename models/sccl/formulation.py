@@ -11,12 +11,13 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ...algorithms.graphs.distances import distances
-from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import (
     Commodity,
+    RankEdge,
     chunks_of,
     commodities_of,
     edge_labels,
+    edges_of,
     needed_sends,
     step_schedule,
 )

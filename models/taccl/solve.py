@@ -16,8 +16,15 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import distances
-from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
-from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, edge_labels, step_schedule
+from ...algorithms.schedules.commodities import (
+    Commodity,
+    RankEdge,
+    chunks_of,
+    commodities_of,
+    edge_labels,
+    edges_of,
+    step_schedule,
+)
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.breadth_first.broadcast import Broadcast
-from ...algorithms.breadth_first.graph import graph_of
+from ...algorithms.breadth_first.broadcast import Broadcast, graph_of
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...core.collective import Collective
 from ...core.errors import Unsupported

@@ -20,8 +20,7 @@ from math import prod
 
 import numpy as np
 
-from ...algorithms.breadth_first.broadcast import Broadcast
-from ...algorithms.breadth_first.graph import graph_of
+from ...algorithms.breadth_first.broadcast import Broadcast, graph_of
 from ...core.schedule import Ints
 
 #: Diameters of the distance-regular graphs of degree 4 in table 8, by number of nodes.

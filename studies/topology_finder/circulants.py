@@ -21,8 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...algorithms.breadth_first.broadcast import Broadcast
-from ...algorithms.breadth_first.graph import IncomingLinks
+from ...algorithms.breadth_first.broadcast import Broadcast, IncomingLinks
 from ...core.errors import InputError
 
 Offsets: TypeAlias = tuple[int, ...]

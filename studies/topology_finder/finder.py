@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ...algorithms.breadth_first.broadcast import Broadcast
-from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
+from ...algorithms.breadth_first.broadcast import Broadcast, IncomingLinks, graph_of
 from ...core.errors import InputError
 from . import circulants
 from .build import Generate, links_of

@@ -8,7 +8,7 @@ import cwb
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.algorithms.schedules.reroute import reroute
+from cwb.algorithms.schedules.changes import reroute
 from cwb.cli.main import cwb as cli
 from cwb.core.errors import InputError
 from cwb.instances.edits import Edit, edit_instance

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
-from ....algorithms.graphs.hyper_edges import RankEdge
-from ....algorithms.schedules.commodities import Commodity
+from ....algorithms.schedules.commodities import Commodity, RankEdge
 from ....core.topology import Topology
 
 #: How many edges through switches are to be used.

@@ -7,9 +7,8 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.breadth_first import graph as columns
-from cwb.algorithms.breadth_first.broadcast import Broadcast
-from cwb.algorithms.breadth_first.graph import graph_of
+from cwb.algorithms.breadth_first import broadcast as module
+from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
 from cwb.core.errors import InputError, Unsupported
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -156,7 +155,7 @@ def test_disconnected_networks_are_refused():
 
 def test_too_many_pairs_are_refused(monkeypatch):
     """A large network that does not look the same from every node is refused before memory is taken."""
-    monkeypatch.setattr(columns, "MAX_PAIRS", 100)
+    monkeypatch.setattr(module, "MAX_PAIRS", 100)
     line = [(i, i + 1) for i in range(10)]
     with pytest.raises(Unsupported, match="121 pairs of nodes"):
         broadcast(11, line + [(b, a) for a, b in line]).steps  # noqa: B018

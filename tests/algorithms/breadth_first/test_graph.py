@@ -7,7 +7,7 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.breadth_first.graph import graph_of, translate_nodes
+from cwb.algorithms.breadth_first.broadcast import graph_of, translate_nodes
 from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.instances import load

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cwb.algorithms.forests.exact_tree import exact_tree
+from cwb.algorithms.forests.engine import eccentricities, exchange_edges, lower_trees
 from cwb.algorithms.forests.kernels import heights
-from cwb.algorithms.forests.packing import CutPool, Packer, seeds
-from cwb.algorithms.forests.polish import eccentricities, exchange_edges, lower_trees
+from cwb.algorithms.forests.packing import CutPool, Packer, exact_tree, seeds
 from cwb.algorithms.forests.splitting import remove_switches
 from cwb.algorithms.forests.symmetry import find_groups
 from networks import FAMILIES, random_network, seeded_random

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.graphs.network import INT64_SAFE, Network, exact_array
+from cwb.algorithms.graphs.network import INT64_SAFE, Network, components, exact_array
 from networks import seeded_random
 from random_digraphs import LARGEST, as_dict, flags, random_digraph
 
@@ -49,8 +50,24 @@ def test_sums_and_copies(largest):
 
 
 def test_64_bits_are_used_while_sums_fit():
-    """One more than what is safe makes Python's integers of an array; what else will be added counts."""
+    """One more than what is safe makes Python's integers of an array."""
     assert exact_array([INT64_SAFE - 2, 1]).dtype == np.int64
     assert exact_array([INT64_SAFE - 1, 1]).dtype == object
-    assert exact_array([1, 2], room=INT64_SAFE - 3).dtype == object
     assert exact_array([2**70]).tolist() == [2**70]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parts_are_those_of_networkx(seed):
+    """Nodes have the same number where networkx has them in the same part, with parallel edges and nodes alone."""
+    random = np.random.default_rng(seed)
+    tail, head = random.integers(0, 12, size=(2, 14))
+    graph = nx.MultiDiGraph(zip(tail.tolist(), head.tolist(), strict=True))
+    graph.add_nodes_from(range(12))
+    for strong, parts in (
+        (False, nx.weakly_connected_components(graph)),
+        (True, nx.strongly_connected_components(graph)),
+    ):
+        label = components(12, tail, head, strong=strong)
+        assert {frozenset(np.flatnonzero(label == part).tolist()) for part in set(label.tolist())} == set(
+            map(frozenset, parts)
+        )

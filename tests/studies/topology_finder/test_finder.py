@@ -8,8 +8,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from cwb.algorithms.breadth_first.broadcast import Broadcast
-from cwb.algorithms.breadth_first.graph import graph_of
+from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError, Unsupported
 from cwb.schedules.verify import verify

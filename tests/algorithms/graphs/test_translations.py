@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cwb.algorithms.symmetry.coloured_networks import ColouredNetwork
-from cwb.algorithms.symmetry.translations import find_symmetry
+from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry
 from cwb.instances import load
 
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import pytest
+from cwb.algorithms.trees.forests import best_pair
 from cwb.algorithms.trees.one_tree import lowest_tree, widest_tree
-from cwb.algorithms.trees.two_trees import best_pair
 from cwb.core.budget import Budget
 from mtree_networks import all_trees, best_rate, height, small
 

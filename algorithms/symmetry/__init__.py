@@ -1,1 +1,0 @@
-"""Symmetries of large networks: translations of the ranks, and their orbits of links."""
