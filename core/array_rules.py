@@ -13,13 +13,13 @@ counts the elements of a loop goes unnoticed, so rows of every length are compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import add, floordiv, mod, mul, sub, truediv
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .array_places import Array, NotVectorizable, Places, key_array, plain_array
 from .ragged import ranges
@@ -27,6 +27,7 @@ from .ragged import ranges
 _LARGEST_WHOLE = 2.0**53
 _MOST_LENGTHS = 8
 _PLAIN = (int, float, np.integer)
+_OPERATORS = {np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.negative}
 
 
 def refuse(self: Any, *_: Any) -> Any:
@@ -122,64 +123,29 @@ class RuleEvaluation:
         return self._tables[id(data)]
 
 
-class Number:
+class Number(NDArrayOperatorsMixin):
     """Index, or a number that depends on it, with one value for every entry of a scope."""
-
-    __array_ufunc__ = None
 
     def __init__(self, values: Array, scope: Scope, *, is_sum: bool = False) -> None:
         self.values, self.scope, self.is_sum = values, scope, is_sum
 
-    def _with(self, other: Any, operation: Callable[[Any, Any], Any], *, is_reflected: bool = False) -> Any:
-        if not isinstance(other, (Number, *_PLAIN)):
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **_: Any) -> Any:
+        """Apply an operator in the open scope."""
+        if not all(isinstance(each, (Number, *_PLAIN)) for each in inputs):
             return NotImplemented
+        if function is np.add and isinstance(inputs[0], int) and inputs[0] == 0:
+            return Number(self.values, self.scope, is_sum=True)  # the beginning of a sum
+        if function not in _OPERATORS:
+            raise NotVectorizable
         reading = self.scope.reading
-        left, right = reading.align(self), reading.align(other)
-        if is_reflected:
-            left, right = right, left
-        result = np.broadcast_to(operation(left, right), reading.scope.size)
-        if result.dtype.kind != "f" and not (np.abs(operation(1.0 * left, right)) < _LARGEST_WHOLE).all():
+        values = [reading.align(each) for each in inputs]
+        result = np.broadcast_to(function(*values), reading.scope.size)
+        if result.dtype.kind != "f" and not (np.abs(function(*(1.0 * each for each in values))) < _LARGEST_WHOLE).all():
             raise NotVectorizable
         return Number(result, reading.scope)
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, add)
-
-    def __radd__(self, other: Any) -> Any:
-        if isinstance(other, int) and other == 0:
-            # The beginning of a sum.
-            return Number(self.values, self.scope, is_sum=True)
-        return self._with(other, add, is_reflected=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, sub)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, sub, is_reflected=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, mul)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._with(other, mul, is_reflected=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, truediv)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, truediv, is_reflected=True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with(other, floordiv)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with(other, mod)
-
-    def __neg__(self) -> Any:
-        return self._with(-1, mul)
-
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __len__ = __iter__ = __index__ = refuse
-    __hash__ = __str__ = __repr__ = __format__ = __int__ = __float__ = __round__ = __abs__ = __pow__ = refuse
+    __bool__ = __len__ = __iter__ = __index__ = __hash__ = refuse
+    __str__ = __repr__ = __format__ = __int__ = __float__ = __round__ = refuse
 
 
 @dataclass(frozen=True, eq=False)

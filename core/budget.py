@@ -29,11 +29,9 @@ class Clock(Protocol):
 
     def phase(self, name: str) -> AbstractContextManager[Lap]:
         """Time a phase; seconds of phases with the same name add up."""
-        ...
 
     def remaining_s(self) -> float | None:
         """Return the seconds until the time limit, never negative; None without a limit."""
-        ...
 
 
 class Progress(Protocol):
@@ -41,7 +39,6 @@ class Progress(Protocol):
 
     def __call__(self, message: str, /) -> None:
         """Show one short line."""
-        ...
 
 
 @dataclass(frozen=True)

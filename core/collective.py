@@ -227,134 +227,113 @@ def _message(n: int) -> Pieces:
     return Pieces(_each_and_all(n), [0], [1])
 
 
-def _size(n: int) -> int:
-    return n
-
-
 def _others_share(n: int) -> Fraction:
     return Fraction(n - 1, n)
 
 
-Collective.ALL_GATHER = register_collective(
-    Collective(
-        "all_gather",
-        lambda n: Pieces(_each_and_all(n), range(n), [n] * n),
-        summary="every rank has the parts of all",
-        size="output buffer of a rank",
-        parts=_size,
-        alike=True,
-        busbw=_others_share,
-        reverse="reduce_scatter",
-    )
+Collective.ALL_GATHER = Collective(
+    "all_gather",
+    lambda n: Pieces(_each_and_all(n), range(n), [n] * n),
+    summary="every rank has the parts of all",
+    size="output buffer of a rank",
+    parts=lambda n: n,
+    alike=True,
+    busbw=_others_share,
+    reverse="reduce_scatter",
 )
-Collective.REDUCE_SCATTER = register_collective(
-    Collective(
-        "reduce_scatter",
-        lambda n: Pieces(_each_and_all(n), [n] * n, range(n)),
-        summary="every rank has its part of the sum of all buffers",
-        size="input buffer of a rank",
-        parts=_size,
-        sums=True,
-        alike=True,
-        busbw=_others_share,
-        reverse="all_gather",
-    )
+Collective.REDUCE_SCATTER = Collective(
+    "reduce_scatter",
+    lambda n: Pieces(_each_and_all(n), [n] * n, range(n)),
+    summary="every rank has its part of the sum of all buffers",
+    size="input buffer of a rank",
+    parts=lambda n: n,
+    sums=True,
+    alike=True,
+    busbw=_others_share,
+    reverse="all_gather",
 )
-Collective.ALL_REDUCE = register_collective(
-    Collective(
-        "all_reduce",
-        lambda n: Pieces(_each_and_all(n), [n], [n]),
-        summary="every rank has the sum of all buffers",
-        size="buffer of a rank",
-        sums=True,
-        alike=True,
-        busbw=lambda n: 2 * _others_share(n),
-        reverse="all_reduce",
-    )
+Collective.ALL_REDUCE = Collective(
+    "all_reduce",
+    lambda n: Pieces(_each_and_all(n), [n], [n]),
+    summary="every rank has the sum of all buffers",
+    size="buffer of a rank",
+    sums=True,
+    alike=True,
+    busbw=lambda n: 2 * _others_share(n),
+    reverse="all_reduce",
 )
 # What is left of an all_reduce once all ranks but the first have reduced and scattered their data: each of them has one
 # part of their sum, and the first rank, which is late, has its own contribution to all parts.
-Collective.LATE_ALL_REDUCE = register_collective(
-    Collective(
-        "late_all_reduce",
-        lambda n: Pieces((*((0, rank) for rank in range(1, n)), tuple(range(n))), range(n - 1), [n - 1] * (n - 1)),
-        summary="every rank has the sum of all buffers, of which all but the first had one part of theirs",
-        size="buffer of a rank",
-        parts=lambda n: n - 1,
-        sums=True,
-        rooted=True,
-        alike=True,
-    )
+Collective.LATE_ALL_REDUCE = Collective(
+    "late_all_reduce",
+    lambda n: Pieces((*((0, rank) for rank in range(1, n)), tuple(range(n))), range(n - 1), [n - 1] * (n - 1)),
+    summary="every rank has the sum of all buffers, of which all but the first had one part of theirs",
+    size="buffer of a rank",
+    parts=lambda n: n - 1,
+    sums=True,
+    rooted=True,
+    alike=True,
 )
-Collective.ALL_TO_ALL = register_collective(
-    Collective(
-        "all_to_all",
-        _pairs,
-        summary="every rank has the part that each other one had for it",
-        size="input buffer of a rank",
-        parts=_size,
-        alike=True,
-        busbw=_others_share,
-        reverse="all_to_all",
-    )
+Collective.ALL_TO_ALL = Collective(
+    "all_to_all",
+    _pairs,
+    summary="every rank has the part that each other one had for it",
+    size="input buffer of a rank",
+    parts=lambda n: n,
+    alike=True,
+    busbw=_others_share,
+    reverse="all_to_all",
 )
-Collective.BROADCAST = register_collective(
-    Collective(
-        "broadcast",
-        lambda n: Pieces(_each_and_all(n), [0], [n]),
-        summary="every rank has the buffer of the first",
-        size="message",
-        rooted=True,
-        alike=True,
-        reverse="reduce",
-    )
+Collective.BROADCAST = Collective(
+    "broadcast",
+    lambda n: Pieces(_each_and_all(n), [0], [n]),
+    summary="every rank has the buffer of the first",
+    size="message",
+    rooted=True,
+    alike=True,
+    reverse="reduce",
 )
-Collective.REDUCE = register_collective(
-    Collective(
-        "reduce",
-        lambda n: Pieces(_each_and_all(n), [n], [0]),
-        summary="the first rank has the sum of all buffers",
-        size="message",
-        sums=True,
-        rooted=True,
-        alike=True,
-        reverse="broadcast",
-    )
+Collective.REDUCE = Collective(
+    "reduce",
+    lambda n: Pieces(_each_and_all(n), [n], [0]),
+    summary="the first rank has the sum of all buffers",
+    size="message",
+    sums=True,
+    rooted=True,
+    alike=True,
+    reverse="broadcast",
 )
-Collective.GATHER = register_collective(
-    Collective(
-        "gather",
-        lambda n: Pieces(_each_and_all(n), range(1, n), [0] * (n - 1)),
-        summary="the first rank has the parts of all",
-        size="output buffer of the root",
-        parts=_size,
-        rooted=True,
-        alike=True,
-        reverse="scatter",
-    )
+Collective.GATHER = Collective(
+    "gather",
+    lambda n: Pieces(_each_and_all(n), range(1, n), [0] * (n - 1)),
+    summary="the first rank has the parts of all",
+    size="output buffer of the root",
+    parts=lambda n: n,
+    rooted=True,
+    alike=True,
+    reverse="scatter",
 )
-Collective.SCATTER = register_collective(
-    Collective(
-        "scatter",
-        lambda n: Pieces(_each_and_all(n), [0] * (n - 1), range(1, n)),
-        summary="every rank has its part of the buffer of the first",
-        size="input buffer of the root",
-        parts=_size,
-        rooted=True,
-        alike=True,
-        reverse="gather",
-    )
+Collective.SCATTER = Collective(
+    "scatter",
+    lambda n: Pieces(_each_and_all(n), [0] * (n - 1), range(1, n)),
+    summary="every rank has its part of the buffer of the first",
+    size="input buffer of the root",
+    parts=lambda n: n,
+    rooted=True,
+    alike=True,
+    reverse="gather",
 )
-Collective.POINT_TO_POINT = register_collective(
-    Collective(
-        "point_to_point",
-        _message,
-        summary="the second of two ranks has the buffer of the first",
-        size="message",
-        rooted=True,
-        alike=True,
-    )
+Collective.POINT_TO_POINT = Collective(
+    "point_to_point",
+    _message,
+    summary="the second of two ranks has the buffer of the first",
+    size="message",
+    rooted=True,
+    alike=True,
 )
+for _built_in in [value for value in vars(Collective).values() if isinstance(value, Collective)]:
+    register_collective(_built_in)
+
 # The same with a size per rank or pair. Nccl-tests has none of them, and so no factor to busbw.
 _SIZED_BY: dict[str, Literal["holder", "receiver", "pair"]] = {
     "all_to_all": "pair",

@@ -31,7 +31,7 @@ from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.repn import generate_standard_repn
 
 from .array_places import Array, NotVectorizable, members, places_of, variables_of
-from .array_rules import Linear, Lists, LoopItems, Number, Relation, RuleEvaluation, Table, Terms, row_indices
+from .array_rules import Linear, Lists, LoopItems, Number, Relation, RuleEvaluation, Table, Terms, refuse, row_indices
 
 __all__ = [
     "ArrayRows",
@@ -412,8 +412,7 @@ class _Members:
         up = np.repeat(np.arange(size), len(members))
         return iter(LoopItems(self._reading, up, np.tile(members, (size, 1) if members.ndim > 1 else size)))
 
-    def __contains__(self, member: Any) -> bool:
-        raise NotVectorizable
+    __contains__ = refuse
 
     def __len__(self) -> int:
         return len(self._component)
@@ -446,5 +445,4 @@ class _Variables:
             [Terms(self._component, places[at], np.ones(at.size), at, variables_of(self._component))], 0.0, scope
         )
 
-    def __contains__(self, member: Any) -> bool:
-        raise NotVectorizable
+    __contains__ = refuse

@@ -124,20 +124,16 @@ class Solver(Protocol):
     @property
     def name(self) -> str:
         """Name on the command line."""
-        ...
 
     @property
     def capabilities(self) -> Capability:
         """All capabilities of the solver."""
-        ...
 
     def installation(self) -> Availability:
         """Check cheaply if the solver's library can be imported."""
-        ...
 
     def licence(self) -> Availability:
         """Check if the solver may be used, by trying its licence if it needs one."""
-        ...
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = ...) -> SolverResult:
         """Solve a Pyomo model and load the best point found into its variables.
@@ -146,7 +142,6 @@ class Solver(Protocol):
         Unsupported if the solver lacks a capability that the model needs; InputError for an unknown option in
         ``options.extra``.
         """
-        ...
 
 
 @runtime_checkable
@@ -155,7 +150,6 @@ class ResolvingSolver(Solver, Protocol):
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = ...) -> CompiledModel:
         """Transfer a linear Pyomo model once, for changes and warm solves."""
-        ...
 
 
 @runtime_checkable
@@ -164,7 +158,6 @@ class PoolingSolver(Solver, Protocol):
 
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
         """Yield up to about ``count`` solutions that differ in a binary variable, best first, each loaded."""
-        ...
 
 
 class CompiledModel(Protocol):
@@ -173,31 +166,24 @@ class CompiledModel(Protocol):
     @property
     def size(self) -> ModelSize:
         """Present size of the model."""
-        ...
 
     def solve(self, budget: Budget) -> SolverResult:
         """Solve from the last basis and load the values into the Pyomo variables."""
-        ...
 
     def add_constraint(self, constraint: Any) -> None:
         """Add a linear Pyomo constraint that was created after compiling."""
-        ...
 
     def set_objective(self, coefficients: Sequence[tuple[Any, float]], offset: float = 0.0) -> None:
         """Replace the objective by a linear one, given as (variable, coefficient) pairs."""
-        ...
 
     def set_variable_bounds(self, variables: Sequence[Any], lower: Sequence[float], upper: Sequence[float]) -> None:
         """Replace the bounds of variables."""
-        ...
 
     def set_constraint_bounds(self, constraints: Sequence[Any], lower: Sequence[float], upper: Sequence[float]) -> None:
         """Replace the two sides of constraints."""
-        ...
 
     def dual(self, constraint: Any) -> float:
         """Return the dual value after an optimal solve: change of the objective per unit of right-hand side."""
-        ...
 
 
 def pooling(solver: Solver) -> PoolingSolver:
