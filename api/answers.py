@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..core.answers import Answer
     from ..core.bounds import Certificate
     from ..core.instance import Instance
-    from ..core.verdict import Verdict
+    from ..core.outcome import Verdict
     from ..schedules.files import ScheduleFile
 
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.choices import PLOT_KINDS, SIMULATION_MODES
-from ..core.errors import InputError, locate_errors
+from ..core.errors import InputError, locate_errors, one_of
 from ..core.instance import Instance
-from ..core.option_names import check_name, keyword_names, verb
-from ..core.text import one_of
+from ..core.option_names import PLOT_KINDS, SIMULATION_MODES, check_name, keyword_names, verb
 from ..studies.inputs import load
 
 if TYPE_CHECKING:

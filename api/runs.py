@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.choices import RETRIES
 from ..core.errors import InputError
-from ..core.option_names import check_name, keyword_names
+from ..core.option_names import RETRIES, check_name, keyword_names
 from ..core.record import RunRecord
 from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import NCCL_COLLECTIVES
 from ..core.errors import ExitStatus, locate_errors
+from ..core.option_names import NCCL_COLLECTIVES
 from . import completion
 from .options import (
     OUTPUT_FILE,

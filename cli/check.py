@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ..core.choices import DIALECTS
 from ..core.errors import ExitStatus
+from ..core.option_names import DIALECTS
 from .options import Command, duration_option, json_flag, plugin_option, progress_on_stderr
 from .streams import echo
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import RETRIES
 from ..core.errors import ExitStatus
+from ..core.option_names import RETRIES
 from . import completion
 from .compare_progress import comparison_on_stderr
 from .edits import network_edits

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import DIALECTS, PROTOCOLS
+from ..core.option_names import DIALECTS, PROTOCOLS
 from .options import OUTPUT_FILE, PATH, Command, combine, placement_option
 from .streams import echo
 

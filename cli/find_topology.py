@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ..core.choices import FINDER_COLLECTIVES
 from ..core.errors import ExitStatus
+from ..core.option_names import FINDER_COLLECTIVES
 from .options import OUTPUT_FILE, Command, duration_option, json_flag, libraries_on_stderr
 from .streams import echo, table_console
 

@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..core.errors import CwbError, ExitStatus
-from ..core.text import one_of
+from ..core.errors import CwbError, ExitStatus, one_of
 from .signals import INTERRUPTED, stop_on_signals
 from .streams import StdoutError, discard_stdout, echo, open_closed
 from .usage import usage_text

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
-from ..core.folders import new_folder
+from ..core.files import new_folder
 from .options import PATH
 from .streams import echo
 

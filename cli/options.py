@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 import click
 
 from ..core.budget import Progress, ignore
-from ..core.choices import PLACEMENTS
 from ..core.errors import InputError, locate_errors, locate_os_errors, show_value
-from ..core.option_names import WrongUse, option_names
+from ..core.option_names import PLACEMENTS, WrongUse, option_names
 from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
 from ..core.text import printable

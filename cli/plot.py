@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ..core.choices import PLOT_KINDS, SIMULATION_MODES
 from ..core.errors import InputError, locate_errors
+from ..core.option_names import PLOT_KINDS, SIMULATION_MODES
 from . import completion
 from .edits import load_edited, network_edits
 from .options import OUTPUT_FILE, PATH, Command

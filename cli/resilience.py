@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import FAILURES, FLOW_COLLECTIVES
 from ..core.errors import ExitStatus, locate_errors
+from ..core.option_names import FAILURES, FLOW_COLLECTIVES
 from . import completion
 from .edits import load_edited, network_edits
 from .options import DURATION, Command, json_flag, plugin_option, quiet_flag, working_on_stderr

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.choices import DIALECTS, MSCCL_COLLECTIVES, PROTOCOLS
 from ..core.errors import ExitStatus, locate_errors
+from ..core.option_names import DIALECTS, MSCCL_COLLECTIVES, PROTOCOLS
 from . import completion
 from .options import (
     PATH,

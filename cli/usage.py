@@ -6,7 +6,7 @@ import re
 
 import click
 
-from ..core.text import did_you_mean, one_of
+from ..core.errors import did_you_mean, one_of
 
 _RANGE = re.compile(r"(?P<value>\S+) is not in the range .+", re.DOTALL)
 _TYPE = re.compile(r"(?P<value>.+) is not a valid [a-z ]+\.?\Z", re.DOTALL)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..core.choices import SIMULATION_MODES
+from ..core.option_names import SIMULATION_MODES
 from .options import OUTPUT_FILE, PATH, Command
 from .streams import echo
 

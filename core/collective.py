@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from .errors import InputError, show_value
-from .text import one_of
+from .errors import InputError, one_of, show_value
 
 
 @dataclass(frozen=True)

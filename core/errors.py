@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import IntEnum
 from typing import Literal
 
@@ -130,3 +132,23 @@ class Refusal:
 
     def __str__(self) -> str:
         return self.text
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of an error message with the nearest known word, if any.
+
+    Case, hyphens, underscores and spaces make no difference.
+    """
+    plain = {_letters(other): other for other in known}
+    close = get_close_matches(_letters(word), plain, n=1)
+    return f"; did you mean {plain[close[0]]!r}?" if close else ""
+
+
+def one_of(word: str, known: Iterable[str]) -> str:
+    """Return the end of an error message with all known words and the nearest one."""
+    known = list(known)
+    return f"; expected one of {', '.join(known)}{did_you_mean(word, known)}"
+
+
+def _letters(word: str) -> str:
+    return re.sub(r"[-_ ]", "", word.lower())

@@ -10,8 +10,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
-from .errors import InputError, show_value
-from .text import one_of
+from .errors import InputError, one_of, show_value
 from .units import UnitKind, parse
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

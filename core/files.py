@@ -1,4 +1,4 @@
-"""Atomic writing of files, and reading of whole files up to a limit.
+"""Atomic writing of files and folders, and reading of whole files up to a limit.
 
 Content goes to a new file in the same folder, with a name that cannot be guessed or taken by others; it is flushed
 to disk and renamed. So no reader sees half a file, one of several writers wins as a whole, and nothing is written
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, BinaryIO
 
-from .errors import InputError, locate_os_errors
+from .errors import InputError, locate_errors, locate_os_errors
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -123,3 +124,27 @@ def _open_replacement(path: Path, there: os.stat_result | None) -> Iterator[Bina
 def _new(path: str, flags: int) -> int:
     """Create a file exclusively, without following links; the umask is applied."""
     return os.open(path, flags | os.O_EXCL | NO_LINK, 0o666)
+
+
+def check_new(folder: Path) -> None:
+    """Reject a folder that is not empty, or has no parent folder, before anything is computed."""
+    with locate_errors(source=str(folder)):
+        try:
+            if not folder.absolute().parent.is_dir():
+                raise InputError("its folder does not exist")
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise InputError("already exists; expected a new folder, or an empty one")
+        except (OSError, ValueError) as error:
+            raise InputError((getattr(error, "strerror", None) or "cannot be made").lower()) from None
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder to fill; it gets its name when the block ends, and is removed on an exception."""
+    with locate_errors(source=str(folder)), locate_os_errors("cannot be written"):
+        parent = folder.absolute().parent
+        with tempfile.TemporaryDirectory(prefix=".cwb-", dir=parent, ignore_cleanup_errors=True) as temporary:
+            made = Path(temporary) / "new"
+            made.mkdir()
+            yield made
+            made.rename(folder)

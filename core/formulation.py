@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors
+from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, one_of
 from .fabric import Fabric
 from .fields import Strict, run_validation
 from .instance import Instance
 from .network_views import NetworkView, links_of, supported_view, to_refusals
 from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
-from .text import one_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .answers import BoundOnly
 from .budget import Budget
@@ -15,7 +15,6 @@ from .errors import Refusal
 from .formulation import Formulation, always, as_it_is, in_seconds, nothing_more
 from .instance import Instance
 from .network_views import NetworkView, to_refusals
-from .option_descriptions import Metric
 from .outcome import Outcome
 from .solver import Solver
 
@@ -29,6 +28,13 @@ class Kind(Enum):
     EXACT = "exact"
     RELAXATION = "relaxation"
     HEURISTIC = "heuristic"
+
+
+class Metric(NamedTuple):
+    """Number, list or text that records have."""
+
+    meaning: str
+    unit: str = ""  #: Empty for a count, a ratio or a text.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Descriptions of a method's options and metrics, for the command line and the documentation."""
+"""Descriptions of a method's options, for the command line and the documentation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,6 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from .units import TIMES, UnitKind, amount
-
-
-class Metric(NamedTuple):
-    """Number, list or text that records have."""
-
-    meaning: str
-    unit: str = ""  #: Empty for a count, a ratio or a text.
 
 
 class Option(NamedTuple):

@@ -1,4 +1,4 @@
-"""Names of options in errors: those of the command line, or Python keyword arguments."""
+"""Choices for options of commands and verbs, and names of options in errors: of commands, or keyword arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,52 @@ from functools import wraps
 from inspect import getdoc
 from typing import ParamSpec, TypeVar
 
-from .errors import InputError
-from .text import one_of
+from .errors import InputError, one_of
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+
+#: Collectives that files of MSCCL know.
+MSCCL_COLLECTIVES = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+)
+
+#: Collectives that both nccl-tests and the method ``nccl`` have.
+NCCL_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
+
+#: Collectives whose optimum in the flow model is known: by trees, and by the maximum concurrent flow.
+FLOW_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
+
+#: Collectives of the schedule that the topology finder builds.
+FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+
+#: Runtimes of MSCCL files.
+DIALECTS = ("msccl", "msccl-executor", "rccl")
+
+#: Memory of output and input in MSCCL files: different, the same, or either.
+PLACEMENTS = ("out", "in", "both")
+
+#: Protocols of MSCCL files.
+PROTOCOLS = ("Simple", "LL", "LL128")
+
+#: Parts of a network that may fail.
+FAILURES = ("link", "rank", "switch")
+
+#: Models of time on links, as :class:`~cwb.core.trace.SimulationMode` has them.
+SIMULATION_MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
+
+#: Plots of a schedule.
+PLOT_KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
+
+#: Recorded runs that a comparison makes again.
+RETRIES = ("failed", "limit", "all")
 
 #: Whether errors speak of options of the command line.
 _OF_COMMANDS: ContextVar[bool] = ContextVar("of_commands", default=False)

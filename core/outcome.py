@@ -1,4 +1,4 @@
-"""Results of methods before verification."""
+"""Claims of methods, and the verifier's verdict on them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from .answers import Answer
 from .bounds import Certificate
+from .display import DisplayMixin
 from .solver import ModelSize, SolverResult
 
 
@@ -49,3 +50,21 @@ class Outcome:
     #: The method's own numbers, of those that :attr:`~cwb.core.method.Method.metrics` declares; never a score.
     metrics: Mapping[str, Any] = field(default_factory=dict)
     pool: tuple[Alternative, ...] = ()  #: Best solutions, if more than one was requested; the first is :attr:`answer`.
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(DisplayMixin):
+    """Findings of the verifier; created in ``schedules``, never by the method."""
+
+    violations: tuple[str, ...] = ()  #: The first errors of the answer or its certificate; empty if there are none.
+    objective: float | None = None  #: The objective recomputed from the answer alone.
+    bound: float | None = None  #: The bound recomputed from the certificate; None if this is not possible.
+    metrics: Mapping[str, Any] = field(default_factory=dict)  #: Numbers of the answer, documented on the method's page.
+
+    @property
+    def ok(self) -> bool:
+        """True if there are no violations."""
+        return not self.violations
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"ok": self.ok, "objective": self.objective, "bound": self.bound, "violations": self.violations or None}

@@ -30,8 +30,23 @@ from pyomo.core.base.constraint import ConstraintData
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.repn import generate_standard_repn
 
-from .array_places import Array, NotVectorizable, members, places_of, variables_of
-from .array_rules import Linear, Lists, LoopItems, Number, Relation, RuleEvaluation, Table, Terms, refuse, row_indices
+from .array_rules import (
+    Array,
+    Linear,
+    Lists,
+    LoopItems,
+    NotVectorizable,
+    Number,
+    Relation,
+    RuleEvaluation,
+    Table,
+    Terms,
+    members,
+    places_of,
+    refuse,
+    row_indices,
+    variables_of,
+)
 
 __all__ = [
     "ArrayRows",

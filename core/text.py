@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 #: Controls, by which a terminal is told to do things; what turns the direction of text around or cannot be seen; halves
 #: of surrogate pairs, and code points that are no characters. Line feeds and tabs are in a class of their own.
@@ -28,23 +26,3 @@ def printable(text: str, *, lines: bool = False) -> str:
 def markup(text: object) -> str:
     """Escape text for HTML and SVG, attributes included; line feeds and tabs stay."""
     return html.escape(printable(str(text), lines=True))
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message with the nearest known word, if any.
-
-    Case, hyphens, underscores and spaces make no difference.
-    """
-    plain = {_letters(other): other for other in known}
-    close = get_close_matches(_letters(word), plain, n=1)
-    return f"; did you mean {plain[close[0]]!r}?" if close else ""
-
-
-def one_of(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message with all known words and the nearest one."""
-    known = list(known)
-    return f"; expected one of {', '.join(known)}{did_you_mean(word, known)}"
-
-
-def _letters(word: str) -> str:
-    return re.sub(r"[-_ ]", "", word.lower())

@@ -8,8 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from .display import DisplayMixin
-from .errors import InputError
-from .text import one_of
+from .errors import InputError, one_of
 
 if TYPE_CHECKING:
     from .schedule import Floats

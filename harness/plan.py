@@ -15,9 +15,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ..core.errors import InputError, SolverUnavailable, locate_errors
+from ..core.errors import InputError, SolverUnavailable, locate_errors, one_of
 from ..core.method import Kind as MethodKind
-from ..core.text import one_of
 from ..core.units import UnitKind, parse
 from ..instances.loader import shipped_instances
 from . import registry

@@ -20,10 +20,9 @@ from warnings import warn
 
 from .. import solvers
 from ..core.collective import Collective, register_collective
-from ..core.errors import InputError, locate_errors
+from ..core.errors import InputError, locate_errors, one_of
 from ..core.formulation import Formulation
 from ..core.method import Method
-from ..core.text import one_of
 from ..solvers.base import Adapter
 
 #: Environment variable with the paths of plugin files, separated as those of ``PATH``.

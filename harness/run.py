@@ -28,10 +28,9 @@ from ..core.instance import Instance
 from ..core.limits import STOPPED_S, limited_by
 from ..core.method import Method
 from ..core.network_views import supported_view
-from ..core.outcome import Alternative, Outcome, Status
+from ..core.outcome import Alternative, Outcome, Status, Verdict
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
-from ..core.verdict import Verdict
 from ..schedules import verdict_of
 from ..schedules.objective_type import ATTESTED_TOLERANCE
 from . import registry

@@ -16,10 +16,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from .. import instances
 from ..core.collective import collective_names
-from ..core.errors import InputError, locate_errors, show_value
+from ..core.errors import InputError, did_you_mean, locate_errors, one_of, show_value
 from ..core.fields import Duration, Strict, run_validation
 from ..core.files import read_whole
-from ..core.text import did_you_mean, one_of
 from ..core.units import UnitKind, parse
 from ..instances.messages import is_messages
 from .request import DEFAULT_SOLVER

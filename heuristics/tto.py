@@ -52,8 +52,7 @@ from ..core.budget import Budget
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
-from ..core.method import Kind, Method
-from ..core.option_descriptions import Metric
+from ..core.method import Kind, Method, Metric
 from ..core.outcome import Outcome
 from ..core.schedule import Schedule
 from ..core.solver import Solver

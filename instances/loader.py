@@ -10,14 +10,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, locate_errors, show_value
+from ..core.errors import InputError, did_you_mean, locate_errors, show_value
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import run_validation
 from ..core.files import read_whole
 from ..core.instance import Instance
 from ..core.limits import ITEMS_PER_REPORT, report_progress
 from ..core.strict_json import parse_json
-from ..core.text import did_you_mean
 from ..core.topology import Topology
 from .build import build_instance
 from .experts import experts_instance

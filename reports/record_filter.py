@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..core.errors import InputError
+from ..core.errors import InputError, did_you_mean, one_of
 from ..core.record import RunRecord
-from ..core.text import did_you_mean, one_of, printable
+from ..core.text import printable
 from .labels import label_text, natural
 from .marks import MISSING
 from .spec import Column, ColumnGroup, Key, Label

@@ -9,8 +9,8 @@ from ..core.bounds import Certificate
 from ..core.budget import Clock, NoClock
 from ..core.instance import Instance
 from ..core.orbits import TreeOrbits
+from ..core.outcome import Verdict
 from ..core.trees import TreePacking
-from ..core.verdict import Verdict
 
 
 def verdict_of(

@@ -11,7 +11,7 @@ from ..core.bounds import Certificate, LagrangianCertificate, SweepCertificate
 from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
-from ..core.verdict import Verdict
+from ..core.outcome import Verdict
 from .objective_type import contradictions, question_of
 from .training import recomputed_bound, sweep_bound, weighted_time, workload_time
 

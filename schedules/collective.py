@@ -26,12 +26,12 @@ from ..core.errors import InputError
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
 from ..core.orbits import Forest, TreeOrbits
+from ..core.outcome import Verdict
 from ..core.schedule import StepSchedule
 from ..core.timing import Semantics
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
 from ..core.trees import TreePacking
-from ..core.verdict import Verdict
 from .completion import Completion, completion_if_any, completion_of
 from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..core.option_descriptions import Metric
+from ..core.method import Metric
 
 #: Of every answer.
 EVERY: Mapping[str, Metric] = {

@@ -12,7 +12,7 @@ from ..core.answers import Placement
 from ..core.bounds import Certificate, LeastLoads, PairPrices
 from ..core.experts import Experts
 from ..core.instance import Instance
-from ..core.verdict import Verdict
+from ..core.outcome import Verdict
 from .objective_type import contradictions, question_of
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, isnan
 
-from ..core.errors import InputError
-from ..core.text import did_you_mean
+from ..core.errors import InputError, did_you_mean
 
 #: Types as HiGHS and SCIP write them into files of options.
 _KINDS: Mapping[str, type] = {

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.bounds.schedule_bounds import best_bound
-from ..core.choices import NCCL_COLLECTIVES
 from ..core.collective import Collective, Demand, collective_named
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.files import write_whole
 from ..core.instance import Instance
-from ..core.option_names import check_name, verb
+from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
 from ..core.schedule import Floats
 from ..core.topology import Topology
 from ..core.units import exact

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.choices import DIALECTS
 from ..core.errors import InputError
+from ..core.option_names import DIALECTS
 from ..core.topology import Topology
 from .exports import messages_and_bytes
 from .programs import busiest_link, sends_without_link, slowest

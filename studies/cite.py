@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-from ..core.errors import InputError
+from ..core.errors import InputError, one_of
 from ..core.option_names import verb
-from ..core.text import one_of
 from ..harness import registry
 
 #: An entry of BibTeX and the methods that it is for, which are its keywords.

@@ -13,10 +13,9 @@ from typing import Any
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective, Demand, collective_names
 from ..core.design import PartialUse
-from ..core.errors import InputError, Unsupported, locate_errors
+from ..core.errors import InputError, Unsupported, did_you_mean, locate_errors
 from ..core.fabric import Block, Fabric, WiredFabric, coordinates
 from ..core.instance import Instance
-from ..core.text import did_you_mean
 from ..core.units import SIZES, UnitKind, amount, parse
 from ..core.workload import Communication, Span
 from ..harness import registry

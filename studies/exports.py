@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.budget import Progress, ignore
-from ..core.choices import PLACEMENTS, PROTOCOLS
 from ..core.errors import InputError, locate_errors
-from ..core.files import write_whole
-from ..core.folders import check_new, new_folder
-from ..core.option_names import check_name, verb
+from ..core.files import check_new, new_folder, write_whole
+from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
 from ..core.rank_costs import RankCosts
 from ..core.topology import Topology
 from ..core.trace import SimulationMode

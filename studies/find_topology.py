@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core.budget import Progress, ignore
-from ..core.choices import FINDER_COLLECTIVES
 from ..core.collective import Demand, collective_named
 from ..core.errors import InputError, OutOfTime, locate_errors
 from ..core.files import write_whole
 from ..core.instance import Instance
-from ..core.option_names import check_name, verb
+from ..core.option_names import FINDER_COLLECTIVES, check_name, verb
 from ..core.schedule import StepSchedule
 from ..core.topology import Topology
 from ..core.units import UnitKind, exact, exact_number, parse

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..core.answers import Answer
 from ..core.budget import Progress, ignore
-from ..core.errors import CwbError, InputError, locate_errors
+from ..core.errors import CwbError, InputError, locate_errors, one_of
 from ..core.fields import run_validation
 from ..core.files import write_whole
 from ..core.instance import Instance
@@ -40,7 +40,6 @@ from ..core.paper_results import (
 from ..core.pipelining import LatencyModel
 from ..core.rate_reservation import reserve_rates
 from ..core.record import RunRecord
-from ..core.text import one_of
 from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.trees import TreePacking

@@ -15,12 +15,11 @@ from typing import Any
 from ..algorithms.graphs.link_orbits import link_orbits
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, ignore
-from ..core.choices import FAILURES, FLOW_COLLECTIVES
 from ..core.collective import Collective
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
 from ..core.network_views import other_view
-from ..core.option_names import check_name, verb
+from ..core.option_names import FAILURES, FLOW_COLLECTIVES, check_name, verb
 from ..core.topology import NodeKind, Topology
 from ..core.units import exact_number
 from ..harness.clock import WallClock
@@ -140,7 +139,7 @@ def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: B
     instance : Instance
         A network of links, and a collective of all ranks.
     kinds : sequence of str
-        Kinds of failures, of :data:`~cwb.core.choices.FAILURES`.
+        Kinds of failures, of :data:`~cwb.core.option_names.FAILURES`.
     slow : Fraction
         Part of its bandwidth that a link keeps, from 0 (it is lost) to below 1. Ranks and switches are always lost.
     """

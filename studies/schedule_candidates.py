@@ -18,12 +18,12 @@ from math import isqrt
 
 from ..core.answers import ChunkOrders, is_same
 from ..core.budget import Progress, ignore
-from ..core.choices import MSCCL_COLLECTIVES
 from ..core.collective import Collective, Demand
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.network_views import other_view
+from ..core.option_names import MSCCL_COLLECTIVES
 from ..core.orbits import Forest, TreeOrbits
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.budget import Progress, ignore
-from ..core.choices import PLACEMENTS, PROTOCOLS
 from ..core.errors import InputError
-from ..core.folders import check_new, new_folder
-from ..core.option_names import check_name, verb
+from ..core.files import check_new, new_folder
+from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
 from ..exchange.msccl.check import LOADED, check_file, config_text, faults, for_sizes
 from ..exchange.msccl.dialects import Dialect, dialect_of
 from ..exchange.msccl.files import xml_text

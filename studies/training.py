@@ -13,13 +13,12 @@ from typing import Any
 
 from ..core.answers import BandwidthPlan
 from ..core.budget import Progress, ignore
-from ..core.errors import InputError, Unsupported, locate_errors
+from ..core.errors import InputError, Unsupported, did_you_mean, locate_errors
 from ..core.fabric import Block, Dimension, Fabric, WiredFabric
 from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.network_views import to_wired_fabric
 from ..core.record import RunRecord
-from ..core.text import did_you_mean
 from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.workload import Span, Workload, check_span, map_groups

@@ -10,8 +10,7 @@ from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.forestcoll.method import PACKING, PAPER

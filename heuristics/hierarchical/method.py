@@ -10,8 +10,7 @@ from ...algorithms.schedules.problem import supports_groups
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from .phases import COLLECTIVES
 
 

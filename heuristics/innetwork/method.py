@@ -14,8 +14,7 @@ from ...core.collective import Collective
 from ...core.errors import Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.topology import NodeKind, Topology

@@ -16,8 +16,7 @@ from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Sends, StepSchedule
 from ...core.solver import Solver

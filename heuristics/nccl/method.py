@@ -17,8 +17,7 @@ from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.limits import limited_by
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver

@@ -17,8 +17,7 @@ from ...core.conditions import conditions
 from ...core.errors import InputError, Refusal, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import NodeKind, Topology

@@ -15,8 +15,7 @@ from ...core.collective import Collective, Demand
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology

@@ -13,8 +13,7 @@ from ...core.errors import Refusal
 from ...core.fields import Rate, Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
 from ...core.trees import TreePacking
 from ...models.mtree.method import CHUNK_METRICS, PAPER, TREE_METRICS, WAN_METRICS, ChunkOptions, Height

@@ -8,8 +8,7 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
-from ...core.errors import InputError, locate_errors
-from ...core.text import did_you_mean
+from ...core.errors import InputError, did_you_mean, locate_errors
 from ...core.topology import Topology
 from ..expression import Expression, Value, quote_text, show
 from .building import NestedNetwork, Rate, Time

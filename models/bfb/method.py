@@ -12,8 +12,7 @@ from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
 from ...core.topology import Topology
 

@@ -9,9 +9,8 @@ from pydantic import Field
 from ...core.answers import Placement
 from ...core.fields import Strict
 from ...core.formulation import Formulation
-from ...core.method import Kind, Method
+from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView
-from ...core.option_descriptions import Metric
 from .problem import load_unit, supports, supports_layer
 
 PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for nodes and its heuristic"

@@ -16,8 +16,7 @@ from ...core.errors import Refusal, show_value
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 

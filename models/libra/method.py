@@ -17,9 +17,8 @@ from ...core.fabric import Fabric
 from ...core.fields import Money, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
+from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView
-from ...core.option_descriptions import Metric
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.workload import TrainingLoop

@@ -10,8 +10,7 @@ from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation, NoOptions
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.topology import Topology
 

@@ -13,8 +13,7 @@ from ...core.errors import InputError, show_value
 from ...core.fields import Duration, Rate, Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.pipelining import MOST_CHUNKS, LatencyModel
 from ...core.topology import Topology
 from ...core.trees import TreePacking

@@ -15,9 +15,8 @@ from ...core.fabric import Fabric, WiredFabric
 from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
+from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView, fabric_of, rings_of, to_wired_fabric
-from ...core.option_descriptions import Metric
 from ...core.topology import Topology
 from .problem import demand_of
 

@@ -15,8 +15,7 @@ from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.limits import why_unbuildable
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination

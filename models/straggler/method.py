@@ -6,8 +6,7 @@ from pydantic import Field
 
 from ...core.fields import Strict
 from ...core.formulation import Formulation
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from .problem import pose, supports
 

@@ -11,8 +11,7 @@ from ...algorithms.schedules.commodities import supports_copies
 from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
 from .sketch import MAX_LENGTH, parse_sketch
 

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from ...core.fields import select_options
 from ...core.formulation import Formulation
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from .options import AllToAllOptions, AstarOptions, BlockOptions, LpOptions, MilpOptions, ModelOptions, SearchOptions
 from .problem import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search

@@ -10,8 +10,7 @@ from ...core.errors import Refusal
 from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from ...core.option_descriptions import Metric
+from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology

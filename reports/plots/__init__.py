@@ -8,8 +8,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import InputError
-from ...core.text import one_of
+from ...core.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

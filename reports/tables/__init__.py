@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from ...core.errors import InputError
-from ...core.text import one_of
+from ...core.errors import InputError, one_of
 from ..spec import TableSpec
 
 TABLES: Mapping[str, str] = {

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from cwb.api.plots import KINDS, OF_TREES
 from cwb.cli.plot import plot
-from cwb.core.choices import SIMULATION_MODES as MODES
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import ExitStatus, InputError
+from cwb.core.option_names import SIMULATION_MODES as MODES
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.instances import load

@@ -11,11 +11,11 @@ from cwb import load
 from cwb.core.bounds import CutCertificate
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
+from cwb.core.outcome import Verdict
 from cwb.core.record import RunRecord
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.core.verdict import Verdict
 
 RECORD = RunRecord("0", "ring", "heuristic", "x", "0" * 64, "all_reduce", None, None, {}, 0, 1, "optimal", 2.0, "s")
 

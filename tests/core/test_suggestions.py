@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cwb.core.text import did_you_mean
+from cwb.core.errors import did_you_mean
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from itertools import chain, combinations
 import cwb
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.choices import FAILURES as KINDS
 from cwb.core.errors import Unsupported
+from cwb.core.option_names import FAILURES as KINDS
 from cwb.instances.edits import Edit, edit_instance
 from cwb.studies.resilience import failures, optimum_of
 from hypothesis import given
