@@ -99,10 +99,10 @@ CLASSES = Formulation(
     summary="the same with one variable for each class of equal flows: fewer columns where the network is symmetric",
     paper=PAPER,
     equations="LP (3), by classes",
-    index=f"{__package__}.classes:index",
-    build=f"{__package__}.classes:build",
+    index=f"{__package__}.problem:class_index",
+    build=f"{__package__}.formulation:build_classes",
     options=ClassOptions,
-    value=f"{__package__}.classes:seconds",
+    value=f"{__package__}.problem:class_seconds",
     supports=supports,
     agrees_with="all-to-all-mcf",
 )

@@ -12,6 +12,7 @@ lengths prove a bound on the line graph, which need not be the best one, since o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,13 +21,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import group_of
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, refine
 from ...algorithms.graphs.distances import distances
 from ...core.collective import Collective
+from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Floats, Ints
-from .formulation import bandwidth_unit, largest_exchange, weights_of
+from ...core.topology import Topology
+
+
+def largest_exchange(instance: Instance) -> Fraction:
+    """Return the most bytes that one rank has for another: the unit of the weights."""
+    return max(_exchanges(instance).values())
+
+
+def weights_of(instance: Instance) -> dict[tuple[int, int], float]:
+    """Return ``w_{s,u}``, bytes between nodes over the largest of them; 1 in an all-to-all."""
+    exchanges = _exchanges(instance)
+    unit = max(exchanges.values(), default=Fraction(1))
+    return {pair: float(size / unit) for pair, size in exchanges.items()}
+
+
+def _exchanges(instance: Instance) -> dict[tuple[int, int], Fraction]:
+    nodes, found = instance.topology.rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
+    for source, target, size in zip(*pairs_of(instance), strict=True):
+        found[nodes[int(source)], nodes[int(target)]] += size
+    return dict(found)
+
+
+def bandwidth_unit(topology: Topology) -> Fraction:
+    """Return the largest bandwidth, the model's unit of flow."""
+    return max(link.bandwidth_Bps for link in topology.links)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +76,7 @@ class Exchange:
 
 
 def exchange_of(instance: Instance) -> Exchange:
-    """Return the demands between ranks of an instance (:func:`.formulation.weights_of`)."""
+    """Return the demands between ranks of an instance (:func:`weights_of`)."""
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     unit = bandwidth_unit(topology)
@@ -161,3 +188,19 @@ def _sum_by_group(weights: Floats, group: Ints, groups: int) -> Floats:
     summed = np.zeros((groups, len(weights)))
     np.add.at(summed, group, weights.T)
     return summed.T
+
+
+def class_index(instance: Instance, options: Any) -> FlowClasses:
+    """Return the classes of an instance that is a line graph often enough (``Formulation.index``)."""
+    exchange = exchange_of(instance)
+    for taken in range(options.line_graphs):
+        smaller = line_graph_base(exchange)
+        if smaller is None:
+            raise InputError(f"the network is a line graph {taken} times", place="options.line_graphs")
+        exchange = smaller
+    return classes_of(exchange)
+
+
+def class_seconds(found: FlowClasses, objective: float) -> float:
+    """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
+    return float(found.exchange.unit_s) / objective if objective > 0 else float("inf")

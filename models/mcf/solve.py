@@ -28,9 +28,8 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from .classes import build
-from .formulation import bandwidth_unit, largest_exchange
-from .problem import Exchange, FlowClasses, classes_of, exchange_of, line_graph_base
+from .formulation import build_classes
+from .problem import Exchange, FlowClasses, bandwidth_unit, classes_of, exchange_of, largest_exchange, line_graph_base
 
 #: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
 _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
@@ -78,7 +77,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
         raise InputError("expected data with one source and one receiver, as in an all_to_all", place="collective")
     with budget.clock.phase("build"):
         found, lengths_of = _smallest(exchange_of(instance), most)
-        model = build(found)
+        model = build_classes(found)
     exact = len(lengths_of) == 0
     wanted = Capability.RESOLVE | Capability.DUALS
     if isinstance(solver, ResolvingSolver) and wanted in solver.capabilities:

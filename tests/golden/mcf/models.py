@@ -7,9 +7,9 @@ from fractions import Fraction
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.mcf import classes
-from cwb.models.mcf.formulation import build
+from cwb.models.mcf.formulation import build, build_classes
 from cwb.models.mcf.method import ClassOptions
+from cwb.models.mcf.problem import class_index
 
 
 def small():
@@ -26,7 +26,7 @@ def by_classes():
     nodes = tuple(Node(str(n)) for n in range(4))
     links = tuple(Link(str(n), str((n + 1) % 4), Fraction(2 - n % 2)) for n in range(4))
     instance = Instance("ring", Topology(nodes, links), Demand(Collective.ALL_TO_ALL, Fraction(16)))
-    return classes.build(classes.index(instance, ClassOptions()))
+    return build_classes(class_index(instance, ClassOptions()))
 
 
 def line_graph():
@@ -34,7 +34,7 @@ def line_graph():
     ends = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "a")]
     topology = Topology(tuple(Node(n) for n in "abcd"), tuple(Link(a, b, Fraction(1)) for a, b in ends))
     instance = Instance("line graph", topology, Demand(Collective.ALL_TO_ALL, Fraction(16)))
-    return classes.build(classes.index(instance, ClassOptions(line_graphs=1)))
+    return build_classes(class_index(instance, ClassOptions(line_graphs=1)))
 
 
 MODELS = {

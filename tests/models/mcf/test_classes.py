@@ -12,7 +12,7 @@ from cwb.core.errors import InputError
 from cwb.core.outcome import Status
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
-from cwb.models.mcf import classes, formulation, solve
+from cwb.models.mcf import formulation, problem, solve
 from cwb.models.mcf.method import ClassOptions
 
 ALL_TO_ALL = Demand(Collective.ALL_TO_ALL, Fraction(2**20))
@@ -33,14 +33,14 @@ def rate(model):
 def test_classes_lose_nothing(network):
     """The program by classes has the optimum of the plain one, and no more columns."""
     instance = exchange(network)
-    whole, found = formulation.build(instance), classes.index(instance, ClassOptions())
-    assert rate(classes.build(found)) == pytest.approx(rate(whole), rel=1e-7)
+    whole, found = formulation.build(instance), problem.class_index(instance, ClassOptions())
+    assert rate(formulation.build_classes(found)) == pytest.approx(rate(whole), rel=1e-7)
     assert len(found.flows) < whole.nvariables()
 
 
 def test_a_large_circulant_has_few_classes():
     """All nodes of a circulant are alike: two links a node and two flows for every other node are left."""
-    found = classes.index(exchange("circulant(64,[5,6])"), ClassOptions())
+    found = problem.class_index(exchange("circulant(64,[5,6])"), ClassOptions())
     assert found.classes.sizes == (128, 33, 2)
 
 
@@ -68,7 +68,7 @@ def test_what_is_coarse_says_so(monkeypatch):
 def test_what_is_no_line_graph_is_refused():
     """A torus has no two nodes with the same successors."""
     with pytest.raises(InputError, match="is a line graph 0 times"):
-        classes.index(exchange("torus(3,3)"), ClassOptions(line_graphs=1))
+        problem.class_index(exchange("torus(3,3)"), ClassOptions(line_graphs=1))
 
 
 @pytest.mark.parametrize("network", ["torus(4,4)", "generalized_kautz(4, 16)", "mesh(2,3)", "circulant(12,[2,3])"])
