@@ -32,42 +32,26 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Cable:
-    """A link in one direction.
-
-    Parameters
-    ----------
-    pcie : bool
-        Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
-    """
+    """A link in one direction."""
 
     source: str
     target: str
     rate_Bps: Fraction
+    #: Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
     pcie: bool = False
 
 
 @dataclass(frozen=True)
 class Box:
-    """A machine.
+    """A machine."""
 
-    Parameters
-    ----------
-    gpus : tuple of str
-        Names in the order of their ranks.
-    ports : mapping
-        Rate of the network port of every NIC in bytes per second, None if it is not known.
-    chosen : bool
-        Whether the file assigns NICs to GPUs.
-    nvls : bool
-        Whether its NVSwitches copy and add (NVLink SHARP), as those of Hopper and later do.
-    """
-
-    gpus: tuple[str, ...]
+    gpus: tuple[str, ...]  #: Names in the order of their ranks.
     parts: Mapping[str, Role]
     cables: tuple[Cable, ...]
+    #: Rate of the network port of every NIC in bytes per second, None if it is not known.
     ports: Mapping[str, Fraction | None] = field(default_factory=dict)
-    chosen: bool = False
-    nvls: bool = False
+    chosen: bool = False  #: Whether the file assigns NICs to GPUs.
+    nvls: bool = False  #: Whether its NVSwitches copy and add (NVLink SHARP), as those of Hopper and later do.
 
 
 @dataclass(frozen=True)
@@ -97,30 +81,17 @@ class Wiring(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """Network between boxes, and parts of a box to leave out.
-
-    Parameters
-    ----------
-    nic : Times or None
-        Rate of a NIC and number of NICs to use, if the file lacks them or is overridden.
-    nics : tuple of str
-        Names of NICs that may be used; empty means all.
-    rails : bool
-        Whether NIC i of every box is on a switch of its own.
-    latency, nic_latency : str
-        Latency between two GPUs, and between two NICs.
-    nvls : bool or None
-        Whether NVSwitches copy and add; None: by the generation of the GPUs.
-    """
+    """Network between boxes, and parts of a box to leave out."""
 
     boxes: int = 1
-    nic: Times | None = None
-    nics: tuple[str, ...] = ()
-    rails: bool = False
+    nic: Times | None = None  #: Rate of a NIC and number of NICs to use, if the file lacks them or is overridden.
+    nics: tuple[str, ...] = ()  #: Names of NICs that may be used; empty means all.
+    rails: bool = False  #: Whether NIC i of every box is on a switch of its own.
     pcie: bool = False
+    #: latency, nic_latency: latency between two GPUs, and between two NICs.
     latency: str = LATENCY
     nic_latency: str = NIC_LATENCY
-    nvls: bool | None = None
+    nvls: bool | None = None  #: Whether NVSwitches copy and add; None: by the generation of the GPUs.
 
 
 def wire_gpus(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:

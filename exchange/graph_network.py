@@ -31,28 +31,17 @@ _TRUE, _FALSE = ("True", "true", "1"), ("False", "false", "0")
 
 @dataclass(frozen=True)
 class Defaults:
-    """Defaults for rates, latencies and kinds of nodes that the file lacks.
+    """Defaults for rates, latencies and kinds of nodes that the file lacks."""
 
-    Parameters
-    ----------
-    bandwidth : str or None
-        Rate of links without one, in each direction.
-    bandwidth_unit, latency_unit : str or None
-        Units of numbers that have none, such as ``"Mb/s"`` and ``"us"``.
-    latency : str or None
-        Latency of links without one whose length is unknown or not used.
-    lengths : bool
-        Whether missing latencies are computed from lengths. If not, and no latency is given here, it is 0 for links
-        without length, and links with one are rejected.
-    switches : sequence of str
-        Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only forward.
-    """
-
-    bandwidth: str | None = None
+    bandwidth: str | None = None  #: Rate of links without one, in each direction.
+    #: bandwidth_unit, latency_unit: units of numbers that have none, such as ``"Mb/s"`` and ``"us"``.
     bandwidth_unit: str | None = None
-    latency: str | None = None
+    latency: str | None = None  #: Latency of links without one whose length is unknown or not used.
     latency_unit: str | None = None
+    #: Whether missing latencies are computed from lengths. If not, and no latency is given here, it is 0 for links
+    #: without length, and links with one are rejected.
     lengths: bool = True
+    #: Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only forward.
     switches: Sequence[str] = ()
 
 

@@ -42,17 +42,11 @@ _LATITUDE, _LONGITUDE = ("Latitude", "latitude", "lat"), ("Longitude", "longitud
 
 @dataclass(frozen=True)
 class Site:
-    """A node of the graph.
-
-    Parameters
-    ----------
-    place : tuple of float or None
-        Latitude and longitude in degrees.
-    """
+    """A node of the graph."""
 
     key: str
     name: str
-    place: tuple[float, float] | None
+    place: tuple[float, float] | None  #: Latitude and longitude in degrees.
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -55,16 +55,10 @@ _NVLINK = {
 
 @dataclass(frozen=True)
 class Generation:
-    """NVLinks of a GPU.
-
-    Parameters
-    ----------
-    capability : int
-        Its compute capability times ten.
-    """
+    """NVLinks of a GPU."""
 
     links: int
-    capability: int
+    capability: int  #: Its compute capability times ten.
 
 
 #: GPUs with NVLink, by their product names. The A800 and the H800 have 400 GB/s in both directions together.
@@ -186,20 +180,11 @@ LOCAL_Bps = Fraction(5000 * GB)
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates that a text of links lacks.
-
-    Parameters
-    ----------
-    generation : str or None
-        A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
-    links : Times or None
-        NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
-    pcie_Bps, cpus_Bps : Fraction or None
-        Rate of a PCIe link, and between two CPUs.
-    """
+    """Rates that a text of links lacks."""
 
     rating: Rating = Rating.EFFECTIVE
-    generation: str | None = None
-    links: Times | None = None
+    generation: str | None = None  #: A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
+    links: Times | None = None  #: NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
+    #: pcie_Bps, cpus_Bps: rate of a PCIe link, and between two CPUs.
     pcie_Bps: Fraction | None = None
     cpus_Bps: Fraction | None = None

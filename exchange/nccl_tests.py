@@ -60,15 +60,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measurements in a file.
+    """Measurements in a file."""
 
-    Parameters
-    ----------
-    samples : tuple of Sample
-        Samples in the order of the file; those of no bytes or no time are left out.
-    """
-
-    samples: tuple[Sample, ...]
+    samples: tuple[Sample, ...]  #: Samples in the order of the file; those of no bytes or no time are left out.
     collective: Collective | None
     ranks: int | None
     version: str

@@ -63,16 +63,10 @@ _FLOW = re.compile(
 
 @dataclass(frozen=True)
 class OriginalSend:
-    """A send of a schedule file.
-
-    Parameters
-    ----------
-    source : int
-        Origin of the chunk, in the code's numbering of nodes.
-    """
+    """A send of a schedule file."""
 
     chunk: int
-    source: int
+    source: int  #: Origin of the chunk, in the code's numbering of nodes.
     epoch: int
     way: tuple[int, ...]
     volume: Fraction = Fraction(1)
@@ -234,17 +228,11 @@ def _number(value: Any, place: str) -> Fraction:
 
 @dataclass(frozen=True)
 class ImportedSchedule:
-    """A schedule that is not yet timed.
-
-    Parameters
-    ----------
-    sends : tuple of (int, int, tuple of int)
-        Chunk, epoch of the start, and links.
-    """
+    """A schedule that is not yet timed."""
 
     instance: Instance
     chunks: Chunks
-    sends: tuple[tuple[int, int, tuple[int, ...]], ...]
+    sends: tuple[tuple[int, int, tuple[int, ...]], ...]  #: Chunk, epoch of the start, and links.
     epochs: int
 
 

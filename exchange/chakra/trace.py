@@ -23,32 +23,22 @@ KEPT, ADDED, PASSED = range(3)
 
 
 class Node(NamedTuple):
-    """An operation of a rank.
-
-    Parameters
-    ----------
-    peer, tag, size_bytes : int
-        Other rank, tag and size of a send or receive; the tag distinguishes messages between two ranks.
-    grains : int
-        Size in the grains of a schedule; 0 if it is not known.
-    data : int
-        Chunk of the schedule; -1 if it is not known.
-    turn : int
-        Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
-    use : int
-        Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
-    """
+    """An operation of a rank."""
 
     id: int
     type: int
     after: tuple[int, ...] = ()
+    #: peer, tag, size_bytes: other rank, tag and size of a send or receive; the tag distinguishes messages between two
+    #: ranks.
     peer: int = 0
     tag: int = 0
     size_bytes: int = 0
-    grains: int = 0
+    grains: int = 0  #: Size in the grains of a schedule; 0 if it is not known.
     name: str = ""
-    data: int = -1
+    data: int = -1  #: Chunk of the schedule; -1 if it is not known.
+    #: Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
     use: int = 0
+    #: Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
     turn: int = -1
 
 
@@ -154,20 +144,12 @@ def problems_of(trace: Trace) -> list[str]:
 
 @dataclass(frozen=True)
 class Replay:
-    """A trace that was run.
-
-    Parameters
-    ----------
-    starts : list of int
-        Where each rank's nodes begin, when all are counted one rank after the other.
-    order : list of int
-        The nodes in an order in which they can be run, in which nodes come early.
-    """
+    """A trace that was run."""
 
     problems: list[str]
-    starts: list[int]
+    starts: list[int]  #: Where each rank's nodes begin, when all are counted one rank after the other.
     messages: list[tuple[int, int]]
-    order: list[int]
+    order: list[int]  #: The nodes in an order in which they can be run, in which nodes come early.
 
 
 def run_of(trace: Trace) -> Replay:

@@ -28,21 +28,13 @@ LOADED = {"msccl": 4}
 
 @dataclass(frozen=True)
 class AlgorithmReport:
-    """Findings in a file.
-
-    Parameters
-    ----------
-    text : Findings
-        Faults that only the runtimes' own XML readers stumble over.
-    runs : dict of str to Findings
-        Faults of a run ``in`` and ``out`` of place; empty if it cannot be run.
-    """
+    """Findings in a file."""
 
     path: Path
     algorithm: Algorithm
-    text: Findings
+    text: Findings  #: Faults that only the runtimes' own XML readers stumble over.
     rules: dict[str, Findings]
-    runs: dict[str, Findings]
+    runs: dict[str, Findings]  #: Faults of a run ``in`` and ``out`` of place; empty if it cannot be run.
     root: int | None
 
     @property

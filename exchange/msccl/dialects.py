@@ -43,17 +43,7 @@ DEFAULT_MAX_BYTES = 2**27
 
 @dataclass(frozen=True)
 class Dialect:
-    """A runtime.
-
-    Parameters
-    ----------
-    placed : bool
-        Whether files have both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
-    exclusive : bool
-        Whether ``maxBytes`` is the first size beyond a file's range; otherwise the last within, and 0 is no limit.
-    fused : bool
-        Whether the default build has fused steps.
-    """
+    """A runtime."""
 
     name: str
     steps: int
@@ -61,9 +51,11 @@ class Dialect:
     channels: int
     collectives: dict[str, str]
     also: frozenset[str] = frozenset()
+    #: Whether files have both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
     placed: bool = True
+    #: Whether ``maxBytes`` is the first size beyond a file's range; otherwise the last within, and 0 is no limit.
     exclusive: bool = False
-    fused: bool = True
+    fused: bool = True  #: Whether the default build has fused steps.
     checked: bool = False
     residual_add: bool = False
 

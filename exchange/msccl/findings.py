@@ -26,17 +26,11 @@ class Note(str):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
-
-    Parameters
-    ----------
-    place : str
-        Where, such as ``gpu 0, tb 3, step 12``; empty for the file.
-    """
+    """One thing that was found."""
 
     rule: str
     text: str
-    place: str = ""
+    place: str = ""  #: Where, such as ``gpu 0, tb 3, step 12``; empty for the file.
 
     @property
     def wrong(self) -> bool:

@@ -46,25 +46,16 @@ class Hop(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """Data sent from GPU to GPU.
-
-    Parameters
-    ----------
-    way : tuple of int
-        GPUs on the path, from the first to the last; those between forward.
-    read, write : int
-        Order of the reading at the first and the writing at the last GPU. If they are equal, as within a step, all
-        reading of the chunk comes before all writing of it.
-    hops : tuple of Hop
-        Messages from GPU to GPU; empty if not simulated.
-    """
+    """Data sent from GPU to GPU."""
 
     chunk: int
-    way: tuple[int, ...]
+    way: tuple[int, ...]  #: GPUs on the path, from the first to the last; those between forward.
     reduce: bool
+    #: read, write: order of the reading at the first and the writing at the last GPU. If they are equal, as within a
+    #: step, all reading of the chunk comes before all writing of it.
     read: int
     write: int
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[Hop, ...] = ()  #: Messages from GPU to GPU; empty if not simulated.
 
     def hop(self, number: int) -> Hop:
         """Return a simulated message, or else one that starts in the order of reading."""
@@ -82,26 +73,16 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """A schedule as transfers between the ranks of one communicator.
+    """A schedule as transfers between the ranks of one communicator."""
 
-    Parameters
-    ----------
-    kind : Collective or None
-        The collective; None if every pair of ranks has a message of its own size.
-    sizes : tuple of (int, int)
-        Grains of each rank's input and output.
-    costs : RankCosts or None
-        Costs of the ranks of its instance, for formats that have some of them.
-    """
-
-    kind: Collective | None
+    kind: Collective | None  #: The collective; None if every pair of ranks has a message of its own size.
     ranks: int
     grains: int
     grain_bytes: Fraction
-    sizes: tuple[tuple[int, int], ...]
+    sizes: tuple[tuple[int, int], ...]  #: Grains of each rank's input and output.
     chunks: tuple[Piece, ...]
     transfers: tuple[Transfer, ...]
-    costs: RankCosts | None = None
+    costs: RankCosts | None = None  #: Costs of the ranks of its instance, for formats that have some of them.
 
 
 def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:

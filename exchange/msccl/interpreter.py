@@ -22,20 +22,12 @@ from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, In
 
 @dataclass(frozen=True)
 class Event:
-    """An event of one chunk, in the order of the run.
+    """An event of one chunk, in the order of the run."""
 
-    Parameters
-    ----------
-    kind : str
-        ``send`` and ``take`` of a message, ``add`` and ``copy`` in the memory of a GPU.
-    value : int
-        Value that is sent, taken or written; of a taken chunk that is reduced, the received one.
-    """
-
-    kind: str
+    kind: str  #: ``send`` and ``take`` of a message, ``add`` and ``copy`` in the memory of a GPU.
     gpu: int
     message: int
-    value: int
+    value: int  #: Value that is sent, taken or written; of a taken chunk that is reduced, the received one.
     source: int | None
     target: int | None
     peer: int = -1

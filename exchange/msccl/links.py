@@ -30,18 +30,12 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class Loads:
-    """Chunks that a program puts on links.
+    """Chunks that a program puts on links."""
 
-    Parameters
-    ----------
-    chunks : mapping of int to Fraction
-        Chunks over every link that has some: of equally good ways between two GPUs, and of parallel links, each has
-        the part that its bandwidth is of all.
-    missing : tuple of (int, int)
-        Pairs of GPUs that are sent to one another without a link, or switches, between them.
-    """
-
+    #: Chunks over every link that has some: of equally good ways between two GPUs, and of parallel links, each has the
+    #: part that its bandwidth is of all.
     chunks: Mapping[int, Fraction]
+    #: Pairs of GPUs that are sent to one another without a link, or switches, between them.
     missing: tuple[tuple[int, int], ...]
 
     def busiest(self, topology: Topology) -> tuple[int, Fraction] | None:

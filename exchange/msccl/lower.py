@@ -23,26 +23,17 @@ PLACEMENTS = ("out", "in", "both")
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a program: runtime, name, sizes and options.
-
-    Parameters
-    ----------
-    instances : int
-        Copies that each carry an equal part of the data, on channels of their own.
-    min_bytes, max_bytes : int
-        First and last size of the buffer that the file is for.
-    fused : bool or None
-        Whether steps may be fused; by default if the runtime has fused steps.
-    """
+    """Target of a program: runtime, name, sizes and options."""
 
     dialect: Dialect
     name: str = "cwb"
     proto: str = "Simple"
-    instances: int = 1
+    instances: int = 1  #: Copies that each carry an equal part of the data, on channels of their own.
     placement: str = "out"
+    #: min_bytes, max_bytes: first and last size of the buffer that the file is for.
     min_bytes: int = 0
     max_bytes: int = 2**30
-    fused: bool | None = None
+    fused: bool | None = None  #: Whether steps may be fused; by default if the runtime has fused steps.
 
 
 def lower(flow: Flow, target: Target) -> Algorithm:

@@ -31,17 +31,10 @@ INPUT, OUTPUT, SCRATCH = 0, 1 << 40, 1 << 41
 
 @dataclass(frozen=True)
 class Meaning:
-    """The buffers of a collective of so many ranks and grains.
+    """The buffers of a collective of so many ranks and grains."""
 
-    Parameters
-    ----------
-    kind : Collective or None
-        The collective; None where any movement of data is one.
-    ranks, grains : int
-        GPUs, and chunks that the data is cut into; of a gather and a scatter, one rank's part.
-    """
-
-    kind: Collective | None
+    kind: Collective | None  #: The collective; None where any movement of data is one.
+    #: ranks, grains: GPUs, and chunks that the data is cut into; of a gather and a scatter, one rank's part.
     ranks: int
     grains: int
 

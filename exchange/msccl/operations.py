@@ -30,29 +30,20 @@ _NO_HOP = Hop(0, -1)
 
 @dataclass(eq=False, slots=True)
 class Operation:
-    """An operation of a GPU on one piece.
-
-    Parameters
-    ----------
-    taken, given : (int, int) or None
-        GPU to receive from or send to, and the channel.
-    home : (int, int) or None
-        Of a copy or addition, the connection whose thread block executes it.
-    passed : bool
-        Whether it receives data that is only forwarded.
-    """
+    """An operation of a GPU on one piece."""
 
     kind: str
     gpu: int
     source: Place
     target: Place
     count: int
+    #: taken, given: GPU to receive from or send to, and the channel.
     taken: tuple[int, int] | None = None
     given: tuple[int, int] | None = None
-    home: tuple[int, int] | None = None
+    home: tuple[int, int] | None = None  #: Of a copy or addition, the connection whose thread block executes it.
     chunk: int = -1
     hop: Hop = _NO_HOP
-    passed: bool = False
+    passed: bool = False  #: Whether it receives data that is only forwarded.
     after: list[Operation] = field(default_factory=list)
     readers: int = 0
     kept: bool = False
@@ -65,23 +56,13 @@ class Operation:
 
 @dataclass(frozen=True)
 class Shape:
-    """Options of lowering a schedule.
-
-    Parameters
-    ----------
-    groups : int
-        Channels that the chunks of a copy are spread over.
-    inplace : bool
-        Whether input and output may be the same memory.
-    only_inplace : bool
-        Whether input and output always are the same memory.
-    """
+    """Options of lowering a schedule."""
 
     instances: int = 1
-    groups: int = 1
+    groups: int = 1  #: Channels that the chunks of a copy are spread over.
     largest: int = 71
-    inplace: bool = False
-    only_inplace: bool = False
+    inplace: bool = False  #: Whether input and output may be the same memory.
+    only_inplace: bool = False  #: Whether input and output always are the same memory.
     fused: bool = True
     joined: bool = False
 

@@ -26,48 +26,32 @@ WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re", "ra"})
 
 
 class Step(NamedTuple):
-    """A step of a thread block.
-
-    Parameters
-    ----------
-    type : str
-        ``s`` send, ``r`` receive, ``cpy`` copy, ``re`` reduce, ``nop`` wait; ``rrc`` receives, reduces and stores,
-        ``rrs`` receives, reduces and sends, ``rrcs`` does all of it, ``rcs`` receives, stores and sends.
-    srcbuf, srcoff, dstbuf, dstoff : str, int
-        Buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of the source and the destination.
-    depid, deps : int
-        Thread block and step that it waits for; ``depid`` is -1 without.
-    hasdep : int
-        1 if another thread block waits for it.
-    """
+    """A step of a thread block."""
 
     s: int
+    #: ``s`` send, ``r`` receive, ``cpy`` copy, ``re`` reduce, ``nop`` wait; ``rrc`` receives, reduces and stores,
+    #: ``rrs`` receives, reduces and sends, ``rrcs`` does all of it, ``rcs`` receives, stores and sends.
     type: str
+    #: srcbuf, srcoff, dstbuf, dstoff: buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of the source and
+    #: the destination.
     srcbuf: str
     srcoff: int
     dstbuf: str
     dstoff: int
     cnt: int
+    #: depid, deps: thread block and step that it waits for; ``depid`` is -1 without.
     depid: int
     deps: int
-    hasdep: int
+    hasdep: int  #: 1 if another thread block waits for it.
 
 
 class Instruction(NamedTuple):
-    """An instruction of a thread block: one step, or a chain of reductions.
-
-    Parameters
-    ----------
-    sources : tuple of int
-        Offsets of all that a chain of ``re`` adds.
-    flag : int
-        What it sets the thread block's flag to, if ``hasdep`` is 1.
-    """
+    """An instruction of a thread block: one step, or a chain of reductions."""
 
     step: Step
     waits: tuple[tuple[int, int], ...]
-    sources: tuple[int, ...]
-    flag: int
+    sources: tuple[int, ...]  #: Offsets of all that a chain of ``re`` adds.
+    flag: int  #: What it sets the thread block's flag to, if ``hasdep`` is 1.
     position: int
 
 
@@ -135,14 +119,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A whole file.
-
-    Parameters
-    ----------
-    inplace, outofplace : int or None
-        Whether it is for calls whose buffers are the same memory, or for others; None if the file has no such
-        attribute.
-    """
+    """A whole file."""
 
     name: str
     proto: str
@@ -150,6 +127,8 @@ class Algorithm:
     nchannels: int
     nchunksperloop: int
     ngpus: int
+    #: inplace, outofplace: whether it is for calls whose buffers are the same memory, or for others; None if the file
+    #: has no such attribute.
     inplace: int | None
     outofplace: int | None
     min_bytes: int | None

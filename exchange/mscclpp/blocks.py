@@ -20,23 +20,15 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class PlanVariant:
-    """Variant of lowering operations to a plan.
-
-    Parameters
-    ----------
-    direct : bool
-        Whether data is written to its destination although that has been in use in this call; the run shows whether the
-        order of the schedule allows it.
-    flushes_every_put : bool
-        Whether every put over a port is waited for, and not the last one of a thread block alone.
-    signals_start : bool
-        Whether receivers signal to senders that they have begun the call.
-    """
+    """Variant of lowering operations to a plan."""
 
     forwards: bool = True
+    #: Whether data is written to its destination although that has been in use in this call; the run shows whether the
+    #: order of the schedule allows it.
     direct: bool = False
+    #: Whether every put over a port is waited for, and not the last one of a thread block alone.
     flushes_every_put: bool = False
-    signals_start: bool = True
+    signals_start: bool = True  #: Whether receivers signal to senders that they have begun the call.
 
 
 class GpuBuilder:

@@ -24,20 +24,12 @@ Way = tuple[str, int, int, int]
 
 
 class Place(NamedTuple):
-    """Units of memory.
-
-    Parameters
-    ----------
-    buffer : str
-        ``i``, ``o``, ``s``, or ``p`` for packets in the scratch memory.
-    half : bool
-        Whether it is in the half of the scratch memory that the call uses.
-    """
+    """Units of memory."""
 
     gpu: int
-    buffer: str
+    buffer: str  #: ``i``, ``o``, ``s``, or ``p`` for packets in the scratch memory.
     offset: int
-    half: bool
+    half: bool  #: Whether it is in the half of the scratch memory that the call uses.
 
 
 class Work(NamedTuple):
@@ -49,20 +41,13 @@ class Work(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """An instruction of a thread block.
-
-    Parameters
-    ----------
-    start : int
-        Number of instructions of the thread block that have ended for all of its threads when it begins.
-    ways : tuple of (str, int, int, int)
-        Channels: of signals and puts over a port, those to others; of waits, those from others.
-    """
+    """An instruction of a thread block."""
 
     name: str
     place: int
-    start: int
+    start: int  #: Number of instructions of the thread block that have ended for all of its threads when it begins.
     works: tuple[Work, ...] = ()
+    #: Channels: of signals and puts over a port, those to others; of waits, those from others.
     ways: tuple[Way, ...] = ()
     semaphores: tuple[int, ...] = ()
     barrier: tuple[int, int] = (-1, 0)

@@ -33,26 +33,15 @@ Link = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a plan: name, protocol, channels and sizes.
-
-    Parameters
-    ----------
-    protocol : str
-        ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
-    box : int or None
-        GPUs of a box, with ports between boxes; None if all are in one.
-    instances : int
-        Copies that each carry an equal part of the data, on channels of their own.
-    min_bytes, max_bytes : int
-        First and last size of the input, of an all-gather of the output.
-    """
+    """Target of a plan: name, protocol, channels and sizes."""
 
     name: str = "cwb"
-    protocol: str = "Simple"
+    protocol: str = "Simple"  #: ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
     channel: str = MEMORY
-    box: int | None = None
-    instances: int = 1
+    box: int | None = None  #: GPUs of a box, with ports between boxes; None if all are in one.
+    instances: int = 1  #: Copies that each carry an equal part of the data, on channels of their own.
     inplace: bool = False
+    #: min_bytes, max_bytes: first and last size of the input, of an all-gather of the output.
     min_bytes: int = 0
     max_bytes: int = 2**30
 

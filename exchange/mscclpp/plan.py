@@ -38,33 +38,17 @@ RESIDENT = 132
 
 
 class Buffer(NamedTuple):
-    """Source or target of an operation.
-
-    Parameters
-    ----------
-    type : str
-        The GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
-    remote : int
-        Position of a remote buffer in the thread block's list; -1 for others.
-    switch : int
-        Position of a switch channel in the thread block's list; -1 for others.
-    """
+    """Source or target of an operation."""
 
     first: int
     size: int
-    type: str = ""
-    remote: int = -1
-    switch: int = -1
+    type: str = ""  #: The GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
+    remote: int = -1  #: Position of a remote buffer in the thread block's list; -1 for others.
+    switch: int = -1  #: Position of a switch channel in the thread block's list; -1 for others.
 
 
 class Op(NamedTuple):
-    """An operation of a thread block.
-
-    Parameters
-    ----------
-    unit_bytes, chunks : int
-        Of a pipeline: the size of an iteration, and the total number of chunks.
-    """
+    """An operation of a thread block."""
 
     name: str
     src: tuple[Buffer, ...] = ()
@@ -76,6 +60,7 @@ class Op(NamedTuple):
     barrier: int = -1
     blocks: int = 0
     semaphores: tuple[int, ...] = ()
+    #: unit_bytes, chunks: of a pipeline: the size of an iteration, and the total number of chunks.
     unit_bytes: int = 0
     chunks: int = 0
     ops: tuple[Op, ...] = ()
@@ -83,17 +68,12 @@ class Op(NamedTuple):
 
 @dataclass(frozen=True)
 class Channel:
-    """Channels of a GPU, in the order of the file.
-
-    Parameters
-    ----------
-    groups : tuple of tuple of int
-        Of a switch channel: the GPUs of every group, each of which is a channel.
-    """
+    """Channels of a GPU, in the order of the file."""
 
     type: str
     peers: tuple[int, ...] = ()
     buffer: str = ""
+    #: Of a switch channel: the GPUs of every group, each of which is a channel.
     groups: tuple[tuple[int, ...], ...] = ()
 
 
@@ -140,16 +120,9 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole file.
+    """A whole file."""
 
-    Parameters
-    ----------
-    name, collective, protocol : str
-        As in the file; with protocol ``LL`` the scratch memory has room for packets.
-    old : tuple of str
-        Constructs of older versions of the format.
-    """
-
+    #: name, collective, protocol: as in the file; with protocol ``LL`` the scratch memory has room for packets.
     name: str
     collective: str
     protocol: str
@@ -161,7 +134,7 @@ class Plan:
     alignment: int = 16
     min_bytes: int = 0
     max_bytes: int = 2**64 - 1
-    old: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()  #: Constructs of older versions of the format.
 
     @property
     def ngpus(self) -> int:
@@ -199,18 +172,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Kind:
-    """An operation that moves data.
-
-    Parameters
-    ----------
-    each : bool
-        Whether every source is written to the target of the same place; otherwise the sum of all is written to all.
-    """
+    """An operation that moves data."""
 
     src: str
     dst: str
     more_src: str = ""
     more_dst: str = ""
+    #: Whether every source is written to the target of the same place; otherwise the sum of all is written to all.
     each: bool = False
     over: tuple[str, ...] = (MEMORY,)
 
