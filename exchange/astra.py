@@ -113,7 +113,11 @@ def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencie
     ]
     hops = [2 if block == "SW" else 1 for block in blocks]
     dims = "_".join(f"{block}({n})" for block, n in zip(blocks, sizes, strict=True))
-    bandwidth = [_shortest_rate(rate * n) for rate, n in zip(rates, share, strict=True)]
+    scales = ("GiB/s", 2**30), ("GB/s", 10**9)
+    bandwidth = [
+        min((exact(rate * n / scale, unit) for unit, scale in scales), key=len)
+        for rate, n in zip(rates, share, strict=True)
+    ]
     latency = [exact(time * n * 10**9, "ns") for time, n in zip(latencies, hops, strict=True)]
     links = prod(sizes) * sum(n - 1 if block == "FC" else 2 for block, n in zip(blocks, sizes, strict=True))
     if links > MAX_LINKS:
@@ -129,10 +133,6 @@ def _expression(network: Mapping[str, Any]) -> str:
     if len(text) > MAX_EXPRESSION:
         raise InputError(f"its expression has {len(text)} characters; expected at most {MAX_EXPRESSION}, or --fabric")
     return text
-
-
-def _shortest_rate(rate: Fraction) -> str:
-    return min((exact(rate / scale, unit) for unit, scale in (("GiB/s", 2**30), ("GB/s", 10**9))), key=len)
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:

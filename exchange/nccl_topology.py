@@ -221,7 +221,10 @@ class _Reader:
             for other in self.cpus:
                 if cpu is not other and cpu.host == other.host:
                     with locate_errors(cpu.name):
-                        self.cables.append(Cable(cpu.name, other.name, _cpu_rate(cpu.element), pcie=True))
+                        family, model = (_integer(cpu.element, key, 0) for key in ("familyid", "modelid"))
+                        arch, vendor = (cpu.element.get(key, "") for key in ("arch", "vendor"))
+                        rate = between_cpus(arch, vendor, family, model)
+                        self.cables.append(Cable(cpu.name, other.name, rate, pcie=True))
         for name, host, busid in self.links:
             target = self.devices.get((host, int(busid)))
             if target is not None and target != name:
@@ -281,11 +284,6 @@ class _Reader:
         parts, cables = wire_gpus(self.bare, links, wiring)
         self.parts.update(parts)
         self.cables += cables
-
-
-def _cpu_rate(cpu: Element) -> Fraction:
-    family, model = (_integer(cpu, key, 0) for key in ("familyid", "modelid"))
-    return between_cpus(cpu.get("arch", ""), cpu.get("vendor", ""), family, model)
 
 
 def _integer(element: Element, key: str, default: int | None = None, low: int = -(10**9), high: int = 10**9) -> int:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, gcd
 
 import numpy as np
@@ -82,7 +82,9 @@ def lift_trace(
         raise InputError("has no message")
     why: InputError | None = None
     known = all(node.data >= 0 for nodes in trace.ranks for node in nodes if node.type in (SEND, RECV))
-    for rule in (_stated_ways,) if known else (_ways_by_dependence, _ways_by_forwarding):
+    # Dependent sends forward, or add to, received data; or they forward it, and receives only wait.
+    read = (_stated_ways,) if known else (partial(_alike, types=(SEND, RECV)), partial(_alike, types=(SEND,)))
+    for rule in read:
         try:
             return _TraceReader(trace, replay, topology, kind, size_bytes, name).schedule(rule)
         except InputError as error:
@@ -334,16 +336,6 @@ def _stated_ways(reading: _TraceReader) -> list[list[int]]:
     for number, way in enumerate(reading.ways):
         found[way.data].append(number)
     return list(found.values())
-
-
-def _ways_by_dependence(reading: _TraceReader) -> list[list[int]]:
-    """Group transfers so that every dependent send forwards, or adds to, the received data."""
-    return _alike(reading, (SEND, RECV))
-
-
-def _ways_by_forwarding(reading: _TraceReader) -> list[list[int]]:
-    """Group transfers so that dependent sends forward received data, and receives only wait."""
-    return _alike(reading, (SEND,))
 
 
 def _alike(reading: _TraceReader, types: tuple[int, ...]) -> list[list[int]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from ...core.errors import InputError, locate_errors, show_value
@@ -61,16 +62,10 @@ def parse_algorithm(raw: bytes) -> Algorithm:
     return reader.algorithm
 
 
-class _NumberCache(dict[str, int]):
-    def __missing__(self, text: str) -> int:
-        found = self[text] = number(text)
-        return found
-
-
 class _Reader:
     def __init__(self) -> None:
         self.algorithm: Algorithm | None = None
-        self.known = _NumberCache()
+        self.known = cache(number)
         self.path: list[str] = []
         self.foreign = 0
         self.head: dict[str, str] = {}
@@ -116,7 +111,7 @@ class _Reader:
         try:
             kind, source, target = given["type"], given["srcbuf"], given["dstbuf"]
             texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
-            s, srcoff, dstoff, cnt, depid, deps, hasdep = (self.known[text] for text in texts)
+            s, srcoff, dstoff, cnt, depid, deps, hasdep = (self.known(text) for text in texts)
         except KeyError as error:
             raise self.missing_attribute("step", str(error.args[0])) from None
         return Step(

@@ -74,7 +74,9 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     kind = run.meaning.kind
     if kind is None:
         raise InputError(f"coll {algorithm.coll!r} does not define the collective", place="algo.coll")
-    instance = Instance(name, topology, _demand(kind, algorithm, size_bytes, root))
+    rooted = bool(root) and kind in ROOTED  # the root is the first of the group
+    ranks = (root or 0, *(rank for rank in range(algorithm.ngpus) if rank != root)) if rooted else None
+    instance = Instance(name, topology, Demand(kind, size_bytes, 1, ranks))
     messages = _messages(run, events)
     chunks = _chunks(run, size_bytes, root or 0)
     step = steps_of_sums(messages) if kind in SUMS else steps_of_copies(messages, chunks)
@@ -107,13 +109,6 @@ def _path(
             raise InputError(f"gpu {pair[0]} sends to gpu {pair[1]}, but {names[0]!r} has no link to {names[1]!r}")
         path += some[message.channel % len(some)]
     return path
-
-
-def _demand(kind: Collective, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
-    ranks = None
-    if kind in ROOTED and root:
-        ranks = (root, *(rank for rank in range(algorithm.ngpus) if rank != root))
-    return Demand(kind, size_bytes, 1, ranks)
 
 
 def _messages(run: Run, events: list[Event]) -> list[Message]:
@@ -170,54 +165,39 @@ def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterabl
 
 def _chunk_of(run: Run, value: int) -> int:
     """Return the chunk of a value: the grain of a sum, or the one contribution of a copy."""
-    rank, grain = run.values.any_contribution(value)
-    match run.meaning.kind:
-        case Collective.ALL_REDUCE | Collective.REDUCE | Collective.REDUCE_SCATTER:
-            return grain
-        case Collective.BROADCAST | Collective.SCATTER:
-            return grain
-        case Collective.ALL_TO_ALL:
-            return rank * run.meaning.grains + grain
-        case _:
-            return rank * run.meaning.part + grain
+    (rank, grain), kind = run.values.any_contribution(value), run.meaning.kind
+    if kind in SUMS or kind in (Collective.BROADCAST, Collective.SCATTER):
+        return grain
+    return rank * (run.meaning.grains if kind is Collective.ALL_TO_ALL else run.meaning.part) + grain
 
 
 def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     """Return the chunks of the collective in the order of :func:`_chunk_of`."""
-    meaning, ranks = run.meaning, run.ngpus
-    everyone = tuple(range(ranks))
-    groups = (*((rank,) for rank in everyone), everyone)
-    part, all_ranks = meaning.part, ranks
-    own, whole = np.repeat(np.arange(ranks), part), meaning.grains
-    columns: tuple[np.ndarray, np.ndarray]
-    match meaning.kind:
-        case Collective.ALL_REDUCE:
-            columns = np.full(whole, all_ranks), np.full(whole, all_ranks)
-        case Collective.REDUCE:
-            columns = np.full(whole, all_ranks), np.full(whole, root)
-        case Collective.REDUCE_SCATTER:
-            columns = np.full(whole, all_ranks), own
-        case Collective.BROADCAST:
-            columns = np.full(whole, root), np.full(whole, all_ranks)
-        case Collective.SCATTER:
-            columns = np.full(len(own), root), own
-        case Collective.GATHER:
-            columns = own, np.full(len(own), root)
-        case Collective.ALL_TO_ALL:
-            columns = np.repeat(np.arange(ranks), whole), np.tile(own, ranks)
-        case _:
-            columns = own, np.full(len(own), all_ranks)
-    held, needed = columns
-    count = len(held)
-    parts = ranks * meaning.grains if meaning.kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
-    reduced = meaning.kind in SUMS
+    meaning, kind, ranks = run.meaning, run.meaning.kind, run.ngpus
+    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
+    own = np.repeat(np.arange(ranks), meaning.part)
+    whole = kind in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.BROADCAST)
+    count = meaning.grains if whole else len(own) * (ranks if kind is Collective.ALL_TO_ALL else 1)
+    of_all, of_root = np.full(count, ranks), np.full(count, root)
+    columns: dict[Collective | None, tuple[np.ndarray, np.ndarray]] = {
+        Collective.ALL_REDUCE: (of_all, of_all),
+        Collective.REDUCE: (of_all, of_root),
+        Collective.REDUCE_SCATTER: (of_all, own),
+        Collective.BROADCAST: (of_root, of_all),
+        Collective.SCATTER: (of_root, own),
+        Collective.GATHER: (own, of_root),
+    }
+    held, needed = columns.get(kind, (own, of_all))
+    if kind is Collective.ALL_TO_ALL:
+        held, needed = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks)
+    parts = ranks * meaning.grains if kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
     return Chunks(
         np.ones(count, dtype=np.int64),
         size_bytes / parts,
         groups,
         held.astype(np.int64),
         needed.astype(np.int64),
-        np.full(count, reduced),
+        np.full(count, kind in SUMS),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.errors import InputError, locate_errors, show_value
 from ...core.files import read_whole
@@ -25,6 +25,7 @@ MAX_OBJECTS = 2**20
 
 #: What is looked at of a file to see whether it is a plan.
 _BEGIN = 2**16
+T = TypeVar("T")
 _KEYS = (b'"collective"', b'"gpus"')
 
 
@@ -60,16 +61,12 @@ def parse_plan(raw: bytes) -> Plan:
     listed = _list(data, "gpus")
     if not 1 <= len(listed) <= MAX_GPUS:
         raise InputError(f"{len(listed):,} GPUs; expected 1 to {MAX_GPUS:,}", place="gpus")
-    gpus = []
-    for place, one in enumerate(listed):
-        with locate_errors(f"gpus[{place}]"):
-            gpus.append(_gpu(_object(one), notes))
     return Plan(
         _text(data, "name"),
         _text(data, "collective"),
         _text(data, "protocol"),
         _flag(data, "inplace"),
-        tuple(gpus),
+        _each(data, "gpus", lambda one: _gpu(one, notes)),
         _flag(data, "reuse_resources", default=False),
         _flag(data, "use_double_scratch_buffer", default=False),
         _whole(data, "num_threads_per_block", 1024),
@@ -145,27 +142,17 @@ def _op_of(name: str, data: dict[str, Any]) -> Op:
 
 
 def _gpu(data: dict[str, Any], notes: dict[str, None]) -> Gpu:
-    blocks = []
-    for place, one in enumerate(_list(data, "threadblocks")):
-        with locate_errors(f"threadblocks[{place}]"):
-            blocks.append(_block(_object(one)))
-    channels = []
-    for place, one in enumerate(_list(data, "channels")):
-        with locate_errors(f"channels[{place}]"):
-            channels.append(_channel(_object(one), notes))
-    remote = []
-    for place, one in enumerate(_list(data, "remote_buffers", required=False)):
-        with locate_errors(f"remote_buffers[{place}]"):
-            some = _object(one)
-            over = tuple(_texts(some, "access_channel_types"))
-            remote.append(Remote(_whole(some, "rank"), _text(some, "type"), over))
-    values = []
-    for place, one in enumerate(_list(data, "semaphores", required=False)):
-        with locate_errors(f"semaphores[{place}]"):
-            values.append(_whole(_object(one), "init_value"))
+    blocks = _each(data, "threadblocks", _block)
+    channels = _each(data, "channels", lambda one: _channel(one, notes))
+    remote = _each(data, "remote_buffers", _remote, required=False)
+    values = _each(data, "semaphores", lambda one: _whole(one, "init_value"), required=False)
     names = ("id", "input_chunks", "output_chunks", "scratch_chunks")
     rank, before, after, scratch = (_whole(data, name) for name in names)
-    return Gpu(rank, before, after, scratch, tuple(blocks), tuple(channels), tuple(remote), tuple(values))
+    return Gpu(rank, before, after, scratch, blocks, channels, remote, values)
+
+
+def _remote(data: dict[str, Any]) -> Remote:
+    return Remote(_whole(data, "rank"), _text(data, "type"), tuple(_texts(data, "access_channel_types")))
 
 
 def _channel(data: dict[str, Any], notes: dict[str, None]) -> Channel:
@@ -201,6 +188,17 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _value_text(value: Any) -> str:
     return "an operation" if isinstance(value, Op) else "a buffer" if isinstance(value, Buffer) else show_value(value)
+
+
+def _each(
+    data: dict[str, Any], name: str, make: Callable[[dict[str, Any]], T], *, required: bool = True
+) -> tuple[T, ...]:
+    """Read a list of objects."""
+    found: list[T] = []
+    for place, one in enumerate(_list(data, name, required=required)):
+        with locate_errors(f"{name}[{place}]"):
+            found.append(make(_object(one)))
+    return tuple(found)
 
 
 def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any]:

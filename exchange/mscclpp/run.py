@@ -160,7 +160,8 @@ class _Machine:
         elif one.name in WAITS:
             return self._wait(thread, one)
         elif one.name == "flush":
-            self._flush(thread, one)
+            for way in one.ways:
+                self.order.add(thread.actor, thread.event, Source(self.queues[way], len(self.queued[way])))
         elif one.name == "sem_release":
             self._release(thread, one)
         elif one.name == "sem_acquire":
@@ -212,10 +213,6 @@ class _Machine:
             self.order.add(thread.actor, thread.event, source)
             thread.stage += 1
         return True
-
-    def _flush(self, thread: _Thread, one: Instruction) -> None:
-        for way in one.ways:
-            self.order.add(thread.actor, thread.event, Source(self.queues[way], len(self.queued[way])))
 
     def _release(self, thread: _Thread, one: Instruction) -> None:
         for number in one.semaphores:
@@ -278,17 +275,14 @@ class _Machine:
                 if not self._run_unit(thread, one, work):
                     return False
                 thread.unit += 1
-            if queued:
-                self._signal_and_enqueue(thread, one, one.ways[thread.stage])
+            if queued and one.name in ("pws", "pwsf"):
+                way = one.ways[thread.stage]
+                done = Source(self.queues[way], len(self.queued[way]))
+                self._tell(way, done)
+                if one.name == "pwsf":
+                    self.order.add(thread.actor, thread.event, done)
             thread.stage, thread.unit = thread.stage + 1, 0
         return True
-
-    def _signal_and_enqueue(self, thread: _Thread, one: Instruction, way: Way) -> None:
-        """Signal, and wait for the queue if the operation does so."""
-        if one.name in ("pws", "pwsf"):
-            self._tell(way, Source(self.queues[way], len(self.queued[way])))
-        if one.name == "pwsf":
-            self.order.add(thread.actor, thread.event, Source(self.queues[way], len(self.queued[way])))
 
     def _run_unit(self, thread: _Thread, one: Instruction, work: Work) -> bool:
         """Do one unit; False if it has to wait for a packet."""
