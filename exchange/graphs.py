@@ -112,9 +112,8 @@ def from_node_link(data: Any, name: str) -> Graph:
 def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any], link_place: str) -> Graph:
     """Make sites and links of their fields, unless they are too many."""
     if len(nodes) > MAX_SITES or len(links) > MAX_EDGES:
-        raise InputError(
-            f"{len(nodes):,} sites and {len(links):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
-        )
+        text = f"{len(nodes):,} sites and {len(links):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
+        raise InputError(text)
     sites = tuple(_node(entry, f"{node_place}[{i}]", "id") for i, entry in enumerate(nodes))
     edges = [_edge(entry, f"{link_place}[{i}]") for i, entry in enumerate(links)]
     return Graph(name, sites, tuple(_in_order(edges)))
@@ -194,9 +193,8 @@ def _graphml(text: str, name: str) -> Graph:
     directed = any(graph.get("edgedefault") == "directed" for graph in found["graph"])
     for index, edge in enumerate(found["edge"]):
         if (said := edge.get("directed")) is not None and said != ("true" if directed else "false"):
-            raise InputError(
-                f"{show_value(said)}, unlike the graph; expected links of one kind", place=f"edge[{index}].directed"
-            )
+            text = f"{show_value(said)}, unlike the graph; expected links of one kind"
+            raise InputError(text, place=f"edge[{index}].directed")
     return replace(_graph(name, nodes, "node", edges, "edge"), directed=directed)
 
 

@@ -78,9 +78,8 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
     kept = _drop_dead_ends(kept, {*box.gpus, *ports})
     if not join_all(box.gpus, kept):
         over = layout.boxes == 1 and nics and join_all(box.gpus, box.cables)
-        raise InputError(
-            "its links do not connect all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
-        )
+        text = "its links do not connect all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
+        raise InputError(text)
     ends = {end for c in kept for end in (c.source, c.target)}
     parts = {name: role for name, role in box.parts.items() if name in ends}
     return _all_boxes(replace(box, parts=parts, cables=merge_cables(kept)), ports, layout)
@@ -91,9 +90,8 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
     count = layout.boxes
     size = count * (len(box.gpus) + len(box.parts) + len(box.cables) + len(ports)) + len(rails)
     if size > MAX_SIZE:
-        raise InputError(
-            f"{count:,} boxes have {size:,} nodes and links; expected at most {MAX_SIZE:,}", source="--boxes"
-        )
+        text = f"{count:,} boxes have {size:,} nodes and links; expected at most {MAX_SIZE:,}"
+        raise InputError(text, source="--boxes")
     inside, outside = _half(layout.latency, "--latency"), _half(layout.nic_latency, "--nic-latency")
     prefix = [f"box{b}." if count > 1 else "" for b in range(count)]
     nodes: list[dict[str, Any]] = [{"name": p + gpu} for p in prefix for gpu in box.gpus]
@@ -159,9 +157,8 @@ def _with_nics(box: Box, layout: Layout) -> _WithNics:
     for name in names:
         rate = layout.nic.rate_Bps if layout.nic else box.ports[name]
         if rate is None:
-            raise InputError(
-                f"the rate of NIC {show_value(name)} is not in the file; expected --nic such as '400 Gb/s'"
-            )
+            text = f"the rate of NIC {show_value(name)} is not in the file; expected --nic such as '400 Gb/s'"
+            raise InputError(text)
         ports[name] = rate
     ways, used = _ways_to_nics(box, ports)
     if not used:

@@ -108,9 +108,8 @@ def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Frac
 def _visit(element: Element) -> tuple[str, int]:
     dev = element.get("dev", "")
     if element.tag not in ("gpu", "net") or not re.match(r"(?:0x)?[0-9a-fA-F]{1,8}\Z", dev):
-        raise InputError(
-            f"{show_value(element.tag)} with dev {show_value(dev)}; expected gpu or net with a hexadecimal number"
-        )
+        text = f"{show_value(element.tag)} with dev {show_value(dev)}; expected gpu or net with a hexadecimal number"
+        raise InputError(text)
     return element.tag, int(dev, 16)
 
 

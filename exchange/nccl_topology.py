@@ -292,9 +292,8 @@ def _integer(element: Element, key: str, default: int | None = None, low: int = 
     if text is None and default is not None:
         return default
     if text is None or not _INTEGER.match(text):
-        raise InputError(
-            f"{show_value(text)}; expected an integer" if text is not None else "missing, but required", place=key
-        )
+        text = f"{show_value(text)}; expected an integer" if text is not None else "missing, but required"
+        raise InputError(text, place=key)
     value = int(text, 16) if "x" in text.lower() else int(text)
     if not low <= value <= high:
         raise InputError(f"{value:,}; expected an integer from {low:,} to {high:,}", place=key)

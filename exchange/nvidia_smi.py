@@ -103,9 +103,8 @@ def read_matrix(text: str) -> Matrix:
     cells = {(called[a], called[b]): rows[a][j] for a in names for j, b in enumerate(names)}
     for (a, b), cell in cells.items():
         if cell != cells[b, a]:
-            raise InputError(
-                f"{show_value(cell)} from {a} to {b}, but {show_value(cells[b, a])} back; expected the same"
-            )
+            text = f"{show_value(cell)} from {a} to {b}, but {show_value(cells[b, a])} back; expected the same"
+            raise InputError(text)
         if (a == b) != (cell == "X"):
             raise InputError(f"{show_value(cell)} from {a} to {b}; expected X only on the diagonal")
     gpus = tuple(called[row] for row in names if _GPU.match(row))
@@ -194,9 +193,8 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
             raise InputError(f"the matrix has {name}, but nvlink -s does not; expected the text of all GPUs")
         if len(set(found[name])) > 1:
             rates = sorted({float(rate / GB) for rate in found[name]})
-            raise InputError(
-                f"the NVLinks of {name} have several rates: {show_value(rates)} GB/s; expected one, or --nvlink"
-            )
+            text = f"the NVLinks of {name} have several rates: {show_value(rates)} GB/s; expected one, or --nvlink"
+            raise InputError(text)
     return {name: found[name] for name in gpus}
 
 

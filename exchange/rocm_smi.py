@@ -84,9 +84,8 @@ def read_relations(text: str) -> Relations:
             continue
         with locate_errors(f"{a} to {b}"):
             if (kind, weights[a, b]) != (types[b, a], weights[b, a]):
-                raise InputError(
-                    f"{show_value(kind)} of weight {show_value(weights[a, b])}, but different in the other direction"
-                )
+                text = f"{show_value(kind)} of weight {show_value(weights[a, b])}, but different in the other direction"
+                raise InputError(text)
             if kind not in ("XGMI", "PCIE"):
                 raise InputError(f"link type {show_value(kind)}; expected XGMI or PCIE")
             if not re.match(r"[0-9]{1,6}\Z", weights[a, b]):

@@ -41,12 +41,7 @@ _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def import_taccl(
-    path: Path,
-    *,
-    sketch: Path | None = None,
-    size: str | None = None,
-    time_unit: str = "1 us",
-    name: str | None = None,
+    path: Path, *, sketch: Path | None = None, size: str | None = None, time_unit: str = "1 us", name: str | None = None
 ) -> dict[str, Any]:
     """Make an instance of a topology, for the boxes of a sketch or for one.
 
@@ -150,9 +145,8 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
         return boxes, {i: list(range(gpus)) if conn == "fully-connected" else [i] for i in range(gpus)}
     place = "internode_sketch.internode_conn"
     if not isinstance(conn, dict) or not conn:
-        raise InputError(
-            f"{show_value(conn)}; expected receivers of every sender, fully-connected or direct-map", place=place
-        )
+        text = f"{show_value(conn)}; expected receivers of every sender, fully-connected or direct-map"
+        raise InputError(text, place=place)
     found: dict[int, list[int]] = {}
     for sender, receivers in conn.items():
         found[_rank(sender, gpus, place)] = _receivers(receivers, gpus, place)

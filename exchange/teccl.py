@@ -201,9 +201,8 @@ def _code_order(topology: Topology, name: str) -> list[str]:
 def _alpha(topology: Mapping[str, Any]) -> Fraction:
     alpha = topology.get("alpha", [0, 0])
     if not isinstance(alpha, list) or len(alpha) != 2:
-        raise InputError(
-            f"{show_value(alpha)}; expected seconds of links and of switches", place="TopologyParams.alpha"
-        )
+        text = f"{show_value(alpha)}; expected seconds of links and of switches"
+        raise InputError(text, place="TopologyParams.alpha")
     return _number(alpha[0], "TopologyParams.alpha[0]")
 
 

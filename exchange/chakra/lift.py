@@ -95,13 +95,7 @@ def lift_trace(
 
 class _TraceReader:
     def __init__(
-        self,
-        trace: Trace,
-        replay: Replay,
-        topology: Topology,
-        kind: Collective,
-        size_bytes: Fraction | None,
-        name: str,
+        self, trace: Trace, replay: Replay, topology: Topology, kind: Collective, size_bytes: Fraction | None, name: str
     ) -> None:
         self.trace, self.replay, self.topology, self.kind = trace, replay, topology, kind
         self.size_bytes, self.name = size_bytes, name

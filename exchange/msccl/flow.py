@@ -141,19 +141,13 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
         raise InputError(text, place="instance.also")
     (kind,) = kinds
     if kind is Collective.LATE_ALL_REDUCE:
-        raise InputError(
-            "late_all_reduce begins with partial sums, which these files cannot express", place="instance.demand"
-        )
+        text = "late_all_reduce begins with partial sums, which these files cannot express"
+        raise InputError(text, place="instance.demand")
     return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
 
 
 def _transfers(
-    topology: Topology,
-    sends: Sends,
-    read: Ints,
-    write: Ints,
-    rank: Mapping[int, int],
-    starts: Ints | None,
+    topology: Topology, sends: Sends, read: Ints, write: Ints, rank: Mapping[int, int], starts: Ints | None
 ) -> list[Transfer]:
     """Return sends from rank to rank; those through switches that store are joined."""
     compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
@@ -254,12 +248,7 @@ def _whole_sizes(kind: Collective | None, demand: Demand, ranks: int) -> list[Fr
 
 
 def _places(
-    kind: Collective | None,
-    ranks: int,
-    kinds: list[Kind],
-    counts: list[int],
-    whole: list[Fraction],
-    grain: Fraction,
+    kind: Collective | None, ranks: int, kinds: list[Kind], counts: list[int], whole: list[Fraction], grain: Fraction
 ) -> tuple[list[Piece], list[tuple[int, int]]]:
     """Return the place of every chunk, and the buffer sizes: parts of NCCL's collectives in order."""
     part = int(min(whole) / grain) if whole else 0

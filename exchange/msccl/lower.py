@@ -75,10 +75,7 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
         raise InputError(text, source=f"--dialect {target.dialect.name}")
     dialect, groups = target.dialect, _least_groups(flow, target.dialect, shape)
     shape = replace(
-        shape,
-        instances=target.instances,
-        inplace=target.placement != "out",
-        only_inplace=target.placement == "in",
+        shape, instances=target.instances, inplace=target.placement != "out", only_inplace=target.placement == "in"
     )
     while True:
         found = _build_algorithm(flow, target, name, replace(shape, groups=groups))

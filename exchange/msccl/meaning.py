@@ -21,9 +21,7 @@ KINDS: dict[str, Collective | None] = {
 } | dict.fromkeys(("custom", "alltoallv", "send", "recv"))
 
 #: Collectives with a root, which a file does not name.
-ROOTED = frozenset(
-    {Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER},
-)
+ROOTED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER})
 
 #: Where each buffer begins in a GPU's memory, when they are different memory.
 INPUT, OUTPUT, SCRATCH = 0, 1 << 40, 1 << 41

@@ -26,15 +26,9 @@ _PATTERNS = {
     "tab": (rb"[\t\v\f]", "a tab, which is no blank for the reader: indent and separate with spaces"),
     "split": (rb"<[^>]*[\r\n][^>]*>", "a tag on several lines; the reader expects '>' at the end of the first"),
     "quote": (rb"=\s*'", "a value in single quotes, which the reader closes at the next double quote"),
-    "equals": (
-        rb'[^<>"=\s](?: +=|= +)["\']',
-        "a space beside '=', where the reader ends the name of the attribute",
-    ),
+    "equals": (rb'[^<>"=\s](?: +=|= +)["\']', "a space beside '=', where the reader ends the name of the attribute"),
     "entity": (rb"&[#\w]+;|<!\[CDATA\[", "an entity or CDATA, which the reader takes as it is written"),
-    "text": (
-        rb">([^<>]*[^<>\s][^<>]*)(?=<)",
-        "text between elements; the reader expects '<' and rejects the file",
-    ),
+    "text": (rb">([^<>]*[^<>\s][^<>]*)(?=<)", "text between elements; the reader expects '<' and rejects the file"),
     "encoding": (
         rb"\A(?:\xef\xbb\xbf|[^\0]{0,63}\0)",
         "a byte order mark or another encoding than UTF-8; the reader expects '<' first",

@@ -126,11 +126,7 @@ class GpuBuilder:
 
 class _BlockBuilder:
     def __init__(
-        self,
-        maker: GpuBuilder,
-        draft: DraftBlock,
-        acquires: dict[int, list[int]],
-        releases: dict[int, list[int]],
+        self, maker: GpuBuilder, draft: DraftBlock, acquires: dict[int, list[int]], releases: dict[int, list[int]]
     ) -> None:
         self.maker, self.draft, self.acquires, self.releases = maker, draft, acquires, releases
         self.ops: list[Op] = []

@@ -241,9 +241,8 @@ def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
 def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bool:
     value = data.get(name, default)
     if not isinstance(value, bool):
-        raise InputError(
-            "is missing" if name not in data else f"expected true or false, not {_value_text(value)}", place=name
-        )
+        text = "is missing" if name not in data else f"expected true or false, not {_value_text(value)}"
+        raise InputError(text, place=name)
     return value
 
 

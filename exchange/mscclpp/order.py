@@ -142,12 +142,7 @@ class Races:
     """
 
     def __init__(
-        self,
-        gpus: int,
-        order: Order,
-        findings: Findings,
-        place: Callable[[Access], str],
-        call: Callable[[Access], int],
+        self, gpus: int, order: Order, findings: Findings, place: Callable[[Access], str], call: Callable[[Access], int]
     ) -> None:
         self.order, self.findings, self.place, self.call = order, findings, place, call
         self.written: list[dict[int, Access]] = [{} for _ in range(gpus)]
