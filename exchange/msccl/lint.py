@@ -134,10 +134,10 @@ def _blocks(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block]]:
             yield gpu, block
 
 
-def _steps(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block, int, Step]]:
+def _steps(algorithm: Algorithm) -> Iterator[tuple[tuple[int, int, int], Block, Step]]:
     for gpu, block in _blocks(algorithm):
         for position, step in enumerate(block.steps):
-            yield gpu, block, position, step
+            yield (gpu.id, block.id, position), block, step
 
 
 def channel(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -207,11 +207,10 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def wait_numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Thread blocks that are waited for have numbers of 7 bits."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         if step.depid >= MAX_WAITED:
             wrapped = (step.depid + 128) % 256 - 128
-            text = f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else"
-            yield text, gpu.id, block.id, position
+            yield f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else", *place
 
 
 def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -266,60 +265,57 @@ def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def steps(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps have numbers below the limit."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         if step.s < 0:
-            yield f"s is {step.s}: rejected", gpu.id, block.id, position
-        elif step.s >= dialect.steps or position >= dialect.steps:
-            text = f"too many steps: {dialect.name} takes {dialect.steps} in a thread block"
-            yield text, gpu.id, block.id, position
+            yield f"s is {step.s}: rejected", *place
+        elif step.s >= dialect.steps or place[2] >= dialect.steps:
+            yield f"too many steps: {dialect.name} takes {dialect.steps} in a thread block", *place
             return
 
 
 def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps are numbered in the order of the file."""
-    for gpu, block, position, step in _steps(algorithm):
-        if step.s != position and step.s >= 0:
-            text = f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it"
-            yield text, gpu.id, block.id, position
+    for place, _, step in _steps(algorithm):
+        if step.s != place[2] and step.s >= 0:
+            yield f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it", *place
 
 
 def types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Types are known, and executed."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         if step.type in _TYPES:
             continue
         if step.type == "ra" and dialect.residual_add:
-            yield "ra is taken but not executed: the thread block ends there", gpu.id, block.id, position
+            yield "ra is taken but not executed: the thread block ends there", *place
         else:
-            yield f"type {step.type!r} is rejected", gpu.id, block.id, position
+            yield f"type {step.type!r} is rejected", *place
 
 
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps move at least one chunk and at most as many as fit."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         if step.type == "nop" or 0 < step.cnt < MAX_COUNT:
             continue
         if step.cnt:
-            yield f"cnt {step.cnt} is rejected; expected 1 to {MAX_COUNT - 1}", gpu.id, block.id, position
+            yield f"cnt {step.cnt} is rejected; expected 1 to {MAX_COUNT - 1}", *place
         else:
-            text = "cnt 0 moves nothing, and is counted before the first of the counts"
-            yield text, gpu.id, block.id, position
+            yield "cnt 0 moves nothing, and is counted before the first of the counts", *place
 
 
 def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that blocks that send or receive have a peer."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, block, step in _steps(algorithm):
         for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
             if step.type in kinds and peer == -1:
-                yield f"{step.type} in a thread block without {name}: rejected", gpu.id, block.id, position
+                yield f"{step.type} in a thread block without {name}: rejected", *place
 
 
 def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Buffers are input, output and scratch."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         for name in (step.srcbuf, step.dstbuf):
             if name not in ("i", "o", "s"):
-                yield f"buffer {name!r} is rejected; expected i, o or s", gpu.id, block.id, position
+                yield f"buffer {name!r} is rejected; expected i, o or s", *place
 
 
 def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -355,13 +351,13 @@ def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> It
 
 def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
     """``hasdep`` is 0 or 1, and not of a step that is left out."""
-    for gpu, block, position, step in _steps(algorithm):
+    for place, _, step in _steps(algorithm):
         if step.hasdep == 0 or (step.hasdep == 1 and step.type != "nop"):
             continue
         if step.type == "nop":
-            yield "a nop has hasdep, but is not executed and sets no flag", gpu.id, block.id, position
+            yield "a nop has hasdep, but is not executed and sets no flag", *place
         else:
-            yield f"hasdep {step.hasdep} is rejected; expected 0 or 1", gpu.id, block.id, position
+            yield f"hasdep {step.hasdep} is rejected; expected 0 or 1", *place
 
 
 def nops(algorithm: Algorithm, dialect: Dialect) -> Found:

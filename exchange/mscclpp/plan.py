@@ -146,14 +146,13 @@ class Plan:
         """Number of operations of all GPUs."""
         return sum(1 for _ in self.operations())
 
-    def operations(self) -> Iterator[tuple[Gpu, Block, int, Op]]:
-        """Yield every operation with GPU, thread block and position, which operations of a pipeline share."""
+    def operations(self) -> Iterator[tuple[Gpu, Block, tuple[int, int, int], Op]]:
+        """Yield every operation with GPU, thread block and place, which operations of a pipeline share."""
         for gpu in self.gpus:
             for block in gpu.blocks:
-                for place, op in enumerate(block.ops):
-                    yield gpu, block, place, op
-                    for inner in op.ops:
-                        yield gpu, block, place, inner
+                for position, op in enumerate(block.ops):
+                    for one in (op, *op.ops):
+                        yield gpu, block, (gpu.id, block.id, position), one
 
     @property
     def transfers(self) -> dict[tuple[int, int], Fraction]:

@@ -104,9 +104,9 @@ def chunks(plan: Plan) -> Found:
 
 def names(plan: Plan) -> Found:
     """Check that every operation is known."""
-    for gpu, block, place, op in plan.operations():
+    for _, _, place, op in plan.operations():
         if op.name not in MOVES and op.name not in OTHERS:
-            yield f"operation {op.name[:40]!r} is unknown: rejected", gpu.id, block.id, place
+            yield f"operation {op.name[:40]!r} is unknown: rejected", *place
 
 
 def operations(plan: Plan) -> Found:
@@ -127,7 +127,7 @@ def room(plan: Plan) -> Found:
                     if len(ids) > MAX_CHANNELS:
                         text = f"{len(ids)} {kind} {what}; there is room for {MAX_CHANNELS}, which is not checked"
                         yield text, gpu.id, block.id
-    for gpu, block, place, op in plan.operations():
+    for _, _, place, op in plan.operations():
         for count, most, what in (
             (len(op.channels), MAX_OP_CHANNELS, "channels"),
             (len(op.src), MAX_OP_BUFFERS, "sources"),
@@ -135,8 +135,7 @@ def room(plan: Plan) -> Found:
             (len(op.semaphores), MAX_SEMAPHORES, "semaphores"),
         ):
             if count > most:
-                text = f"{op.name} with {count} {what}; there is room for {most}, which is not checked"
-                yield text, gpu.id, block.id, place
+                yield f"{op.name} with {count} {what}; there is room for {most}, which is not checked", *place
 
 
 def peers(plan: Plan) -> Found:
@@ -167,7 +166,7 @@ def references(plan: Plan) -> Found:
                 yield text, gpu.id, block.id
     for gpu, block, place, op in plan.operations():
         for text in _missing(gpu, block, op):
-            yield text, gpu.id, block.id, place
+            yield text, *place
 
 
 def _missing_of_block(gpu: Gpu, block: Block) -> Iterator[str]:
@@ -220,8 +219,7 @@ def barriers(plan: Plan) -> Found:
 
 def kinds(plan: Plan) -> Found:
     """Operations go over the kinds of channels that they have code for."""
-    for gpu, block, place, op in plan.operations():
-        here = gpu.id, block.id, place
+    for _, _, place, op in plan.operations():
         if op.name in MOVES:
             over = MOVES[op.name].over
             remote = any(one.remote >= 0 or one.switch >= 0 for one in (*op.src, *op.dst))
@@ -230,37 +228,36 @@ def kinds(plan: Plan) -> Found:
         if remote and op.channel_type not in over:
             told = " or ".join(over)
             if op.name in ("pws", "pwsf") and op.channel_type == MEMORY:
-                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", *here
+                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", *place
             else:
-                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", *here
+                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", *place
         if op.name in SIGNALS | WAITS and not op.channels:
-            yield f"{op.name} without channels does nothing", *here
+            yield f"{op.name} without channels does nothing", *place
         if op.name == "flush" and not op.dst:
-            yield Note("flush counts its channels by dst_buff: without, it does nothing"), *here
+            yield Note("flush counts its channels by dst_buff: without, it does nothing"), *place
         if op.channel_type == PORT and op.name in MOVES and len(op.channels) < len(op.dst):
             yield (
                 f"{op.name} of {len(op.dst)} buffers over {len(op.channels)} channels: the others go over channel 0",
-                *here,
+                *place,
             )
 
 
 def operands(plan: Plan) -> Found:
     """Operations have the sources and targets that they have code for."""
-    for gpu, block, place, op in plan.operations():
+    for _, _, place, op in plan.operations():
         if op.name not in MOVES:
             continue
-        here = gpu.id, block.id, place
         if not MOVES[op.name].fits(len(op.src), len(op.dst)):
-            yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", *here
+            yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", *place
             continue
         letters = letters_of(op.name, len(op.src), len(op.dst), op.channel_type)
         for one, letter in zip((*op.src, *op.dst), "".join(letters), strict=True):
             expected = {"R": "a remote buffer", "Q": "a remote buffer", "S": "a switch", "T": "a switch"}.get(letter)
             if _letter(one) != (letter if letter not in "PQT" else {"P": "L", "Q": "R", "T": "S"}[letter]):
-                yield f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}", *here
+                yield f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}", *place
         local = [one.type for one, letter in zip(op.src, letters[0], strict=True) if letter == "L"]
         if MOVES[op.name].each and op.channel_type != PORT and len(set(local)) > 1:
-            yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", *here
+            yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", *place
 
 
 def _letter(one: Buffer) -> str:
@@ -269,21 +266,20 @@ def _letter(one: Buffer) -> str:
 
 def sizes(plan: Plan) -> Found:
     """Check that all buffers of an operation have one size: the executor uses the first."""
-    for gpu, block, place, op in plan.operations():
-        here = gpu.id, block.id, place
+    for _, _, place, op in plan.operations():
         pairs = zip(op.src, op.dst, strict=False) if op.name in MOVES and MOVES[op.name].each else [(*op.src, *op.dst)]
         for some in pairs:
             if len({one.size for one in some}) > 1:
-                yield f"{op.name} of sizes {[one.size for one in some]}: the first is taken for all", *here
+                yield f"{op.name} of sizes {[one.size for one in some]}: the first is taken for all", *place
         if any(one.size < 1 for one in (*op.src, *op.dst)):
-            yield f"{op.name} of a size below 1", *here
+            yield f"{op.name} of a size below 1", *place
 
 
 def slices(plan: Plan) -> Found:
     """Check that a slice's number is below their count."""
-    for gpu, block, place, op in plan.operations():
+    for _, _, place, op in plan.operations():
         if not 0 <= op.part < op.parts:
-            yield f"slice {op.part} of {op.parts}", gpu.id, block.id, place
+            yield f"slice {op.part} of {op.parts}", *place
 
 
 def bounds(plan: Plan) -> Found:
@@ -297,7 +293,7 @@ def bounds(plan: Plan) -> Found:
                     continue
                 if one.first < 0 or one.first + one.size > count:
                     what = f"chunks {one.first:,} to {one.first + one.size - 1:,} of buffer {buffer} of gpu {rank}"
-                    yield f"{op.name} uses {what}, which has {count:,}: not checked", gpu.id, block.id, place
+                    yield f"{op.name} uses {what}, which has {count:,}: not checked", *place
 
 
 def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator[tuple[int, str]]:
@@ -316,12 +312,11 @@ def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator
 
 def gets(plan: Plan) -> Found:
     """Check that data read from another GPU has the same chunk on both."""
-    for gpu, block, place, op in plan.operations():
+    for _, _, place, op in plan.operations():
         if op.name == "get":
             for one, two in zip(op.src, op.dst, strict=False):
                 if one.first != two.first:
-                    text = f"get of chunk {one.first} into chunk {two.first}: the executor exchanges the two"
-                    yield text, gpu.id, block.id, place
+                    yield f"get of chunk {one.first} into chunk {two.first}: the executor exchanges the two", *place
 
 
 def packets(plan: Plan) -> Found:
@@ -329,17 +324,16 @@ def packets(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name not in PACKETS:
             continue
-        here = gpu.id, block.id, place
         if plan.protocol != "LL":
             yield (
                 f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone",
-                *here,
+                *place,
             )
         letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
         for one, letter in zip((*op.src, *op.dst), letters, strict=False):
             owners = list(_owners(plan, gpu, block, op, one))
             if letter in "PQT" and any(buffer != "s" for _, buffer in owners):
-                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", *here
+                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", *place
 
 
 def halves(plan: Plan) -> Found:
@@ -354,8 +348,7 @@ def halves(plan: Plan) -> Found:
             letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
             for one, letter in zip((*op.src, *op.dst), letters, strict=False):
                 if letter in "RS" and any(buffer == "s" for _, buffer in _owners(plan, gpu, block, op, one)):
-                    text = f"{op.name} with scratch memory of another GPU, which is not halved there"
-                    yield text, gpu.id, block.id, place
+                    yield f"{op.name} with scratch memory of another GPU, which is not halved there", *place
 
 
 def pipelines(plan: Plan) -> Found:
