@@ -30,7 +30,7 @@ from ..core.files import read_text
 from .box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, merge_cables, wire_gpus
 from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, LOCAL_Bps, Rating, between_cpus, nvlink, pcie, xgmi
 from .machine import machine_instance
-from .nccl_graph import graph_box
+from .nccl import graph_box
 from .xml import Element, parse_xml
 
 #: NCCL itself reads no more than 256 nodes of a kind; a dump of 72 GPUs has 0.3 MB.

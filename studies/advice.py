@@ -23,8 +23,7 @@ from ..core.files import write_whole
 from ..core.option_names import verb
 from ..core.sensitivity import Sensitivity
 from ..core.solver import relative_gap
-from ..exchange.nccl_graph import ring_channels
-from ..exchange.nccl_tests import Measurements, read_measured
+from ..exchange.nccl import Measurements, read_measured, ring_channels
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.constants import Algorithm

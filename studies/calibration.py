@@ -27,7 +27,7 @@ from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
 from ..core.schedule import Floats
 from ..core.topology import Topology
 from ..core.units import exact
-from ..exchange.nccl_tests import Measurements, Sample, read_measured
+from ..exchange.nccl import Measurements, Sample, read_measured
 from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run

@@ -19,7 +19,7 @@ from ..exchange.msccl.files import xml_text
 from ..exchange.msccl.flow import flow_of
 from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
-from ..exchange.nccl_tuner import algorithm_of, tuner_text
+from ..exchange.nccl import algorithm_of, tuner_text
 from ..schedules.completion import OF_FORESTS, OF_SCHEDULES
 from ..schedules.files import write_schedule
 from .fastest_by_size import Span, fastest, limit_spans, sizes_between

@@ -10,13 +10,12 @@ from pathlib import Path
 from ...core.errors import locate_errors
 from ...core.files import read_whole
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
-from .files import MAX_BYTES, parse_algorithm
+from .files import MAX_BYTES, parse_algorithm, quirks
 from .findings import Finding, Findings, first_fault
 from .interpreter import execute
 from .lint import RULES, lint
 from .outcome import check_outcome
 from .program import Algorithm
-from .quirks import quirks
 
 #: A program that breaks one of these rules cannot be run.
 _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")

@@ -7,7 +7,7 @@ import json
 import pytest
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError
-from cwb.exchange.nccl_tests import read_measured
+from cwb.exchange.nccl import read_measured
 from nccl_tests_files import json_text, reference, table_text
 
 ROWS = reference("h100-2x8-all_reduce")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.exchange.nccl_tests import Measurements, Sample
+from cwb.exchange.nccl import Measurements, Sample
 from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.studies.calibration import below_bound, calibrate_machine, fit

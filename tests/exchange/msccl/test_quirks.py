@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.msccl.files import number, parse_algorithm, xml_text
-from cwb.exchange.msccl.quirks import quirks
+from cwb.exchange.msccl.files import number, parse_algorithm, quirks, xml_text
 from programs import exchange_all_reduce, ring_all_gather
 
 TEXT = "".join(xml_text(ring_all_gather()))
