@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.collective import Collective
+from ..core.collective import Collective, Demand
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
 from ..core.instance import Instance
@@ -243,68 +243,44 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
     data : dict
         The instance of the input (:func:`.teccl.import_teccl`).
     """
-    instance = from_data(data, data["name"])
-    original = read_schedule(path)
+    instance, original = from_data(data, data["name"]), read_schedule(path)
+    topology, demand = instance.topology, instance.demand
+    assert demand is not None  # noqa: S101 (the importer asks for a collective)
+    links = {ends: e for e, ends in enumerate(topology.link_ends)}
+    rank = {node: r for r, node in enumerate(topology.rank_nodes)}
+    to_each = demand.collective is Collective.ALL_TO_ALL
+    per_source = demand.chunks * (len(rank) if to_each else 1)
+    sends: list[tuple[int, int, tuple[int, ...]]] = []
     with locate_errors(source=str(path)):
         if not original.epoch_s:
             raise InputError("an epoch of no time", place="1-Epoch_Duration")
-        return _on_grid(instance, network, original)
+        for index, flow in enumerate(original.flows):
+            with locate_errors(f"7-Flows[{index}]"):
+                if flow.volume != 1:
+                    raise InputError(f"a part of {float(flow.volume):g} of a chunk; expected whole chunks")
+                source, *way = (position(topology, network, node) for node in (flow.source, *flow.way))
+                if source not in rank:
+                    raise InputError(
+                        f"a chunk from the switch {topology.nodes[source].name!r}; expected one from a rank"
+                    )
+                if flow.chunk >= per_source:
+                    raise InputError(f"chunk {flow.chunk} of {per_source}")
+                for one, other in pairwise(way):
+                    if (one, other) not in links:
+                        names = [topology.nodes[node].name for node in (one, other)]
+                        raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
+                path_links = tuple(links[ends] for ends in pairwise(way))
+                sends.append((rank[source] * per_source + flow.chunk, flow.epoch, path_links))
+    timed = instance.with_changes(timing=Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each))
+    return ImportedSchedule(timed, _chunks(demand, len(rank), to_each=to_each), tuple(sends), original.epochs)
 
 
-def _on_grid(instance: Instance, network: str, original: OriginalSchedule) -> ImportedSchedule:
-    topology, demand = instance.network, instance.demand
-    assert isinstance(topology, Topology)  # noqa: S101 (every network of the importer is one)
-    assert demand is not None  # noqa: S101 (the importer asks for a collective)
-    to_each = demand.collective is Collective.ALL_TO_ALL
-    timing = Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each)
-    links = {ends: e for e, ends in enumerate(topology.link_ends)}
-    rank = {node: r for r, node in enumerate(topology.rank_nodes)}
-    per_source = demand.chunks * (len(rank) if to_each else 1)
-    sends: list[tuple[int, int, tuple[int, ...]]] = []
-    for index, flow in enumerate(original.flows):
-        with locate_errors(f"7-Flows[{index}]"):
-            sends.append(_send(topology, network, flow, links, rank, per_source))
-    return ImportedSchedule(
-        instance.with_changes(timing=timing),
-        _chunks(instance, len(rank), to_each=to_each),
-        tuple(sends),
-        original.epochs,
-    )
-
-
-def _send(
-    topology: Topology,
-    network: str,
-    flow: OriginalSend,
-    links: dict[tuple[int, int], int],
-    rank: dict[int, int],
-    per_source: int,
-) -> tuple[int, int, tuple[int, ...]]:
-    if flow.volume != 1:
-        raise InputError(f"a part of {float(flow.volume):g} of a chunk; expected whole chunks")
-    source, way = position(topology, network, flow.source), [position(topology, network, node) for node in flow.way]
-    if source not in rank:
-        raise InputError(f"a chunk from the switch {topology.nodes[source].name!r}; expected one from a rank")
-    if flow.chunk >= per_source:
-        raise InputError(f"chunk {flow.chunk} of {per_source}")
-    path: list[int] = []
-    for ends in pairwise(way):
-        if ends not in links:
-            names = [topology.nodes[node].name for node in ends]
-            raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
-        path.append(links[ends])
-    return rank[source] * per_source + flow.chunk, flow.epoch, tuple(path)
-
-
-def _chunks(instance: Instance, ranks: int, *, to_each: bool) -> Chunks:
+def _chunks(demand: Demand, ranks: int, *, to_each: bool) -> Chunks:
     """Count chunks as the sends do; those from a rank to itself have nowhere to go."""
-    assert instance.demand is not None  # noqa: S101 (callers have looked)
-    count, everybody = instance.demand.chunks, tuple(range(ranks))
-    held, needed = np.repeat(np.arange(ranks), count), np.full(ranks * count, ranks)
-    groups = (*((r,) for r in everybody), everybody)
+    own = np.repeat(np.arange(ranks), demand.chunks)
+    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
+    held, needed = own, np.full(len(own), ranks)
     if to_each:
-        held, needed = np.repeat(np.arange(ranks), ranks * count), np.tile(np.repeat(np.arange(ranks), count), ranks)
-        groups = groups[:-1]
-    parts = ranks * count * (ranks if to_each else 1)
-    unit = instance.demand.size_bytes / (ranks * count)
-    return Chunks(np.ones(parts, dtype=np.int64), unit, groups, held, needed, np.zeros(parts, dtype=np.bool_))
+        held, needed, groups = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks), groups[:-1]
+    unit = demand.size_bytes / len(own)
+    return Chunks(np.ones_like(held), unit, groups, held, needed, np.zeros(len(held), dtype=np.bool_))
