@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from ..core.budget import Lap
+from ..core.budget import Budget, Lap
+from .environment import spare_bytes
 
 
 class WallClock:
@@ -78,6 +80,10 @@ class WallClock:
         """Reserve at least some seconds for later phases; return the remaining ones, reserved included."""
         self._reserved_s = max(self._reserved_s, seconds)
         return None if self.limit_s is None else max(0.0, self.limit_s - self.elapsed_s())
+
+    def budget(self, **fields: Any) -> Budget:
+        """Return a budget with this clock and its limit, and with the memory that the machine has left."""
+        return Budget(self.limit_s, clock=self, reserve_seconds=self.reserve_seconds, spare_bytes=spare_bytes, **fields)
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds of every phase, and ``total``."""

@@ -115,9 +115,7 @@ def command_limits(clock: WallClock, progress: Progress = ignore, *, asks: bool 
     OutOfTime
         If the block was interrupted.
     """
-    budget = Budget(
-        clock.limit_s, clock=clock, progress=progress, reserve_seconds=clock.reserve_seconds, spare_bytes=spare_bytes
-    )
+    budget = clock.budget(progress=progress)
     stop, doing = (budget.stop, "") if asks else (threading.Event(), "reading the input")
     if not asks:
         stop.set()

@@ -36,7 +36,7 @@ from ..schedules.objective_type import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
 from .compile_time import time_compiling_apart
-from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes, time_stamp
+from .environment import cwb_version, environment, peak_rss_bytes, time_stamp
 from .interrupt import RunInterrupted, time_limited
 from .recording_solver import RecordingSolver
 from .request import DEFAULT_SOLVER, BestSoFar, Listener, Request, plain_option
@@ -126,20 +126,16 @@ def run(
     started_at = time_stamp()
     clock = clock or WallClock(request.time_limit_s)
     found = BestSoFar(listener.tell)
-    budget = Budget(
-        time_limit_s=request.time_limit_s,
+    budget = clock.budget(
         threads=request.threads,
         seed=request.seed,
         gap=request.gap,
         log_file=request.log_file,
         pool=request.pool,
         start=request.start,
-        clock=clock,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=found.tell,
         on_model=listener.on_model,
-        reserve_seconds=clock.reserve_seconds,
-        spare_bytes=spare_bytes,
         stop=stop or threading.Event(),
     )
     limits = replace(budget, time_limit_s=request.verifier_limit_s)

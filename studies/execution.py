@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..core.answers import Answer, ChunkOrders
 from ..core.errors import Unsupported
 from ..core.instance import Instance
-from ..core.schedule import Schedule, StepSchedule
+from ..core.schedule import Schedule
 from ..core.streamed_steps import StreamedSteps
 from ..core.trace import SimulationMode
 from ..core.trees import TreePacking
@@ -28,6 +28,7 @@ from ..schedules.lowering import store_sends
 from ..schedules.multirail import to_sends
 from ..schedules.simulate import simulate
 from ..schedules.verify.answers import Whole, write_out
+from .schedule_candidates import scale_answer
 from .sensitivity import scale_links
 
 #: Wrong regions of data that are told one by one.
@@ -183,7 +184,7 @@ def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instanc
     """Multiply all data by a factor."""
     demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
     changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-    return changed, _move(whole, changed, factor)
+    return changed, cast("Whole", scale_answer(whole, changed.sha256, factor))
 
 
 def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
@@ -192,18 +193,7 @@ def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[In
         raise Unsupported("links whose bandwidth changes are not emulated")
     network = scale_links(instance.topology, instance.topology.link_ends, factor)
     changed = instance.with_changes(network=network, rank_costs=None)
-    return changed, _move(whole, changed)
-
-
-def _move(whole: Whole, instance: Instance, factor: Fraction = Fraction(1)) -> Whole:
-    """Return a schedule as one for another instance, with all data multiplied by a factor."""
-    if isinstance(whole, StepSchedule | Schedule):
-        chunks = replace(whole.chunks, unit_bytes=whole.chunks.unit_bytes * factor)
-        return replace(whole, instance_sha256=instance.sha256, chunks=chunks)
-    first, *others = (
-        replace(part, instance_sha256=instance.sha256, unit_bytes=part.unit_bytes * factor) for part in whole.passes
-    )
-    return replace(others[0], kind=whole.kind, reduction=first) if others else first
+    return changed, cast("Whole", scale_answer(whole, changed.sha256, Fraction(1)))
 
 
 def _faults(programs: list[Program], reports: list[Report]) -> list[str]:

@@ -13,7 +13,6 @@ from ..core.limits import limited_by
 from ..core.solver import SolverOptions
 from ..harness import registry
 from ..harness.clock import WallClock
-from ..harness.environment import spare_bytes
 from ..harness.interrupt import RunInterrupted, time_limited
 from ..harness.request import Request
 
@@ -46,16 +45,7 @@ def explain(instance: Instance, request: Request, progress: Progress = ignore) -
     if not (found := adapter.installation()).ok:
         raise SolverUnavailable(found.message)
     limit_s = DEFAULT_LIMIT_S if request.time_limit_s is None else request.time_limit_s
-    clock = WallClock(limit_s)
-    budget = Budget(
-        limit_s,
-        request.threads,
-        request.seed,
-        clock=clock,
-        progress=progress,
-        reserve_seconds=clock.reserve_seconds,
-        spare_bytes=spare_bytes,
-    )
+    budget = WallClock(limit_s).budget(threads=request.threads, seed=request.seed, progress=progress)
     tried: list[Explanation] = []
     for formulation in explaining_formulations(request.model):
         try:

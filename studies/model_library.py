@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -21,16 +20,16 @@ from ..core.budget import Budget, ignore
 from ..core.errors import CwbError, locate_errors
 from ..core.fields import run_validation
 from ..core.files import write_whole
-from ..core.solver import Availability, Capability, CompiledModel, ResolvingSolver, Solver, SolverOptions, SolverResult
+from ..core.solver import CompiledModel, SolverOptions, SolverResult
 from ..exchange.models import write_model
 from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.plan import Cell
+from ..harness.recording_solver import RecordingSolver
 from ..instances.demand import with_demand
+from ..solvers.base import DEFAULT_OPTIONS, Adapter
 
 INDEX = "index.json"
-
-_DEFAULT = SolverOptions()
 
 
 @dataclass(frozen=True)
@@ -55,44 +54,24 @@ class LibraryModel:
     lp_sha256: str
 
 
-class ModelRecorder:
+class ModelRecorder(RecordingSolver):
     """A solver that writes every model before another solver solves it."""
 
-    def __init__(self, inner: Solver, keep: Callable[[bytes, bytes, str, SolverResult], None]) -> None:
-        self._inner = inner
+    def __init__(self, solver: Adapter, keep: Callable[[bytes, bytes, str, SolverResult], None]) -> None:
+        super().__init__(solver)
         self._keep = keep
 
-    @property
-    def name(self) -> str:
-        """Name of the wrapped solver."""
-        return self._inner.name
-
-    @property
-    def capabilities(self) -> Capability:
-        """Capabilities of the wrapped solver."""
-        return self._inner.capabilities
-
-    def installation(self) -> Availability:
-        """Check that the wrapped solver is installed."""
-        return self._inner.installation()
-
-    def licence(self) -> Availability:
-        """Check that the wrapped solver has a licence."""
-        return self._inner.licence()
-
-    def solve(self, model: Any, budget: Budget, options: SolverOptions = _DEFAULT) -> SolverResult:
+    def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Write the model and solve it."""
         texts = model_texts(model)
-        result = self._inner.solve(model, budget, options)
+        result = super().solve(model, budget, options)
         self._keep(*texts, result)
         return result
 
-    def compile(self, model: Any, budget: Budget, options: SolverOptions = _DEFAULT) -> CompiledModel:
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
         """Write the unchanged model, solve it once, and compile it."""
         self.solve(model, budget, options)
-        if not isinstance(self._inner, ResolvingSolver):
-            raise TypeError(f"{self.name} does not keep a model between solves")
-        return self._inner.compile(model, budget, options)
+        return super().compile(model, budget, options)
 
 
 def model_texts(model: Any) -> tuple[bytes, bytes, str]:
@@ -170,17 +149,8 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
         )
         progress(f"{name}: {size.variables:,} variables, {size.constraints:,} constraints, {result.termination.value}")
 
-    clock = WallClock(request.time_limit_s)
-    budget = Budget(
-        time_limit_s=request.time_limit_s,
-        threads=request.threads,
-        seed=request.seed,
-        gap=request.gap,
-        log_file=None,
-        clock=clock,
-        progress=ignore,
-        stop=threading.Event(),
-    )
+    limits = (request.time_limit_s, request.threads, request.seed, request.gap)
+    budget = Budget(*limits, clock=WallClock(request.time_limit_s))
     method.run(posed, ModelRecorder(registry.solver(request.solver), keep), budget, options)
 
 

@@ -158,34 +158,34 @@ def resize_schedule(instance: Instance, answer: Written, size_bytes: Fraction) -
         raise InputError("expected a collective", place="collective")
     scale = size_bytes / instance.demand.size_bytes
     posed = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
-    return posed, _scale_answer(answer, posed.sha256, scale)
+    return posed, scale_answer(answer, posed.sha256, scale)
 
 
 @singledispatch
-def _scale_answer(answer: Written, sha256: str, scale: Fraction) -> Written:
+def scale_answer(answer: Written, sha256: str, scale: Fraction) -> Written:
     """Return an answer for another instance, with chunks scaled by a factor."""
     raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
 
 
-@_scale_answer.register
+@scale_answer.register
 def _(answer: StepSchedule | Schedule, sha256: str, scale: Fraction) -> StepSchedule | Schedule:
     chunks = replace(answer.chunks, unit_bytes=answer.chunks.unit_bytes * scale)
     return replace(answer, instance_sha256=sha256, chunks=chunks)
 
 
-@_scale_answer.register
+@scale_answer.register
 def _scaled_trees(packing: TreePacking, sha256: str, scale: Fraction) -> TreePacking:
     unit, sums = packing.unit_bytes * scale, packing.reduction
     sums = None if sums is None else replace(sums, instance_sha256=sha256, unit_bytes=unit)
     return replace(packing, instance_sha256=sha256, unit_bytes=unit, reduction=sums)
 
 
-@_scale_answer.register
+@scale_answer.register
 def _(answer: TreeOrbits, sha256: str, scale: Fraction) -> TreeOrbits:
     return replace(answer, trees=_scaled_trees(answer.trees, sha256, scale))
 
 
-@_scale_answer.register
+@scale_answer.register
 def _(answer: TranslatedTrees, sha256: str, scale: Fraction) -> TranslatedTrees:
     return replace(answer, instance_sha256=sha256)
 

@@ -18,7 +18,7 @@ from typing import Any
 from ..algorithms.bounds.one_sided import Number, Value, one_sided
 from ..algorithms.graphs.link_orbits import Pair, link_orbits
 from ..core.answers import BandwidthPlan
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Progress, ignore
 from ..core.collective import Demand
 from ..core.design import Comparison, Design, LinearConstraint, parse_constraints
 from ..core.errors import CwbError, OutOfTime, SolverUnavailable, Unsupported, locate_errors
@@ -35,7 +35,6 @@ from ..core.topology import Topology
 from ..core.units import show
 from ..harness import registry
 from ..harness.clock import WallClock
-from ..harness.environment import spare_bytes
 from ..harness.interrupt import RunInterrupted, time_limited
 from ..harness.recording_solver import RecordingSolver
 from ..harness.request import Request
@@ -111,17 +110,8 @@ class _Study:
             self.solver = RecordingSolver(registry.solver(request.solver), request.solver_options)
             if not (found := self.solver.installation()).ok:
                 raise SolverUnavailable(found.message)
-        clock = WallClock(request.time_limit_s)
-        self.budget = Budget(
-            request.time_limit_s,
-            request.threads,
-            request.seed,
-            request.gap,
-            clock=clock,
-            stop=stop,
-            reserve_seconds=clock.reserve_seconds,
-            spare_bytes=spare_bytes,
-        )
+        limits = {"threads": request.threads, "seed": request.seed, "gap": request.gap}
+        self.budget = WallClock(request.time_limit_s).budget(**limits, stop=stop)
         self.known: dict[str, Number | None] = {}
         self.solves = 0
         self.optimal = self.over = False

@@ -26,12 +26,10 @@ from ...core.schedule import Ints, StepSchedule
 from ...core.topology import Topology
 from . import expansions
 from .candidates import Candidate, Construction
-from .gather import Gather, check_size, from_shares, recut, schedule_of
+from .gather import Gather, check_size, from_shares, recut, schedule_of, without_sends
 
 #: Makes a base network from its expression.
 Generate = Callable[[str], Topology]
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Gather:
@@ -95,7 +93,7 @@ def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, ba
             made = part()
             for _ in range(one.count):
                 made = sort_links(expansions.line_graph(made), transposed=transposed)
-                made = _bare(made.nodes, made.degree, made.links) if bare else made
+                made = without_sends(made.nodes, made.degree, made.links) if bare else made
         case Construction.DEGREE_EXPANSION:
             made = expansions.degree_expansion(part(), one.count)
         case Construction.POWER:
@@ -123,7 +121,7 @@ def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -
     ends = known["links"] if known is not None else generate(one.expression).link_ends
     links = np.array(ends, dtype=np.int64)[:, :: -1 if transposed else 1]
     if bare:
-        return _bare(one.nodes, one.degree, links)
+        return without_sends(one.nodes, one.degree, links)
     if known is None:
         return breadth_first(one.nodes, one.degree, links)
     step, source, piece, link = np.array(known["transposed" if transposed else "gather"], dtype=np.int64).T
@@ -148,14 +146,7 @@ def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool
         found.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
         stride *= factor.nodes
     links = np.concatenate(found)
-    return _bare(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
-
-
-def _bare(nodes: int, degree: int, links: Ints) -> Gather:
-    everybody = np.arange(nodes)
-    return Gather(
-        nodes, degree, links, 1, everybody, np.zeros_like(everybody), np.ones_like(everybody), _NONE, _NONE, _NONE
-    )
+    return without_sends(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
 
 
 @cache

@@ -6,7 +6,7 @@ numbered. There are no units: sizes are in shards, times in steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -98,37 +98,21 @@ def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
     stop = np.where(np.diff(new_owner, append=-1) == 0, np.append(new_start[1:], 0), pieces)
     first, last = np.searchsorted(cut, begin), np.searchsorted(cut, end)
     place, chunk = expand(first[gather.chunk], (last - first)[gather.chunk])
-    return Gather(
-        gather.nodes,
-        gather.degree,
-        gather.links,
-        pieces,
-        new_owner,
-        new_start,
-        stop - new_start,
-        chunk,
-        gather.link[place],
-        gather.step[place],
-    )
+    finer = replace(gather, pieces=pieces, owner=new_owner, start=new_start, size=stop - new_start)
+    return replace(finer, chunk=chunk, link=gather.link[place], step=gather.step[place])
+
+
+def without_sends(nodes: int, degree: int, links: Ints, pieces: int = 1) -> Gather:
+    """Return a network with its whole shards, of which nothing is sent."""
+    everybody, none = np.arange(nodes), np.zeros(0, dtype=np.int64)
+    size = np.full_like(everybody, pieces)
+    return Gather(nodes, degree, links, pieces, everybody, np.zeros_like(everybody), size, none, none, none)
 
 
 def from_shares(degree: int, links: Ints, shares: PieceRanges) -> Gather:
     """Convert the shares of a breadth-first all-gather, those of all nodes."""
     nodes = shares.graph.nodes
-    everybody = np.arange(nodes)
-    none = np.zeros(0, dtype=np.int64)
-    whole = Gather(
-        nodes,
-        degree,
-        links,
-        shares.pieces,
-        everybody,
-        np.zeros_like(everybody),
-        np.full_like(everybody, shares.pieces),
-        none,
-        none,
-        none,
-    )
+    whole = without_sends(nodes, degree, links, shares.pieces)
     inner = shares.stop < shares.pieces
     cut = recut(
         whole,
@@ -142,18 +126,7 @@ def from_shares(degree: int, links: Ints, shares: PieceRanges) -> Gather:
     last = np.searchsorted(bounds, shares.source * width + shares.stop)
     check_size(int((last - first).sum()))
     place, chunk = expand(first, last - first)
-    return Gather(
-        nodes,
-        degree,
-        links,
-        shares.pieces,
-        cut.owner,
-        cut.start,
-        cut.size,
-        chunk,
-        shares.link[place],
-        shares.step[place],
-    )
+    return replace(cut, chunk=chunk, link=shares.link[place], step=shares.step[place])
 
 
 def schedule_of(gather: Gather, instance: Instance) -> StepSchedule:
