@@ -20,7 +20,7 @@ from ..core.errors import InputError, did_you_mean, locate_errors, one_of, show_
 from ..core.fields import Duration, Strict, run_validation
 from ..core.files import read_whole
 from ..core.units import UnitKind, parse
-from ..instances.messages import is_messages
+from ..instances.demand import is_messages
 from .request import DEFAULT_SOLVER
 
 #: Limits on the size of a file and on the length of a range.

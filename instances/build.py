@@ -21,8 +21,8 @@ from ..core.trace import Routing
 from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
+from .demand import sized_messages
 from .experts import read_loads
-from .messages import sized_messages
 from .schema import (
     MAX_LINKS,
     DemandFile,

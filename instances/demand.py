@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
-from ..core.collective import Demand, collective_named
+from ..core.collective import Collective, Demand, collective_named, collectives
 from ..core.errors import InputError, locate_errors
+from ..core.files import read_text
 from ..core.instance import Instance
 from ..core.units import UnitKind, parse
-from .messages import is_messages, messages
+from .expression import Expression, parse_expression
 
 #: Size of a collective where nobody says one.
 DEFAULT_SIZE = Fraction(2**30)
@@ -48,3 +52,94 @@ def _bytes(size: str | None, known: Demand | None) -> Fraction:
         return known.size_bytes if known else DEFAULT_SIZE
     with locate_errors(source="--size"):
         return parse(size, UnitKind.SIZE, allow_zero=False)
+
+
+#: Bytes of a file of sizes that is read.
+_MAX_BYTES = 64 * 2**20
+
+#: A size per rank, or a row per rank with a size for each.
+Sizes = Sequence[Fraction | list[Fraction]]
+
+
+def is_messages(collective: str) -> bool:
+    """Return whether a collective is written as such an expression."""
+    name = collective.partition("(")[0].strip().lower()
+    return any(known.name == name for known in collectives() if known.sized_by is not None)
+
+
+def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[Demand, ...]:
+    """Return the messages of a collective with a size per rank or pair.
+
+    Parameters
+    ----------
+    text : str
+        The expression: with the path of a CSV file, which has the sizes or numbers of bytes of all ranks, or in row r
+        those that rank r sends to each rank; or with ``skew`` and ``seed``.
+    size_bytes : Fraction
+        Total bytes of all ranks, or that each rank sends, if sizes are generated.
+    """
+    with locate_errors(source="--collective"):
+        asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())
+        kind = collective_named(asked.name)
+        if "(" not in text or len(asked.positional) > 1 or (asked.positional and asked.keywords):
+            raise InputError(f"{text!r}; expected {kind.name}(FILE.csv) or {kind.name}(skew=NUMBER, seed=NUMBER)")
+        if asked.positional:
+            path = str(asked.positional[0])
+            sizes, place = _read(path, is_matrix=kind.sized_by == "pair"), path
+        else:
+            sizes, place = _generate_sizes(asked, npus, int(size_bytes), is_matrix=kind.sized_by == "pair"), None
+        with locate_errors(place):
+            return sized_messages(kind, sizes, chunks, range(npus))
+
+
+def sized_messages(kind: Collective, sizes: Sizes, chunks: int, ranks: Sequence[int]) -> tuple[Demand, ...]:
+    """Return a message or broadcast for every part of a collective that is not empty."""
+    count, is_matrix = len(ranks), kind.sized_by == "pair"
+    if count < 2:
+        raise InputError("a collective needs at least two ranks")
+    if len(sizes) != count:
+        what = "rows" if is_matrix else "sizes"
+        raise InputError(f"{len(sizes):,} {what}; expected {count:,}, one for each rank")
+    for index, row in enumerate(sizes):
+        if isinstance(row, Fraction) == is_matrix:
+            expected = "a list of sizes, one for each rank" if is_matrix else "one size"
+            raise InputError(f"expected {expected}", place=f"[{index}]")
+        if not isinstance(row, Fraction) and len(row) != count:
+            raise InputError(f"{len(row):,} sizes; expected {count:,}, one for each rank", place=f"[{index}]")
+    if not (found := kind.messages(sizes, chunks, ranks)):
+        raise InputError("no rank has data for another one; expected a positive size")
+    return found
+
+
+def _read(path: str, *, is_matrix: bool) -> Sizes:
+    try:
+        with locate_errors(path):
+            rows = [row for row in csv.reader(read_text(Path(path), _MAX_BYTES).splitlines()) if row]
+    except csv.Error as error:
+        raise InputError(f"not a CSV file: {error}", place=path) from None
+    found = [[_size(cell, f"{path}[{s}][{t}]") for t, cell in enumerate(row)] for s, row in enumerate(rows)]
+    return found if is_matrix else [size for row in found for size in row]
+
+
+def _size(cell: str, place: str) -> Fraction:
+    """Parse a size with its unit, or a whole number of bytes."""
+    with locate_errors(place):
+        return parse(f"{cell} B" if cell.strip().isdecimal() else cell, UnitKind.SIZE)
+
+
+def _generate_sizes(asked: Expression, npus: int, size_bytes: int, *, is_matrix: bool) -> Sizes:
+    """Return bytes that fall by a power of the place in a random order, or such a row per sender."""
+    if unknown := set(asked.keywords) - {"skew", "seed"}:
+        raise InputError(f"unknown {sorted(unknown)[0]!r}; expected skew or seed")
+    skew, seed = asked.keywords.get("skew", 1), asked.keywords.get("seed", 0)
+    if not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
+        raise InputError(f"skew={skew}; expected a number from 0 to 10")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={seed}; expected an integer of at least 0")
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    weight = np.arange(1, npus + 1, dtype=np.float64) ** -float(skew)
+    parts = [int(part) for part in np.floor(size_bytes * weight / weight.sum())]
+    rows = [[Fraction(parts[place]) for place in random.permutation(npus)] for _ in range(npus if is_matrix else 1)]
+    return rows if is_matrix else rows[0]

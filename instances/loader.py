@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -20,10 +20,38 @@ from ..core.strict_json import parse_json
 from ..core.topology import Topology
 from .build import build_instance
 from .experts import experts_instance
-from .expression import is_expression, parse_expression
+from .expression import Expression, is_expression, parse_expression
 from .generators import GENERATORS, generate
 from .schema import InstanceFile, WorkloadFile
-from .training import libra_instance
+
+_PARAMETERS = ("workload", "dims", "total_bandwidth", "objective", "loop")
+
+
+def libra_instance(expression: Expression, build: Callable[[InstanceFile], Instance]) -> Instance:
+    """Make a training instance of ``libra(workload=..., dims=..., ...)``.
+
+    Parameters
+    ----------
+    expression : Expression
+        ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s"
+        unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
+    """
+    given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
+    workload: dict[str, Any] = {"use": given["workload"]}
+    if "loop" in given:
+        workload["loop"] = given["loop"]
+    data = {
+        "schema": "cwb-instance/1",
+        "network": {"dimensions": given["dims"]},
+        "workloads": [workload],
+        "cost_model": "table-4.1",
+        "design": {
+            "objective": given.get("objective", "perf"),
+            "total_bandwidth": given.get("total_bandwidth", "1000 GB/s"),
+        },
+    }
+    return build(run_validation(lambda: InstanceFile.model_validate(data)))
+
 
 #: A file larger than this is rejected before it is read.
 MAX_FILE_BYTES = 64 * 2**20

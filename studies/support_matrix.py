@@ -11,8 +11,7 @@ from ..core.instance import Instance
 from ..core.method import Method
 from ..core.network_views import supported_view
 from ..harness import registry
-from ..instances.demand import with_demand
-from ..instances.messages import is_messages
+from ..instances.demand import is_messages, with_demand
 
 #: Small instances of every kind of network; a method takes a kind if it takes one of them.
 NETWORKS: Mapping[str, Sequence[str]] = {
