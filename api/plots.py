@@ -360,7 +360,7 @@ def draw_plot(
         schedule_utilization,
     )
     from ..reports.plots.look import look, to_bytes
-    from ..schedules.proof import proof_of
+    from ..schedules.collective import proof_of
     from ..schedules.simulate.run import utilization
     from ..schedules.verify.answers import write_out
 

@@ -1,4 +1,4 @@
-"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100, DGX H200, DGX B200 and GB200 NVL72; boxes of GPUs on PCIe."""
+"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100, DGX H200, DGX B200, GB200 NVL72 and PCIe boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complete graphs and circulants."""
+"""Complete graphs, circulants and random regular graphs."""
 
 import hashlib
 from math import ceil, gcd, sqrt
@@ -6,7 +6,7 @@ from math import ceil, gcd, sqrt
 import networkx as nx
 import pytest
 from cwb.core.errors import InputError
-from cwb.instances.generators import random_graphs
+from cwb.instances.generators import dense
 from cwb.instances.generators.dense import circulant, directed_circulant, random_regular
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -138,7 +138,7 @@ def test_refuses_degrees_and_seeds(text, message, make):
 
 def test_gives_up(monkeypatch):
     """If no attempt gives a connected graph, the error says so instead of running on."""
-    monkeypatch.setattr(random_graphs, "_pair", lambda n, degree, source: None)
+    monkeypatch.setattr(dense, "_pair", lambda n, degree, source: None)
     with pytest.raises(InputError, match="seed: no connected graph in 1000 attempts; expected another seed"):
         random_regular(8, 3)
 
@@ -148,6 +148,6 @@ def test_a_graph_in_parts_is_thrown_away(monkeypatch):
     parts = {(a, b) for base in (0, 4) for a in range(base, base + 4) for b in range(a + 1, base + 4)}
     good = {(min(i, (i + a) % 8), max(i, (i + a) % 8)) for i in range(8) for a in (1, 4)}
     draws = iter([parts, None, good])
-    monkeypatch.setattr(random_graphs, "_pair", lambda n, degree, source: next(draws))
+    monkeypatch.setattr(dense, "_pair", lambda n, degree, source: next(draws))
     assert len({(link.source, link.target) for link in random_regular(8, 3).links}) == 24
     assert next(draws, "none left") == "none left"
