@@ -25,7 +25,7 @@ from cwb.algorithms.trees.trees import distinct
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions, SolverResult, Termination
 from cwb.harness import Request, run
-from cwb.models.mtree.extract import select
+from cwb.models.mtree.answer import select
 from cwb.models.mtree.index_sets import CandidateTrees
 
 #: Heights and numbers of trees that are asked of each family.

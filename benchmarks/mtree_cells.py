@@ -27,8 +27,7 @@ from cwb.core.trees import TreePacking
 from cwb.harness import Request, run
 from cwb.heuristics.wan.gost import run_ith
 from cwb.heuristics.wan.method import GostOptions
-from cwb.models.mtree.answer import measures_of_chunks
-from cwb.models.mtree.extract import best_rates, select
+from cwb.models.mtree.answer import best_rates, measures_of_chunks, select
 from cwb.models.mtree.index_sets import CandidateTrees
 from cwb.models.mtree.method import ChunkOptions
 from cwb.models.mtree.problem import TreeProblem, tree_problem

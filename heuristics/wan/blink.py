@@ -22,7 +22,7 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.trees import TreePacking
-from ...models.mtree.extract import best_rates, select
+from ...models.mtree.answer import best_rates, select
 from ...models.mtree.index_sets import CandidateTrees
 from ...models.mtree.problem import WanProblem, wan_problem
 from . import formulation

@@ -18,11 +18,9 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
-from ...models.mtree.answer import outcome
-from ...models.mtree.bounds import EXACT_ARITHMETIC, SearchResult
-from ...models.mtree.extract import select
+from ...models.mtree.answer import outcome, select
 from ...models.mtree.index_sets import CandidateTrees
-from ...models.mtree.problem import TreeProblem, tree_problem
+from ...models.mtree.problem import EXACT_ARITHMETIC, SearchResult, TreeProblem, tree_problem
 from .method import GostOptions
 
 

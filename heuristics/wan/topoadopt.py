@@ -21,7 +21,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverResult
-from ...models.mtree.extract import best_rates
+from ...models.mtree.answer import best_rates
 from ...models.mtree.problem import wan_problem
 from .answer import bound_fields, tree_outcome
 from .method import TopoAdoptOptions

@@ -20,14 +20,12 @@ w_e, p  prices of a link and of a tree
 ======  ==========================================================  ============================
 
 =====================  ====================================================================
-``problem``            the network, the limits on trees, and bounds for any trees
+``problem``            the network, the limits on trees, and bounds with certificate and scope
 ``formulations``       every Pyomo model: MILP (1) is ``formulations/selection``
 ``method``             the methods ``mtree`` and ``mtree-repair``, and their options
 ``solve``              ``mtree``: the ladder from one tree to column generation and MILPs
 ``column_generation``  restricted master and pricing problem in turn, and the dual bound
-``extract``            trees with exact rates out of solved models
-``bounds``             the bound on an outcome, its certificate and its scope
-``answer``             data of the trees in chunks, and the outcome of a run
+``answer``             trees with exact rates from solved models, and the outcome of a run
 ``repair``             ``mtree-repair``: links that fail or slow down
 ``repair_input``       changes of links, and the trees of an older plan
 =====================  ====================================================================

@@ -21,7 +21,7 @@ from ...algorithms.trees.trees import RatedTrees, bottlenecks, exact_rates
 from ...core.budget import Budget
 from ...core.schedule import Ints
 from ...core.solver import CompiledModel, ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
-from .extract import cheapest_low_tree
+from .answer import cheapest_low_tree
 from .formulations import restricted_master
 from .formulations.selection import model_unit
 

@@ -290,7 +290,7 @@ _HEIGHT = (
 #: What the declared models have in common.
 _DECLARED: dict[str, Any] = {
     "paper": PAPER,
-    "value": f"{__package__}.extract:seconds",
+    "value": f"{__package__}.answer:seconds",
     "bounds": f"{__package__}.index_sets:is_bound",
     "supports": supports,
     "restricted_to": lambda options: restriction_text(
@@ -298,7 +298,7 @@ _DECLARED: dict[str, Any] = {
     ),
 }
 
-_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.extract:seconds_of_prices"}
+_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}
 
 _REPAIRED: dict[str, Any] = _DECLARED | {"restricted_to": restriction}
 

@@ -1,4 +1,11 @@
-"""Problem of MTree: a network, limits on its trees, and bounds on any trees and any schedule."""
+"""Problem of MTree, and proved bounds with their certificate and scope: any schedule, or the allowed trees.
+
+The verifier recomputes two kinds: cuts and partitions of the posed network
+(:mod:`cwb.algorithms.trees.bounds`), which bound any schedule, and prices of links
+(:class:`~cwb.core.bounds.TreePrices`), which bound trees. Everything else rests on trust in a solver or in the
+method. Trees see the whole network only if both directions of every link are equal; then their bounds hold for the
+all-reduce along the allowed trees, elsewhere only the first kind is claimed.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +13,28 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
-from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength
+from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength, whole_rate
+from ...algorithms.trees.disjoint import DisjointRates
 from ...algorithms.trees.network import HeightLimit, Wan, pose
-from ...algorithms.trees.one_tree import lowest_tree
+from ...algorithms.trees.one_tree import lowest_tree, widest_tree
+from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
+from ...algorithms.trees.trees import RatedTrees
+from ...core.bounds import Certificate, SolverBound, TreePrices
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
+from ...core.solver import SolverResult
+
+#: Who proves what is computed here exactly, and not recomputed by the verifier.
+EXACT_ARITHMETIC = ("mtree", "exact arithmetic")
+
+#: Relative gap at which an answer is called optimal, unless the budget says otherwise.
+GAP = 1e-6
+
+#: What a bound on the network holds for.
+ANY_SCHEDULE = "any schedule"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +120,106 @@ def tree_problem(
     problem = TreeProblem(instance, wan, highest, limit, floor, strongest)
     budget.tell_bound(problem.seconds(highest.rate), highest.certificate)
     return problem
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Result of a search: the best trees, and bounds on all allowed trees."""
+
+    rated: RatedTrees | None
+    #: Units that no allowed trees carry together, if they use both directions of their links alike; at most the
+    #: strength.
+    bound: Fraction
+    prover: tuple[str, str]  #: Name and version of the prover of a bound below the strength.
+    reports: tuple[SolverResult, ...] = ()
+    rounds: int = 0
+    metrics: dict[str, Any] | None = None
+    trees: int | None = None  #: K, the largest number of trees; None is no limit.
+    prices: tuple[Prices, ...] = ()  #: Candidate prices for a proof of the bound.
+    apart: DisjointRates | None = None  #: Known rates of K trees without a common link.
+    among: str = ""  #: Scope of the bound, if it is not at most K trees of the given height and rate.
+
+
+@dataclass(frozen=True)
+class ProvedBound:
+    """Bound with its certificate and scope."""
+
+    rate: Fraction  #: Upper bound on the rate in units.
+    certificate: Certificate
+    holds_for: str  #: Schedules for which the bound holds.
+
+
+def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
+    """Choose the bound to claim: of any schedule if as sharp, else a recomputable, else a trusted one.
+
+    A bound on the allowed trees holds if the answer is among them (``trees_only``).
+    """
+    best = ProvedBound(problem.highest.rate, problem.highest.certificate, ANY_SCHEDULE)
+    if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):
+        return best
+    recomputed = [proof for prices in found.prices if (proof := _of_prices(problem, found, prices)) is not None]
+    sharpest = min(recomputed, key=lambda proof: proof.rate, default=best)
+    if sharpest.rate * (1 - Fraction(GAP) / 10) <= found.bound:
+        return sharpest
+    return ProvedBound(
+        found.bound, SolverBound(*found.prover), f"{_which(problem, found)}, each with the same links both ways"
+    )
+
+
+def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
+    """Return the bound by prices on trees over any links of the network; None if there is none."""
+    wan, limit = problem.wan, None if problem.any_height else problem.limit
+    links = problem.instance.topology.links
+    if (
+        limit is not None
+        and limit.unit == "ns"
+        and any(
+            links[a].latency_s != links[b].latency_s for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True)
+        )
+    ):
+        return None  # trees are as long as the slower direction, which the verifier does not take for both
+    if limit is None:
+        least = min(one.cost for one in cheapest_trees(wan, prices, problem.least))
+    else:
+        least = Arborescences(wan, limit, problem.least).least(prices)
+    rate = prices.bound_with_floor(found.trees, problem.floor, least)
+    if rate is None:
+        return None
+    widest = widest_tree(wan, problem.limit)
+    sets: tuple[tuple[int, ...], ...] = ()
+    if found.trees is not None and widest is not None:
+        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)
+        if found.apart is not None:
+            apart = whole_rate(wan, found.trees, widest[0], proved, found.apart.most)
+            if apart < rate:
+                rate = apart
+                sets = tuple(
+                    tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
+                    for links in found.apart.proof(apart)
+                )
+    both = [0] * len(links)
+    for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
+        for link in pair:
+            both[link] = price
+    certificate = TreePrices(
+        tuple(both),
+        2 * prices.tree * wan.unit_Bps,
+        found.trees,
+        None if limit is None else limit.most,
+        "ns" if limit is not None and limit.unit == "ns" else "links",
+        problem.floor * wan.unit_Bps,
+        sets,
+    )
+    return ProvedBound(rate, certificate, _which(problem, found))
+
+
+def _which(problem: TreeProblem, found: SearchResult) -> str:
+    """Describe the allowed trees."""
+    if found.among:
+        return found.among
+    text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
+    if not problem.any_height:
+        text += f" of a height of at most {problem.limit.format_height(problem.limit.most)}"
+    if problem.floor:
+        text += f" with rates of at least {float(problem.floor * problem.wan.unit_Bps) * 8e-6:.6g} Mb/s"
+    return text

@@ -27,14 +27,12 @@ from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.trees import TreePacking
 from . import solve
-from .answer import outcome
-from .bounds import EXACT_ARITHMETIC, GAP, SearchResult
+from .answer import best_rates, bound_of, outcome, pattern_trees, select
 from .column_generation import RepairRelaxation, repair_column_generation
-from .extract import best_rates, bound_of, pattern_trees, select
 from .formulations import patterns
 from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions, RepairOptions
-from .problem import TreeProblem, tree_problem
+from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
 
 #: New trees that the MILP is given.

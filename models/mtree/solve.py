@@ -33,15 +33,13 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .answer import outcome, trees_of
-from .bounds import EXACT_ARITHMETIC, GAP, SearchResult
+from .answer import bound_of, outcome, pattern_trees, select, trees_of
 from .column_generation import GAP as CLOSED
 from .column_generation import ColumnTask, TreeRelaxation, column_generation
-from .extract import bound_of, pattern_trees, select
 from .formulations import patterns
 from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions
-from .problem import TreeProblem, tree_problem, wan_problem
+from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem, wan_problem
 
 #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 _SELECTED = 60
