@@ -19,7 +19,6 @@ class _Certificate(DisplayMixin):
         cls.name = name
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
         return {"certificate": self.name, **plain(self)}
 
 

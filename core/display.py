@@ -32,7 +32,6 @@ class DisplayMixin:
 
 
 def _text(value: object) -> str:
-    """Return a value as text, escaped for HTML."""
     number = isinstance(value, int) and not isinstance(value, bool)
     text = f"{value:,}" if number else value if isinstance(value, str) else show_value(value)
     return markup(printable(text if len(text) <= 200 else f"{text[:199]}…"))

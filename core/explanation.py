@@ -69,7 +69,6 @@ class Explanation:
 
 
 def _condition_lines(conditions: Sequence[Condition]) -> list[str]:
-    """Return the lines for the conditions of one component."""
     first = conditions[0]
     heading = f"bounds of {first.component}" if first.kind == "bound" else first.component
     lines = [f"  {heading}: {first.equation}" if first.equation else f"  {heading}"]

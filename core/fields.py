@@ -40,7 +40,6 @@ def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any
 
 
 def _quantity(kind: UnitKind, *, positive: bool) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Return the validator of a quantity and its JSON schema."""
 
     def validate(value: object) -> Fraction:
         if isinstance(value, Fraction):
@@ -95,7 +94,6 @@ def json_path(location: tuple[Any, ...]) -> str | None:
 
 
 def _problem(error: Any) -> str:
-    """Return the meaning of one pydantic error, with the value."""
     value = show_value(error.get("input"))
     match error["type"]:
         case "value_error":

@@ -81,7 +81,6 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Return the status of the path's target; None if there is none."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -105,7 +104,6 @@ def _open_in_place(path: Path, there: os.stat_result) -> int | None:
 
 
 def _open_replacement(path: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Write a new file, and rename it when it is complete."""
     temporary = path.with_name(f".cwb-{token_hex(8)}.partial")
     stream = open(temporary, "xb", opener=_new)  # noqa: SIM115 (Path.open has no opener)
     try:

@@ -464,7 +464,6 @@ class Formulation:
         return replace(outcomes[0], pool=tuple(pool), message=message)
 
     def _outcome(self, model: Any, index: Any, result: SolverResult) -> Outcome:
-        """Convert the result of a solve to the outcome of a run."""
         proves = self.is_bound(index)
         proved = result.objective if self.dual else result.bound
         bound = None if proved is None or not proves else self.value(index, proved)

@@ -210,7 +210,6 @@ _REDUCES = ',"reduces":true'
 
 
 def _join_parts(items: Iterator[str]) -> Iterator[str]:
-    """Join the items of a list by commas, in parts."""
     before = ""
     while some := tuple(islice(items, ITEMS_PER_CHECK)):
         yield before + ",".join(some)

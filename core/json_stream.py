@@ -169,7 +169,6 @@ def _numbers(text: str) -> np.ndarray[Any, Any] | None:
 
 
 def _depth(text: bytes) -> int:
-    """Return the depth of nested lists and objects, counting brackets in strings too."""
     brackets = np.frombuffer(text.translate(None, _NO_BRACKETS), dtype=np.uint8)
     steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1)
     return int(np.cumsum(steps).max(initial=0))

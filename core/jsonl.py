@@ -66,7 +66,6 @@ class Appendable:
             os.ftruncate(self.descriptor, start)
 
     def _last_line(self, end: int, block: int = 2**16) -> int:
-        """Return the offset at which the last line begins."""
         while end > 0:
             start = max(0, end - block)
             found = os.pread(self.descriptor, end - start, start).rfind(b"\n")
@@ -140,7 +139,6 @@ def heal(path: Path) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Split at newlines only."""
     parts = content.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 

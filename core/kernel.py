@@ -113,7 +113,6 @@ class _Kernel:
 
     @property
     def compiled_form(self) -> Callable[..., Any]:
-        """Function compiled by numba."""
         if self._compiled is None:
             with _lock:
                 self._compiled = self._compile()
@@ -175,7 +174,6 @@ class _Kernel:
         return path
 
     def is_kept(self) -> bool:
-        """Check if compiled code of this function is on disk."""
         return self._folder is not None and any(self._folder.glob(f"*/*.{self.name}-*.nbi"))
 
     @functools.cached_property

@@ -196,7 +196,6 @@ def _shortage(take: str, to: str, size: float, seconds: float) -> str:
 
 
 def _round_text(value: float, units: Sequence[str]) -> str:
-    """Format an estimate with two digits."""
     number, unit = amount(value, units).split()
     return f"{float(f'{float(number):.2g}'):.10g} {unit}"
 

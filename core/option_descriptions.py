@@ -66,7 +66,6 @@ def _values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 
 
 def _by_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """Describe the values that a schema without choices allows."""
     match kind := schema.get("type"):
         case "array":
             items = schema.get("items") or schema.get("prefixItems", [{}])[0]
@@ -79,7 +78,6 @@ def _by_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 
 
 def _range(schema: Mapping[str, Any], kind: str) -> str:
-    """Describe a number with its limits."""
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     words = []
@@ -95,7 +93,6 @@ def _range(schema: Mapping[str, Any], kind: str) -> str:
 
 
 def _plural(values: str) -> str:
-    """Describe the entries of a list."""
     kind, such, rest = values.removeprefix("a ").partition(" such as ")
     if such or kind.startswith("list of "):
         return f"{kind}s{such}{rest}" if such else f"lists{values.removeprefix('list')}"

@@ -42,7 +42,6 @@ def forest_of(
 
 
 def _leaves(packing: TreePacking, waits_s: Floats, pace_s: Floats) -> Leaves:
-    """Traverse every tree from its root."""
     first, links = packing.path_offset[:-1], packing.path_links
     hops = np.diff(packing.path_offset).tolist()
     waits, pace = np.add.reduceat(waits_s[links], first).tolist(), np.maximum.reduceat(pace_s[links], first).tolist()

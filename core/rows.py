@@ -210,7 +210,6 @@ class ArrayRows:
 
     @cached_property
     def _terms_by_row(self) -> list[tuple[Terms, Array, Array]]:
-        """Terms sorted by row."""
         found = []
         for each in self.terms:
             entries = each.entries

@@ -46,7 +46,6 @@ def silent_highs() -> Any:
 
 @cache
 def _first_highs() -> None:
-    """Create and discard the instance that writes its version."""
     import highspy
 
     with Path(os.devnull).open("w") as nothing, stdout_to(nothing.fileno()):

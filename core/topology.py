@@ -81,7 +81,6 @@ class Topology(DisplayMixin):
             self._refuse()
 
     def _refuse(self) -> None:
-        """Raise the first error, with its place."""
         names: set[str] = set()
         for index, node in enumerate(self.nodes):
             if node.name in names:

@@ -44,7 +44,6 @@ class _EqualLinks:
     """Measures of broadcasts over links of one bandwidth."""
 
     def time_of(self, shares: PieceRanges) -> Fraction:
-        """Compute T_B of shares."""
         return shares.bandwidth_time()
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:

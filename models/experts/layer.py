@@ -204,7 +204,6 @@ class Layer:
         return self._to_expert_numbers(best, groups)
 
     def _improve_pairs(self, best: LayerPlacement) -> LayerPlacement:
-        """Improve a placement by the prices of replicas in two slots."""
         if self._is_stopped():
             return best
         bound, prices, hints = pair_bound(self._loads, self._experts.gpus, best.bound, best.load)

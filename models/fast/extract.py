@@ -70,7 +70,6 @@ def schedule_of(exchange: Exchange, pieces: Pieces) -> tuple[StepSchedule, int]:
 
 
 def _hops(exchange: Exchange, index: int, part: Part) -> Iterator[tuple[int, int, int, int]]:
-    """Yield part, step, source and target of every send of a part."""
     s, t, rail, stage, _ = part
     if rail is None:
         yield index, stage, s, t

@@ -134,7 +134,6 @@ def _traffic(problem: DesignProblem, multipliers: Multipliers) -> list[float]:
 
 
 def _constant(problem: DesignProblem, multipliers: Multipliers) -> float:
-    """Return K with the weighted computation of overlapped DP branches."""
     overlapped = (
         float(o.weight) * (1 - share) * float(o.dp_compute_s)
         for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
@@ -204,7 +203,6 @@ def _offset(line: Line) -> float:
 
 
 def _cross(a: Line, b: Line) -> Corner:
-    """Return the intersection of two lines."""
     p, q = a.multipliers, b.multipliers
     determinant = p.time_weight * q.cost_weight - p.cost_weight * q.time_weight
     return Corner(

@@ -257,7 +257,6 @@ class Relaxation:
         return result
 
     def _add_tangents(self, *points_Bps: tuple[float, ...]) -> bool:
-        """Add tangents at points; return True if any is new."""
         units = self.problem.bandwidth_units_Bps
         added = 0
         for d in self.model.U:

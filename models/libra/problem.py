@@ -187,7 +187,6 @@ def pose_problem(instance: Instance) -> DesignProblem:
 
 
 def _allows_zero(constraint: LinearConstraint) -> bool:
-    """Check whether zero bandwidth meets the constraint."""
     match constraint.comparison:
         case Comparison.AT_MOST:
             return constraint.limit >= 0
@@ -281,7 +280,6 @@ class _Collector:
             self.stages[key] = (weight, tp_terms, dp_terms, compute, (where,))
 
     def finish(self) -> TimeModel:
-        """Build the time model with numbered terms."""
         terms = _merge_terms(self.serial)
         serial = tuple(range(len(terms)))
         overlaps: list[Overlap] = []
@@ -308,7 +306,6 @@ def traffic(communication: Communication, span: Span, fabric: Fabric, partial_us
 
 
 def _dimension(kind: Collective, m: Fraction, span: Span, i: int, fabric: Fabric) -> Fraction:
-    """Return the bytes through dimension i."""
     n = span[i]
     if n == 1:
         return Fraction(0)

@@ -94,7 +94,6 @@ class _ColumnGeneration:
         self.low = Arborescences(task.wan, task.limit, task.floor) if low and task.limit is not None else None
 
     def run(self) -> TreeRelaxation:
-        """Alternate master and pricing problem until nothing is gained."""
         result = self.solve_master()
         while (
             result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.is_exhausted
@@ -115,7 +114,6 @@ class _ColumnGeneration:
         return self.relaxation
 
     def solve_master(self) -> SolverResult:
-        """Solve the current restricted master problem."""
         result = self.compiled.solve(self.budget)
         self.relaxation.rounds += 1
         self.relaxation.reports.append(result)
@@ -195,7 +193,6 @@ class _ColumnGeneration:
         return float(link[one.tree].sum()) + tree / one.threshold
 
     def has(self, one: PricedTree) -> bool:
-        """Check whether the tree is in the program already."""
         return (tuple(one.tree.tolist()), one.threshold) in self.known
 
     def add_columns(self, found: list[PricedTree]) -> bool:
@@ -303,7 +300,6 @@ class _NewTrees:
 
     @cached_property
     def low(self) -> Arborescences | None:
-        """Relaxation that bounds the cost of low trees."""
         return None if self.limit is None else Arborescences(self.wan, self.limit, self.floor)
 
     def least(self, prices: Prices) -> Fraction:

@@ -167,7 +167,6 @@ def old_and_patterns(instance: Instance, options: RepairOptions) -> PosedPattern
 
 
 def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]:
-    """Return the problem and the usable old trees."""
     if not options.previous:
         raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
     # Old trees are as high as they are.

@@ -22,7 +22,6 @@ from .repair_input import PreviousTree, change_network
 
 
 def _height(value: object) -> object:
-    """Parse a number of hops, or a latency with a unit."""
     text = str(value).strip()
     if re.fullmatch("[0-9]{1,9}", text):
         if int(text) == 0:
@@ -37,7 +36,6 @@ def _height(value: object) -> object:
 
 
 def _chunks(value: object) -> object:
-    """Parse a number of chunks; None is the best number."""
     text = str(value).strip()
     if value is None or text == "auto":
         return None

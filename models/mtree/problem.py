@@ -214,7 +214,6 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
 
 
 def _which(problem: TreeProblem, found: SearchResult) -> str:
-    """Describe the allowed trees."""
     if found.among:
         return found.among
     text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"

@@ -78,7 +78,6 @@ class _Repair:
         self.prover = EXACT_ARITHMETIC
 
     def run(self) -> Outcome:
-        """Measure the old plan, plan anew, then repair."""
         best = self.old_plan()
         made_anew = self.resolve_trees()
         if self.options.new_trees:
@@ -140,7 +139,6 @@ class _Repair:
         self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
 
     def bound(self) -> None:
-        """Bound the rate of old and at most m new trees together."""
         limit = None if self.problem.any_height else self.problem.limit
         repair_column_generation(
             self.wan,
@@ -185,12 +183,10 @@ class _Repair:
         return best
 
     def keep_solver_bound(self, result: SolverResult) -> None:
-        """Keep the solver's bound if it is better."""
         if (bound := bound_of(result, self.wan)) is not None:
             self.tighten(bound, SolverBound(result.solver, result.version))
 
     def tighten(self, bound: Fraction, certificate: Certificate | None) -> None:
-        """Keep a better bound and its certificate."""
         if bound < self.relaxed.bound:
             self.relaxed.bound, self.prover = bound, EXACT_ARITHMETIC
             if isinstance(certificate, SolverBound):
@@ -204,7 +200,6 @@ class _Repair:
         return is_open and small and options.exact and options.new_trees > 0 and not self.floor
 
     def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
-        """Solve the model of link patterns, and choose again with its trees."""
         limit = None if self.problem.any_height else self.problem.limit
         found, new, most = widest_tree(self.wan, self.problem.limit), self.options.new_trees, self.options.trees
         if found is None or self.budget.is_exhausted:
@@ -229,7 +224,6 @@ class _Repair:
         return self.drop_old_trees(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
 
     def drop_old_trees(self, trees: Ints) -> Ints:
-        """Return the trees without the old ones."""
         known = {tuple(tree) for tree in self.old.tolist()}
         return trees[[tuple(tree) not in known for tree in trees.tolist()]]
 

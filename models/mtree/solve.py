@@ -128,7 +128,6 @@ class _TreeSearch:
 
     @property
     def is_done(self) -> bool:
-        """True if value and bound meet."""
         return self.best is not None and self.best.total >= self.bound * (1 - Fraction(GAP) / 10)
 
     def run(self) -> SearchResult:
@@ -158,7 +157,6 @@ class _TreeSearch:
         return self.result()
 
     def result(self) -> SearchResult:
-        """Return trees, bound and reports of the search."""
         metrics = {"pool": self.pool_size}
         return SearchResult(
             self.best,
@@ -191,7 +189,6 @@ class _TreeSearch:
             self.bound, self.prover = bound, prover
 
     def one_tree(self) -> Ints:
-        """Find the widest tree that is low enough: the answer for K = 1."""
         with self.budget.clock.phase("one tree"):
             found = widest_tree(self.wan, self.problem.limit)
         if found is None:
@@ -204,7 +201,6 @@ class _TreeSearch:
         return tree
 
     def two_trees(self, widest: Ints) -> bool:
-        """Find the two best trees of any height; False if the budget ended first."""
         rate = int(self.wan.capacity[widest].min())
         with self.budget.clock.phase("two trees"):
             pair = best_pair(self.wan, rate, self.budget, self.floor)
@@ -344,7 +340,6 @@ class _TreeSearch:
         return report
 
     def take_solver_bound(self, report: SolverResult) -> None:
-        """Take the solver's bound as one on all allowed trees."""
         if (bound := bound_of(report, self.wan)) is not None:
             self.tighten(bound, (report.solver, report.version))
 
@@ -369,7 +364,6 @@ class _TreeSearch:
             self.report_progress(f"{count} trees")
 
     def report_progress(self, what: str) -> None:
-        """Show the progress of the search."""
         share = float(self.best.total / self.bound) if self.best is not None else 0.0
         self.budget.progress(f"{what}: {share:.2%} of the bound")
 

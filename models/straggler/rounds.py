@@ -108,7 +108,6 @@ class ChunkSpread:
         return sends
 
     def _growth(self, chunk: int, *, free: bool) -> int:
-        """Return the desired number of new holders: each holder finds another rank."""
         has = int(self.has[chunk]) - int(self.full[chunk, 0])
         helps = free and self.age[chunk] == self.age[self.age >= 0].min()  # the late rank spreads the last chunk
         return min(self.ranks - 1, 2 * has + helps) - has
@@ -134,7 +133,6 @@ class ChunkSpread:
     def _receivers(
         self, active: Ints, senders: dict[int, list[int]], waiting: Bools, partner: int
     ) -> dict[int, list[int]]:
-        """Choose the receivers of each sent chunk."""
         becomes = self.age[active] + 1
         young: Bools = np.logical_or.reduce(self.full[active[becomes <= self.oldest_young]], axis=0)
         cost = np.zeros((self.ranks, len(active) + 1))  # of each chunk, and of none
@@ -154,7 +152,6 @@ class ChunkSpread:
         return receivers
 
     def _reception(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
-        """Return the cost of each rank's receiving a chunk."""
         early = max(0, self.doublings - int(self.age[chunk]))
         cost = np.full(self.ranks, -_RECEIVED - _YOUNGER * early)
         if self.age[chunk] < self.oldest_young:
