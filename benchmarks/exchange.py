@@ -28,11 +28,11 @@ from time import perf_counter
 from types import SimpleNamespace
 
 from cwb.core.collective import Collective, Demand, collectives
+from cwb.core.equal_steps import TranslatedTrees
 from cwb.core.errors import CwbError, InputError
 from cwb.core.instance import Instance
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.topology import Topology
-from cwb.core.translated_trees import TranslatedTrees
 from cwb.core.trees import TreePacking
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace

@@ -143,7 +143,7 @@ def request_of(
     time_limit: str | None,
 ) -> TrainingRequest:
     """Convert the options to a request."""
-    from ..schedules.iteration import Loop, Pipeline, Plan, Streams
+    from ..schedules.iteration.passes import Loop, Pipeline, Plan, Streams
     from ..studies.training import TrainingRequest
 
     if buckets and loop not in (None, Loop.DDP.value):

@@ -9,28 +9,18 @@ from typing import Any, Literal
 import numpy as np
 
 from .display import DisplayMixin
+from .equal_steps import StreamedSteps, TranslatedTrees
 from .instance import plain
-from .orbits import TreeOrbits
 from .schedule import Schedule, StepSchedule
-from .streamed_steps import StreamedSteps
-from .translated_trees import TranslatedTrees
-from .trees import TreePacking
+from .trees import TreeOrbits, TreePacking
 
 
 @dataclass(frozen=True)
 class BandwidthPlan:
-    """Bandwidth per NPU in each dimension of a fabric.
+    """Bandwidth per NPU in each dimension of a fabric."""
 
-    Parameters
-    ----------
-    bandwidth_Bps : tuple of float
-        Bytes per second, innermost dimension first; 0 for unused dimensions.
-    parallelism : tuple of int or None
-        TP and DP degree of the transformers, if the method has chosen them.
-    """
-
-    bandwidth_Bps: tuple[float, ...]
-    parallelism: tuple[int, int] | None = None
+    bandwidth_Bps: tuple[float, ...]  #: Bytes per second, innermost dimension first; 0 for unused dimensions.
+    parallelism: tuple[int, int] | None = None  #: TP and DP degree of the transformers, if the method has chosen them.
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as plain data for a record."""
@@ -45,17 +35,11 @@ class BandwidthPlan:
 
 @dataclass(frozen=True, repr=False)
 class ChunkOrders(DisplayMixin):
-    """Order in which every chunk visits the dimensions of a fabric.
+    """Order in which every chunk visits the dimensions of a fabric."""
 
-    Parameters
-    ----------
-    orders : tuple of tuple of int
-        Per chunk, the dimensions of its reduce-scatter, counted from 0; its all-gather uses the reverse order.
-    queue : str
-        Policy by which a dimension picks its next chunk: ``fifo`` (first come) or ``scf`` (smallest chunk).
-    """
-
+    #: Per chunk, the dimensions of its reduce-scatter, counted from 0; its all-gather uses the reverse order.
     orders: tuple[tuple[int, ...], ...]
+    #: Policy by which a dimension picks its next chunk: ``fifo`` (first come) or ``scf`` (smallest chunk).
     queue: Literal["fifo", "scf"]
 
     def to_json(self) -> dict[str, Any]:
@@ -73,14 +57,9 @@ class ChunkOrders(DisplayMixin):
 
 @dataclass(frozen=True, repr=False)
 class Placement(DisplayMixin):
-    """Experts whose replicas the slots of every GPU hold.
+    """Experts whose replicas the slots of every GPU hold."""
 
-    Parameters
-    ----------
-    experts : tuple of tuple of tuple of int
-        Experts in the slots of every layer and GPU, in increasing order.
-    """
-
+    #: Experts in the slots of every layer and GPU, in increasing order.
     experts: tuple[tuple[tuple[int, ...], ...], ...]
 
     def to_json(self) -> dict[str, Any]:

@@ -26,27 +26,16 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chunks(DisplayMixin):
-    """Chunks of a schedule: size, initial holders and final receivers of each.
+    """Chunks of a schedule: size, initial holders and final receivers of each."""
 
-    Parameters
-    ----------
-    units : array of int, shape (chunks,)
-        Size of each chunk in multiples of ``unit_bytes``.
-    unit_bytes : Fraction
-        Exact size of a unit; it may be a fraction of a byte.
-    groups : tuple of tuple of int
-        Sets of ranks, each sorted.
-    held_by, needed_by : array of int, shape (chunks,)
-        The groups that have each chunk at the start, and need it at the end.
-    reduced : array of bool, shape (chunks,)
-        If the holders' contributions are summed: then every receiver needs each contribution exactly once.
-    """
-
-    units: Ints
-    unit_bytes: Fraction
-    groups: tuple[tuple[int, ...], ...]
+    units: Ints  #: Size of each chunk in multiples of ``unit_bytes``; shape (chunks,).
+    unit_bytes: Fraction  #: Exact size of a unit; it may be a fraction of a byte.
+    groups: tuple[tuple[int, ...], ...]  #: Sets of ranks, each sorted.
+    #: The groups that have each chunk at the start, and need it at the end; shape (chunks,).
     held_by: Ints
     needed_by: Ints
+    #: If the holders' contributions are summed: then every receiver needs each contribution exactly once; shape
+    #: (chunks,).
     reduced: Bools
 
     def __post_init__(self) -> None:
@@ -77,27 +66,17 @@ class Chunks(DisplayMixin):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sends(DisplayMixin):
-    """Transfers of chunks between nodes.
+    """Transfers of chunks between nodes."""
 
-    Parameters
-    ----------
-    chunk, source, target : array of int, shape (sends,)
-        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path
-        through other nodes, which forward it without keeping it; a switch is a source or target only if it stores.
-    reduce : array of bool, shape (sends,)
-        If the target adds the chunk to its own; otherwise it stores a copy.
-    path_offset : array of int, shape (sends + 1,)
-        Offset of each send's links in ``path_links``.
-    path_links : array of int
-        Links of all sends, in order from source to target.
-    """
-
+    #: The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path through
+    #: other nodes, which forward it without keeping it; a switch is a source or target only if it stores; shape
+    #: (sends,).
     chunk: Ints
     source: Ints
     target: Ints
-    reduce: Bools
-    path_offset: Ints
-    path_links: Ints
+    reduce: Bools  #: If the target adds the chunk to its own; otherwise it stores a copy; shape (sends,).
+    path_offset: Ints  #: Offset of each send's links in ``path_links``; shape (sends + 1,).
+    path_links: Ints  #: Links of all sends, in order from source to target.
 
     def __post_init__(self) -> None:
         count = len(self.chunk)
@@ -143,18 +122,12 @@ class Sends(DisplayMixin):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StepSchedule(DisplayMixin):
-    """Schedule in steps, in which a node sends only data it had before the step.
-
-    Parameters
-    ----------
-    step : array of int, shape (sends,)
-        Step of each send, from 0.
-    """
+    """Schedule in steps, in which a node sends only data it had before the step."""
 
     instance_sha256: str
     chunks: Chunks
     sends: Sends
-    step: Ints
+    step: Ints  #: Step of each send, from 0; shape (sends,).
 
     def __post_init__(self) -> None:
         if len(self.step) != len(self.sends):
@@ -178,17 +151,12 @@ class StepSchedule(DisplayMixin):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(DisplayMixin):
-    """Schedule in continuous time.
-
-    Parameters
-    ----------
-    start_s, end_s : array of float, shape (sends,)
-        Times at which the first byte leaves the source and the last one reaches the target.
-    """
+    """Schedule in continuous time."""
 
     instance_sha256: str
     chunks: Chunks
     sends: Sends
+    #: Times at which the first byte leaves the source and the last one reaches the target; shape (sends,).
     start_s: Floats
     end_s: Floats
 

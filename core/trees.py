@@ -1,19 +1,25 @@
-"""Packings of weighted spanning trees, with the physical path of every edge."""
+"""Packings of weighted spanning trees, with the physical path of every edge.
+
+Symmetric forests are trees of a few roots, and network translations that move them to all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from .display import DisplayMixin
 from .errors import InputError
-from .schedule import Ints
+from .ragged import offsets
+from .schedule import Chunks, Ints
+from .topology import Link, Topology
 
 
 class TreeKind(Enum):
@@ -23,39 +29,30 @@ class TreeKind(Enum):
     IN = "in"  # to the root: reduce
     BOTH = "in-out"  # to the root, then from it: all-reduce
 
+    @property
+    def passes(self) -> tuple[TreeKind, ...]:
+        """One-way directions, one after the other."""
+        return (TreeKind.IN, TreeKind.OUT) if self is TreeKind.BOTH else (self,)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreePacking(DisplayMixin):
-    """Trees that each carry a part of the data.
-
-    Parameters
-    ----------
-    units : array of int, shape (trees,)
-        Data that each tree carries, in multiples of ``unit_bytes``.
-    edge_offset : array of int, shape (trees + 1,)
-        Offset of each tree's edges, of which the last is their number.
-    parent, child : array of int, shape (edges,)
-        Ranks, and as numbers after theirs switches (:attr:`~.topology.Topology.tree_nodes`) that copy what they
-        receive once, or in in-trees add it up; an edge comes after the one that reaches its parent.
-    path_offset : array of int, shape (edges + 1,)
-        Offset of each edge's links in ``path_links``.
-    path_links : array of int
-        Links from parent to child (from child to parent for reduce trees).
-    reduction : TreePacking or None
-        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its
-        root along the reduction's tree i, which may have other edges.
-    """
+    """Trees that each carry a part of the data."""
 
     instance_sha256: str
     kind: TreeKind
     root: Ints
-    units: Ints
+    units: Ints  #: Data that each tree carries, in multiples of ``unit_bytes``; shape (trees,).
     unit_bytes: Fraction
-    edge_offset: Ints
+    edge_offset: Ints  #: Offset of each tree's edges, of which the last is their number; shape (trees + 1,).
+    #: Ranks, and as numbers after theirs switches (:attr:`~.topology.Topology.tree_nodes`) that copy what they receive
+    #: once, or in in-trees add it up; an edge comes after the one that reaches its parent; shape (edges,).
     parent: Ints
     child: Ints
-    path_offset: Ints
-    path_links: Ints
+    path_offset: Ints  #: Offset of each edge's links in ``path_links``; shape (edges + 1,).
+    path_links: Ints  #: Links from parent to child (from child to parent for reduce trees).
+    #: For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its root
+    #: along the reduction's tree i, which may have other edges.
     reduction: TreePacking | None = None
 
     def __post_init__(self) -> None:
@@ -71,27 +68,19 @@ class TreePacking(DisplayMixin):
             raise InputError("every edge needs a path of at least one link", place="trees.path_offset")
         if (self.kind is TreeKind.BOTH) != (self.reduction is not None):
             raise InputError("in-out trees, and only they, have a reduction", place="trees.reduction")
-        if self.reduction is not None:
-            self._check_reduction(self.reduction)
-
-    def _check_reduction(self, reduction: TreePacking) -> None:
-        """Reject a reduction that is not the first half of this packing."""
+        if (reduction := self.reduction) is None:
+            return
         if reduction.kind is not TreeKind.IN:
             raise InputError(f"expected in-trees, not {reduction.kind.value}-trees", place="trees.reduction.kind")
         if reduction.instance_sha256 != self.instance_sha256:
             raise InputError("is for another instance", place="trees.reduction")
-        for name in ("root", "units"):
+        for name in ("root", "units", "unit_bytes"):
             if not np.array_equal(getattr(reduction, name), getattr(self, name)):
                 raise InputError("differs from that of the broadcast", place=f"trees.reduction.{name}")
-        if reduction.unit_bytes != self.unit_bytes:
-            raise InputError("differs from that of the broadcast", place="trees.reduction.unit_bytes")
 
     @cached_property
     def passes(self) -> tuple[TreePacking, ...]:
-        """One-way packings that the data traverses one after the other.
-
-        For in-out trees the reduction and the broadcast, otherwise the packing itself.
-        """
+        """One-way packings that the data traverses one after the other: reduction and broadcast of in-out trees."""
         if self.reduction is None:
             return (self,)
         return self.reduction, replace(self, kind=TreeKind.OUT, reduction=None)
@@ -113,7 +102,7 @@ class TreePacking(DisplayMixin):
 
     @property
     def motions(self) -> int:
-        """Number of motions (:class:`~.orbits.TreeOrbits`): one, the identity."""
+        """Number of motions (:class:`TreeOrbits`): one, the identity."""
         return 1
 
     def __len__(self) -> int:
@@ -125,3 +114,164 @@ class TreePacking(DisplayMixin):
 
     def _facts(self) -> Mapping[str, object]:
         return {"kind": self.kind.value, "trees": len(self), "edges": len(self.parent)}
+
+
+def chunks_of_kind(owner: Ints, ranks: int, size_bytes: Fraction, kind: TreeKind) -> Chunks:
+    """Return equal chunks of a collective of all ranks, each gathered from its owner, or added up for it, or both."""
+    count = len(owner)
+    everybody = np.full(count, ranks)
+    return Chunks(
+        np.ones(count, dtype=np.int64),
+        size_bytes / count,
+        (*((rank,) for rank in range(ranks)), tuple(range(ranks))),
+        owner if kind is TreeKind.OUT else everybody,
+        owner if kind is TreeKind.IN else everybody,
+        np.full(count, kind is not TreeKind.OUT),
+    )
+
+
+#: Forests of more links on all paths of all trees are not written out.
+MOST_WRITTEN = 2**29
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """Symmetry of a network that permutes its nodes."""
+
+    image: Ints  #: Position of the node that each node is moved to; shape (nodes,).
+    order: int  #: Number of applications that move every node back; at least 2.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeOrbits(DisplayMixin):
+    """Trees of one root in every orbit, which also determine those of all other roots.
+
+    Translations ``g_1, g_2, ...`` of orders ``a_1, a_2, ...`` that commute make a group of ``a_1 a_2 ...`` motions:
+    every ``g_1^x_1 g_2^x_2 ...``. If only the identity fixes a rank, an *orbit* of ranks, all those that one can be
+    moved to, has as many ranks as there are motions. Every tree of a rank, moved by all of them, is a tree of every
+    rank of its orbit. So a link carries what the given trees put on all links of its orbit, times motions over
+    links of the orbit.
+    """
+
+    trees: TreePacking  #: Trees of one rank of every orbit. Of equal parallel links, the first is moved to the first.
+    translations: tuple[Translation, ...]
+
+    def __post_init__(self) -> None:
+        for index, translation in enumerate(self.translations):
+            if translation.order < 2:
+                raise InputError("expected an order of at least 2", place=f"translations[{index}].order")
+            if len(translation.image) != len(self.translations[0].image):
+                raise InputError("differs in length", place=f"translations[{index}].image")
+
+    @property
+    def instance_sha256(self) -> str:
+        """Digest of the instance that the trees are for."""
+        return self.trees.instance_sha256
+
+    @property
+    def kind(self) -> TreeKind:
+        """Direction of the data along the trees."""
+        return self.trees.kind
+
+    @property
+    def motions(self) -> int:
+        """Number of motions, the identity included."""
+        return prod(translation.order for translation in self.translations)
+
+    def __len__(self) -> int:
+        return len(self.trees) * self.motions
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the size of the answer as plain data for a record; sends may be millions."""
+        return {
+            "answer": "tree-orbits",
+            "trees": len(self),
+            "given": len(self.trees),
+            "orders": [translation.order for translation in self.translations],
+            "edges": len(self.trees.parent),
+        }
+
+    def _facts(self) -> Mapping[str, object]:
+        given = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
+        return {"kind": self.kind.value, "trees": len(self), **given}
+
+
+#: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.
+Forest = TreePacking | TreeOrbits
+
+
+def kinds_of_links(links: Sequence[Link]) -> Ints:
+    """Assign a number to each link, the same for equal bandwidth and latency."""
+    seen: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities, and fractions are slow
+    values: dict[object, int] = {}
+    found = np.empty(len(links), dtype=np.int64)
+    for index, link in enumerate(links):
+        key = id(link.bandwidth_Bps), id(link.latency_s)
+        if (kind := seen.get(key)) is None:
+            kind = seen[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
+        found[index] = kind
+    return found
+
+
+def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None:
+    """Return the image of each link under a permutation of the nodes; None if some link has none.
+
+    Links have different numbers if they differ (:func:`kinds_of_links`); of equal parallel ones the first is moved to
+    the first.
+    """
+    tail, head = ends
+    nodes, size = len(image), int(kinds.max(initial=0)) + 1
+    here = (tail * nodes + head) * size + kinds
+    there = (image[tail] * nodes + image[head]) * size + kinds
+    order, moved = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
+    if not np.array_equal(here[order], there[moved]):
+        return None
+    found = np.empty(len(order), dtype=np.int64)
+    found[moved] = order
+    return found
+
+
+def move_trees(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
+    """Move trees by the images of nodes, by their numbers in the trees, and of links, by their positions."""
+    reduction = None if packing.reduction is None else move_trees(packing.reduction, rank, link)
+    return replace(
+        packing,
+        root=rank[packing.root],
+        parent=rank[packing.parent],
+        child=rank[packing.child],
+        path_links=link[packing.path_links],
+        reduction=reduction,
+    )
+
+
+def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
+    """Return all trees of all roots; an error if there are too many, or a translation is no symmetry of the network."""
+    if (size := answer.motions * len(answer.trees.path_links)) > MOST_WRITTEN:
+        raise InputError(f"{size:,} links of {len(answer):,} trees; expected at most {MOST_WRITTEN:,}", place="answer")
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    kinds = kinds_of_links(topology.links)
+    tree_node = np.array(topology.tree_nodes, dtype=np.int64)
+    number = np.argsort(tree_node)
+    parts = [answer.trees]
+    for index, translation in enumerate(answer.translations):
+        image = translation.image
+        if len(image) != len(number) or not np.array_equal(np.sort(image), np.arange(len(number))):
+            raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
+        links = link_image((ends[:, 0], ends[:, 1]), kinds, image)
+        if links is None:
+            raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
+        moved = parts
+        for _ in range(translation.order - 1):
+            moved = [move_trees(part, number[image[tree_node]], links) for part in moved]
+            parts = parts + moved
+    return concatenate_packings(parts)
+
+
+def concatenate_packings(parts: Sequence[TreePacking]) -> TreePacking:
+    """Concatenate packings of the same instance, kind and unit."""
+    halves = [part.reduction for part in parts if part.reduction is not None]
+    names = ("root", "units", "parent", "child", "path_links")
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    for name in ("edge_offset", "path_offset"):
+        columns[name] = offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+    return replace(parts[0], **columns, reduction=concatenate_packings(halves) if halves else None)

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..core.answers import Answer
+from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError
 from ..core.instance import Instance
-from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import NodeKind, Topology
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..schedules.completion import completion_if_any
 from ..schedules.simulate.network import wires
 from ..schedules.trees import tree_sends

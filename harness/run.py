@@ -32,7 +32,7 @@ from ..core.outcome import Alternative, Outcome, Status, Verdict
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..schedules import verdict_of
-from ..schedules.objective_type import ATTESTED_TOLERANCE
+from ..schedules.metrics import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
 from .compile_time import time_compiling_apart

@@ -12,7 +12,7 @@ from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.outcome import Verdict
-from .objective_type import contradictions, question_of
+from .metrics import contradictions, question_of
 from .training import recomputed_bound, sweep_bound, weighted_time, workload_time
 
 #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
@@ -25,12 +25,9 @@ ROUNDING = 1e-12
 def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
     """Verify a bandwidth plan.
 
-    Returns
-    -------
-    Verdict
-        Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, unweighted), ``network_cost_usd``,
-        ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain``
-        and ``equal_bandwidth_GBps``; None where a metric cannot be computed.
+    Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, unweighted), ``network_cost_usd``,
+    ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain`` and
+    ``equal_bandwidth_GBps``; None where a metric cannot be computed.
     """
     if plan.parallelism is not None:
         instance = instance.with_parallelism(*plan.parallelism)
@@ -49,7 +46,8 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
     cost = None if prices is None else float(sum(p * b for p, b in zip(prices, bandwidth, strict=True)))
     objective = time if design.objective is Objective.PERF else None if cost is None else time * cost
     bound = proved_bound(instance, certificate)
-    if bound is None and _can_be_recomputed(certificate):
+    certified = [part for _, part in certificate.parts] if isinstance(certificate, SweepCertificate) else [certificate]
+    if bound is None and all(isinstance(part, LagrangianCertificate) for part in certified):
         violations.append("certificate: its multipliers prove nothing")
     unit = "s" if design.objective is Objective.PERF else "s USD"
     if bound is not None and objective is not None and contradictions(objective, bound, ROUNDING, unit):
@@ -66,21 +64,12 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
 def proved_bound(instance: Instance, certificate: Certificate | None, missed: Sequence[Fraction] = ()) -> float | None:
     """Recompute the bound of a certificate, None if it proves none or cannot be recomputed.
 
-    Parameters
-    ----------
-    missed : sequence of Fraction, optional
-        Shift of each limit: plans may violate limits by :data:`TOLERANCE`, and can then be better than plans that
-        satisfy them exactly.
+    Each limit may be shifted by what is missed: plans may violate limits by :data:`TOLERANCE`, and can then be better
+    than plans that satisfy them exactly.
     """
     if isinstance(certificate, LagrangianCertificate):
         return recomputed_bound(instance, certificate, missed)
     return sweep_bound(instance, certificate, missed) if isinstance(certificate, SweepCertificate) else None
-
-
-def _can_be_recomputed(certificate: Certificate | None) -> bool:
-    if isinstance(certificate, SweepCertificate):
-        return all(isinstance(part, LagrangianCertificate) for _, part in certificate.parts)
-    return isinstance(certificate, LagrangianCertificate)
 
 
 def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> Fraction:
@@ -113,7 +102,6 @@ def _metrics(
     time: float,
     cost: float | None,
 ) -> dict[str, object]:
-    """Measure the plan, alone and against EqualBW."""
     count = len(bandwidth_Bps)
     metrics: dict[str, object] = {
         "iteration_time_s": time if time < inf else None,

@@ -30,26 +30,16 @@ def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Batches of chunks that share a table of cells; several where one table would be too large.
+    """Batches of chunks that share a table of cells; several where one table would be too large."""
 
-    Parameters
-    ----------
-    per_chunk, per_node : int
-        Strides of the chunk (counted from 0 in its batch) and of the node in the number of a cell.
-    cells : int
-        Number of cells of the largest batch.
-    chunk, send : array of int, shape (batches + 1,)
-        First chunk of every batch, and its first place in ``order``.
-    order : array of int
-        Sends batch by batch; empty if they already are in this order.
-    """
-
+    #: Strides of the chunk (counted from 0 in its batch) and of the node in the number of a cell.
     per_chunk: int
     per_node: int
-    cells: int
+    cells: int  #: Number of cells of the largest batch.
+    #: First chunk of every batch, and its first place in ``order``; shape (batches + 1,).
     chunk: Ints
     send: Ints
-    order: Ints
+    order: Ints  #: Sends batch by batch; empty if they already are in this order.
 
     @classmethod
     def of(cls, sends: Sends, chunks: int, nodes: int) -> Batches:
@@ -72,35 +62,22 @@ class Batches:
 def numbered_slots(sends: Sends, chunks: int, nodes: int) -> tuple[Any, Any, int]:
     """Assign numbers to the cells that sends write to.
 
-    Returns
-    -------
-    tuple of (array of int, array of int, int)
-        For every send the number of its chunk's cell at the source (-1 if nothing is written there) and at the
-        target; and the count of numbered cells.
+    Return, for every send, the number of its chunk's cell at the source (-1 if nothing is written there) and at the
+    target; and the count of numbered cells.
     """
     kind = np.int32 if len(sends) < 2**31 else np.int64
     batches = Batches.of(sends, chunks, nodes)
     waits, feeds = np.empty(len(sends), dtype=kind), np.empty(len(sends), dtype=kind)
     table = np.full(batches.cells, -1, dtype=kind)
-    count = _number(*batches.columns, sends.chunk, sends.source, sends.target, table, waits, feeds)
+    count = _number(batches.columns, (sends.chunk, sends.source, sends.target), table, waits, feeds)
     return waits, feeds, int(count)
 
 
 @kernel
-def _number(
-    per_chunk: int,
-    per_node: int,
-    first_chunk: Any,
-    first_send: Any,
-    order: Any,
-    chunk: Any,
-    source: Any,
-    target: Any,
-    table: Any,
-    waits: Any,
-    feeds: Any,
-) -> int:
+def _number(batches: Any, ends: Any, table: Any, waits: Any, feeds: Any) -> int:
     """Assign numbers to the written cells batch by batch; return their count."""
+    per_chunk, per_node, first_chunk, first_send, order = batches
+    chunk, source, target = ends
     count = 0
     for batch in range(len(first_chunk) - 1):
         base, places = first_chunk[batch] * per_chunk, range(first_send[batch], first_send[batch + 1])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import singledispatch
 from math import ceil
 
 import numpy as np
 
-from ..core.answers import Answer, BoundOnly, ChunkOrders
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders, Placement
 from ..core.bounds import (
     Certificate,
     CutCertificate,
@@ -25,16 +26,17 @@ from ..core.budget import Clock
 from ..core.errors import InputError
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
-from ..core.orbits import Forest, TreeOrbits
 from ..core.outcome import Verdict
 from ..core.schedule import StepSchedule
 from ..core.timing import Semantics
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
-from ..core.trees import TreePacking
+from ..core.trees import Forest, TreeOrbits, TreePacking
+from .bandwidth import bandwidth_verdict
 from .completion import Completion, completion_if_any, completion_of
 from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written
+from .metrics import ATTESTED_TOLERANCE, contradictions, margin_of, question_of
 from .multirail import evaluate, to_sends, weighted_bound_s
 from .network_bounds import (
     fault_of_chunks,
@@ -44,14 +46,15 @@ from .network_bounds import (
     recomputed_length_bound,
     recomputed_partition_bound,
 )
-from .objective_type import ATTESTED_TOLERANCE, contradictions, margin_of, question_of
+from .placement import placement_verdict
 from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
-from .verify.answers import count_epochs, has_epochs, heaviest_link
+from .verify.answers import count_epochs, has_epochs
 from .verify.grid import whole_ticks
 from .verify.report import Report
+from .verify.trees import heaviest_link, heaviest_load
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -60,16 +63,13 @@ SHOWN = 20
 MOST_LOWERED = 100_000
 
 
-def schedule_verdict(instance: Instance, answer: Answer, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify a schedule.
+@singledispatch
+def verdict(answer: Answer, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Verify a schedule; the objective is the completion time, on a grid that of its epochs.
 
-    Returns
-    -------
-    Verdict
-        Objective: the completion time; on a grid that of its epochs. Metrics: ``completion_time_s``
-        (:mod:`.completion`, the same model for all answers), ``algbw_GBps`` and ``busbw_GBps`` of the full buffer
-        derived from it, ``question`` and ``clock`` of the objective, ``lower_bound_s``, ``alpha_beta_time_s``,
-        ``warnings`` and ``busiest_link`` (its number and its share of the time).
+    Metrics: ``completion_time_s`` (:mod:`.completion`, the same model for all answers), ``algbw_GBps`` and
+    ``busbw_GBps`` of the full buffer derived from it, ``question`` and ``clock`` of the objective, ``lower_bound_s``,
+    ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time).
     """
     with clock.phase("verify"):
         report = verify(instance, answer)
@@ -95,17 +95,15 @@ def _first(report: Report) -> tuple[str, ...]:
     return tuple(map(str, report.violations[:SHOWN]))
 
 
-def forest_verdict(instance: Instance, answer: Forest, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify trees.
+@verdict.register
+def forest_verdict(
+    answer: TreePacking | TreeOrbits, instance: Instance, certificate: Certificate | None, clock: Clock
+) -> Verdict:
+    """Verify trees; the objective is the flow time, that of the most loaded link.
 
-    On links that vary over time no rates can be sustained: there is neither a flow time nor a bound on it.
-
-    Returns
-    -------
-    Verdict
-        Objective: the flow time, that of the most loaded link. Metrics: those of :func:`schedule_verdict` that all
-        answers have, ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``, ``flow_busbw_GBps``, ``busiest_link``,
-        ``trees``, ``max_height`` and ``mean_height``.
+    On links that vary over time no rates can be sustained: there is neither a flow time nor a bound on it. Metrics:
+    those of :func:`verdict` that all answers have, and ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``,
+    ``flow_busbw_GBps``, ``busiest_link``, ``trees``, ``max_height`` and ``mean_height``.
     """
     with clock.phase("verify"):
         report = verify(instance, answer)
@@ -130,23 +128,20 @@ def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Com
     In the flow model (ForestColl, section 3.2 and appendix B) data is infinitely divisible, every tree has a
     constant rate, and latency is ignored: the time is that of the most loaded link.
     """
-    link, flow_s = heaviest_link(answer, instance)
+    link, flow_s = heaviest_link(instance, answer)
     line = pipeline(instance, answer, flow_s)
     completion = completion_of(instance, answer, line=line)
     heights, units = line.heights.tolist(), answer.trees.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
-    return (
-        flow_s,
-        completion,
-        {
-            **_flow(instance, float(flow_s)),
-            "pieces": completion.pieces,
-            "busiest_link": [link, 1.0 if flow_s else 0.0],
-            "trees": len(answer),
-            "max_height": max(heights, default=0),
-            "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
-        },
-    )
+    measured = {
+        **_flow(instance, float(flow_s)),
+        "pieces": completion.pieces,
+        "busiest_link": [link, 1.0 if flow_s else 0.0],
+        "trees": len(answer),
+        "max_height": max(heights, default=0),
+        "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
+    }
+    return flow_s, completion, measured
 
 
 def _epochs_verdict(
@@ -181,7 +176,8 @@ def _epochs_verdict(
     return replace(verdict, metrics={**verdict.metrics, **more})
 
 
-def orders_verdict(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
+@verdict.register
+def orders_verdict(answer: ChunkOrders, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
     """Verify chunk orders by the pipeline of the dimensions, and as sends if these are few."""
     if isinstance(instance.network, Topology):
         return _orders_on_links_verdict(instance, answer, certificate, clock)
@@ -229,22 +225,35 @@ def _orders_on_links_verdict(
     return _verdict_with_metrics(instance, answer, completion.seconds, certificate, completion, metrics)
 
 
-def bound_verdict(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+@verdict.register
+def bound_verdict(answer: BoundOnly, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
     """Verify an answer that is only a bound: its certified value is both objective and bound.
 
     A solver's attestation has no objective; proving nothing without naming a solver is a violation.
     """
     if isinstance(certificate, SolverBound):
-        return Verdict(metrics=question_of(instance, BoundOnly()))
+        return Verdict(metrics=question_of(instance, answer))
     try:
         with clock.phase("verify"):
-            proved = bound_of(instance, BoundOnly(), certificate)
+            proved = bound_of(instance, answer, certificate)
     except InputError as error:
         return Verdict((f"certificate: {error}",))
     if proved is None:
         return Verdict(("a bound alone needs a certificate that can be recomputed, or a solver that attests it",))
     nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
-    return _verdict_with_metrics(instance, BoundOnly(), proved, certificate, nothing, _flow(instance, float(proved)))
+    return _verdict_with_metrics(instance, answer, proved, certificate, nothing, _flow(instance, float(proved)))
+
+
+@verdict.register
+def _(answer: BandwidthPlan, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    with clock.phase("verify"):
+        return bandwidth_verdict(instance, answer, certificate)
+
+
+@verdict.register
+def _(answer: Placement, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    with clock.phase("verify"):
+        return placement_verdict(instance, answer, certificate)
 
 
 def _verdict_with_metrics(
@@ -278,19 +287,10 @@ def _verdict_with_metrics(
 def compare_with_certificate(
     instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
 ) -> tuple[Fraction | None, list[str]]:
-    """Compare an objective with the certificate's bound.
+    """Compare an objective, exact or simulated, with the certificate's bound.
 
-    Parameters
-    ----------
-    objective : Fraction or float
-        Computed by the verifier: exact for trees, epoch grids and orders, a float if simulated.
-
-    Returns
-    -------
-    Fraction or None
-        The proved bound.
-    list of str
-        Errors: references to parts that do not exist, and a contradiction between bound and answer.
+    Return the proved bound and the errors: references to parts that do not exist, and a contradiction between bound and
+    answer.
     """
     try:
         proved = bound_of(instance, answer, certificate)
@@ -302,7 +302,7 @@ def compare_with_certificate(
 def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
     """Return the objective to compare with an answer's certificate; None if it cannot be measured."""
     if isinstance(answer, Forest):
-        return None if completion_s is None else heaviest_link(answer, instance)[1]
+        return None if completion_s is None else heaviest_load(instance, answer)
     epochs = count_epochs(answer, instance)
     return completion_s if epochs is None or instance.timing is None else epochs * instance.timing.epoch_s
 
@@ -328,11 +328,6 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 
     Latency bounds prove nothing in the flow model, which measures trees, and epoch bounds apply only to schedules
     on a grid. Where schedules end at whole ticks, a bound in seconds is rounded up to a tick.
-
-    Raises
-    ------
-    InputError
-        If the certificate refers to parts that the instance lacks, or is about other answers.
     """
     if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
         raise InputError(fault, place="certificate")
@@ -352,18 +347,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 def exact_bound(
     instance: Instance, certificate: Certificate | None, trees: TreePacking | None = None
 ) -> Fraction | None:
-    """Recompute a certificate's bound exactly; None if there is none or it cannot be recomputed.
-
-    Parameters
-    ----------
-    trees : TreePacking or None
-        Valid trees that the bound is about; required by certificates about one kind of trees.
-
-    Raises
-    ------
-    InputError
-        If the certificate refers to parts that the instance lacks, or is about other trees.
-    """
+    """Recompute a certificate's bound exactly, of valid trees if it is about these; None if it cannot be recomputed."""
     if isinstance(certificate, EpochBound):
         epochs = recomputed_epochs(instance, certificate)
         assert instance.timing is not None  # noqa: S101 (epochs have been counted)
@@ -408,15 +392,10 @@ CLAIM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Proof:
-    """Exact values that the file itself proves.
-
-    Parameters
-    ----------
-    time_s : Fraction or None
-        Seconds of the most loaded link of trees. None for other schedules, whose time is simulated.
-    """
+    """Exact values that the file itself proves."""
 
     bound_s: Fraction | None = None
+    #: Seconds of the most loaded link of trees. None for other schedules, whose time is simulated.
     time_s: Fraction | None = None
 
     @property
@@ -428,19 +407,9 @@ class Proof:
 
 
 def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> tuple[Proof, list[str]]:
-    """Recompute bound and time of a file.
+    """Recompute bound and time of a file, whose answer may be measured if it is right.
 
-    Parameters
-    ----------
-    right : bool
-        Whether its answer is valid and may be measured.
-
-    Returns
-    -------
-    Proof
-        Recomputed bound and time.
-    list of str
-        Claims beyond the proof, and contradictions between answer and bound.
+    Also return its claims beyond the proof, and contradictions between answer and bound.
     """
     instance, answer, certificate = read.instance, read.answer, read.certificate
     trees = isinstance(answer, TreePacking | TreeOrbits)

@@ -15,21 +15,18 @@ from functools import singledispatch
 import numpy as np
 
 from ..core.answers import Answer
+from ..core.equal_steps import StreamedSteps, TranslatedTrees, translate_ranks
 from ..core.errors import InputError
 from ..core.instance import Instance
-from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Floats
-from ..core.streamed_steps import StreamedSteps
 from ..core.trace import Routing, SimulationMode
-from ..core.translated_trees import TranslatedTrees, translate_ranks
-from ..core.trees import TreeKind, TreePacking
+from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking
 from .simulate import totals
 from .simulate.network import wires
 from .simulate.pipeline import CONSTANT, Pipeline, pipeline
-from .verify.answers import write_out
+from .verify.answers import link_units, write_out
 from .verify.equal_steps import MAX_SENDS, generator_links
 from .verify.network import network_of
-from .verify.orbits import orbit_loads
 
 #: What a completion time means, in the words of reports.
 OF_SCHEDULES = "link by link, store and forward; a link serves one piece at a time"
@@ -39,32 +36,17 @@ OF_SPRAY = "link by link, forwarded while it arrives; a link serves one piece at
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """Times of an answer in the common time model.
+    """Times of an answer in the common time model."""
 
-    Parameters
-    ----------
-    seconds : float or None
-        Arrival of the last byte; None if the model cannot simulate the answer.
-    busy_s : array of float, shape (links,)
-        Seconds of transmission of the answer's bytes on every link.
-    pieces : int or None
-        Pieces per tree; None for answers without trees.
-    why : str
-        Reason if ``seconds`` is None.
-    unaware_s : float or None
-        Arrival of the last byte without congestion, all sends on a link at once; None if not requested.
-    shares : bool
-        If trees have shares of links; else a link serves their pieces one at a time.
-    """
-
-    seconds: float | None
-    busy_s: Floats
+    seconds: float | None  #: Arrival of the last byte; None if the model cannot simulate the answer.
+    busy_s: Floats  #: Seconds of transmission of the answer's bytes on every link; shape (links,).
     sends: int
-    pieces: int | None = None
-    why: str = ""
+    pieces: int | None = None  #: Pieces per tree; None for answers without trees.
+    why: str = ""  #: Reason if ``seconds`` is None.
+    #: Arrival of the last byte without congestion, all sends on a link at once; None if not requested.
     unaware_s: float | None = None
     routing: Routing = Routing.FIXED
-    shares: bool = True
+    shares: bool = True  #: If trees have shares of links; else a link serves their pieces one at a time.
 
     @property
     def model(self) -> str:
@@ -88,22 +70,7 @@ def completion_of(
     *,
     unaware: bool = False,
 ) -> Completion:
-    """Compute when the last byte of an answer arrives.
-
-    Parameters
-    ----------
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
-        An answer that the verifier accepts.
-    pieces : int, optional
-        Pieces per tree; chosen here by default.
-    unaware : bool
-        Also simulate sends without congestion.
-
-    Raises
-    ------
-    InputError
-        If the answer does not belong to the instance, or its sends wait for each other.
-    """
+    """Compute when the last byte of a valid answer arrives, in pieces of trees that are chosen here by default."""
     return _completion(answer, instance, pieces, line, unaware=unaware)
 
 
@@ -148,7 +115,9 @@ def _(
     else:
         seconds = float(line.seconds(pieces)[0])
     edges = sum(len(part.parent) for part in answer.trees.passes) * answer.motions
-    busy_s = _loads(answer, instance) / wires(instance.topology).bandwidth_Bps
+    units = link_units(answer, network_of(instance))
+    sizes = {number: float(number * answer.trees.unit_bytes) for number in set(units)}
+    busy_s = np.array([sizes[number] for number in units]) / wires(instance.topology).bandwidth_Bps
     return Completion(seconds, busy_s, edges * pieces, pieces)
 
 
@@ -158,11 +127,7 @@ def unplayed_completion(instance: Instance, why: str) -> Completion:
 
 
 def completion_if_any(
-    instance: Instance,
-    answer: Answer,
-    pieces: int | None = None,
-    *,
-    unaware: bool = False,
+    instance: Instance, answer: Answer, pieces: int | None = None, *, unaware: bool = False
 ) -> Completion:
     """Compute the completion of a valid answer, or the reason if sends deadlock in this model."""
     try:
@@ -178,40 +143,15 @@ def mode_of(answer: object, routing: Routing) -> SimulationMode:
     return SimulationMode.CUT_THROUGH if routing is Routing.SPRAY else SimulationMode.CONGESTION_AWARE
 
 
-@singledispatch
-def _loads(forest: TreePacking | TreeOrbits, instance: Instance) -> Floats:
-    """Return the bytes on every link."""
-    raise InputError("expected trees", place="answer")
-
-
-@_loads.register
-def _(packing: TreePacking, instance: Instance) -> Floats:
-    links = len(instance.topology.links)
-    loads = np.zeros(links)
-    for part in packing.passes:
-        carried = np.repeat(
-            np.repeat(part.units * float(part.unit_bytes), np.diff(part.edge_offset)), np.diff(part.path_offset)
-        )
-        loads += np.bincount(part.path_links, carried, links)
-    return loads
-
-
-@_loads.register
-def _(answer: TreeOrbits, instance: Instance) -> Floats:
-    least, load = orbit_loads(instance, answer)
-    each = np.zeros(len(least))
-    each[list(load)] = [float(units * answer.trees.unit_bytes) for units in load.values()]
-    return each[least]
-
-
 def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[float, Floats] | None:
-    """Simulate translated trees with congestion.
+    """Simulate translated trees with congestion, by the edges of rank 0 alone.
 
-    Returns
-    -------
-    tuple of float and array of float, shape (links,), or None
-        Arrival of the last byte, and busy seconds of every link; None if links of a generator differ, ranks have
-        costs, or sends take other paths.
+    The links of one generator have equal bandwidth and latency, which is checked, and each serves the same edges in the
+    same order: those of its generator, by their steps. So all links of g carry the data of corresponding ranks (on the
+    link from w to w + g, of rank w - u) simultaneously, and one link represents its generator.
+
+    Return the arrival of the last byte, and the busy seconds of every link; None if links of a generator differ, ranks
+    have costs, or sends take other paths.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
@@ -222,19 +162,18 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
     size = float(instance.demand.size_bytes / (answer.ranks * instance.demand.chunks))
     ranks, chunks = answer.ranks, instance.demand.chunks
     generator = translate_ranks(answer.sizes, answer.child, answer.parent, -1)
-    length = answer.steps // answer.phases
+    length = answer.steps // len(answer.kind.passes)
     free: dict[int, float] = {}
     busy = np.zeros(len(columns))
     here = np.zeros(chunks * ranks)  # when each rank has what it passes on, of every chunk of rank 0
     last = 0.0
-    for inwards in (True, False):
-        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
-            continue
+    for way in answer.kind.passes:
+        inwards = way is TreeKind.IN
         if not inwards:
             here[:] = here.reshape(chunks, ranks)[:, :1].repeat(ranks, axis=1).ravel()
         wire, late, link_of = {}, {}, {}
         for g in np.unique(generator).tolist():
-            links = generator_links(network, answer, g, inwards=inwards)
+            links = generator_links(network, answer, g, way)
             if len(set(columns.bandwidth_Bps[links])) > 1 or len(set(columns.latency_s[links])) > 1:
                 return None
             wire[g], late[g] = size / float(columns.bandwidth_Bps[links[0]]), float(columns.latency_s[links[0]])

@@ -49,13 +49,7 @@ class Need:
 
 
 def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
-    """Return the number of epochs that a certificate proves necessary.
-
-    Raises
-    ------
-    InputError
-        If the certificate refers to nodes that the instance lacks, or does not apply to it.
-    """
+    """Return the number of epochs that a certificate proves necessary."""
     grid = grid_of(instance, at_least=True)
     count = len(grid.topology.nodes)
     named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
@@ -106,7 +100,6 @@ def needs_of(instance: Instance) -> list[Need]:
 
 
 def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> int:
-    """Recompute the bound of an :class:`EpochPartition`."""
     nodes = [node for part in certificate.parts for node in part]
     if sorted(nodes) != list(range(len(grid.topology.nodes))) or grid.timing.fluid or grid.timing.changes:
         raise InputError("expected every node in one set, and whole chunks", place="certificate.parts")
@@ -177,7 +170,6 @@ def _least(enough: Callable[[int], bool]) -> int:
 
 
 def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
-    """Recompute the bound of an :class:`EpochCut`."""
     inside = frozenset(cut.nodes)
     if cut.sink is not None and cut.sink not in inside:
         raise InputError("the sink is not in the set", place="certificate.sink")
@@ -202,7 +194,6 @@ def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
 
 
 def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
-    """Recompute the bound of an :class:`EpochChain`."""
     inside, sink = frozenset(chain.nodes), chain.sink
     if sink not in inside or grid.timing.fluid:
         raise InputError("expected a sink in the set, and whole chunks", place="certificate.sink")
@@ -243,7 +234,6 @@ def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozense
 
 
 def _entering(grid: Grid, inside: frozenset[int]) -> list[int]:
-    """Return the links from outside of a set of nodes into it."""
     ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
     return [e for e, (a, b) in enumerate(ends) if a not in inside and b in inside]
 
@@ -268,17 +258,7 @@ MAX_CHUNKS = 2**30 - 1
 
 
 def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
-    """Return ``epochs`` if the chunks do not fit into ``epochs - 1``, else 0.
-
-    Parameters
-    ----------
-    grid : Grid
-        The network, with whole chunks.
-    sources : sequence of (int, int)
-        Nodes and the number of their chunks that the sink needs.
-    epochs : int
-        Number of epochs claimed as a lower bound.
-    """
+    """Return ``epochs`` if the chunks of sources (node, count) do not reach the sink in ``epochs - 1``, else 0."""
     if grid.timing.fluid:
         raise InputError("this bound is one of whole chunks", place="certificate")
     if not sources or epochs <= 0 or not grid.window.all():  # a link that takes any number in a tick bounds nothing
@@ -307,7 +287,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
         # More than all chunks never pass; so no sum of what is written here leaves 64 bits.
         room.append(np.broadcast_to(np.minimum(capacity, wanted), a.shape))
 
-    first = _first(grid, [source for source, _ in sources])
+    first = distances(grid, *(source for source, _ in sources))
     # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such
     # links they must be able to wait.
     blocks = grid.window > 1
@@ -338,20 +318,6 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     return int(maximum_flow(graph, source, sink * times + horizon).flow_value)
 
 
-def _first(grid: Grid, sources: Sequence[int]) -> list[int]:
-    """Return the earliest arrival index at each node, beyond every horizon if unreachable."""
-    far = [2**40] * len(grid.topology.nodes)
-    for source in sources:
-        far[source] = 0
-    for _ in far:
-        before = list(far)
-        for a, b, delay in zip(grid.source.tolist(), grid.target.tolist(), grid.delay.tolist(), strict=True):
-            far[b] = min(far[b], far[a] + delay)
-        if far == before:
-            break
-    return far
-
-
 #: The largest price and the most epochs: no sum of prices along a way leaves 64 bits.
 MAX_PRICE, MAX_EPOCHS = 2**31, 2**20
 
@@ -368,30 +334,12 @@ _NO_WAY = 2**60
 def fewest_epochs_by_prices(
     grid: Grid, ways: Sequence[tuple[int, int, int]], starts: Sequence[int], prices: Sequence[Sequence[int]]
 ) -> int:
-    """Return one more than the number of epochs that prices refute, 0 if they refute none.
-
-    Parameters
-    ----------
-    grid : Grid
-        The verifier's own epochs, with fluid chunks.
-    starts, prices : sequences
-        Blocks and their prices, see :class:`~cwb.core.bounds.EpochPrices`.
-
-    Raises
-    ------
-    InputError
-        If chunks may not be split, or the numbers are not prices of blocks.
-    """
+    """Return one more than the number of epochs that prices of blocks refute, 0 if they refute none."""
     _check_prices(grid, starts, prices)
     epochs, lengths = starts[-1], [b - a for a, b in pairwise(starts)]
     table = np.repeat(np.array(prices, dtype=np.int64).reshape(len(prices), -1), lengths, axis=1)
-    all_links = sum(
-        (
-            rate * sum(p * n for p, n in zip(row, lengths, strict=True))
-            for rate, row in zip(grid.rate, prices, strict=True)
-        ),
-        Fraction(0),
-    )
+    sums = (sum(p * n for p, n in zip(row, lengths, strict=True)) for row in prices)
+    all_links = sum((rate * paid for rate, paid in zip(grid.rate, sums, strict=True)), Fraction(0))
     sources = sorted({source for source, _, _ in ways})
     cheapest = _cheapest(grid, sources, table, epochs)
     paid = sum(count * int(cheapest[target, sources.index(source)]) for source, target, count in ways)
@@ -440,20 +388,7 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
 def fewest_epochs_by_window_prices(
     grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: EpochWindowPrices
 ) -> int:
-    """Return the number of epochs that window prices prove, 0 if none.
-
-    Parameters
-    ----------
-    grid : Grid
-        The verifier's own epochs, with whole chunks.
-    needs : sequence of (source, targets, count)
-        Chunks that must travel, copied on the way.
-
-    Raises
-    ------
-    InputError
-        If chunks may be split, or the numbers are not prices of windows.
-    """
+    """Return the number of epochs that window prices prove for chunks that are copied on the way, 0 if none."""
     _check_windows(grid, certificate)
     epochs = certificate.epochs - 1
     toll = np.zeros((len(grid.source), epochs + 1), dtype=np.int64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,6 @@ from ..core.bounds import (
     Certificate,
     CutCertificate,
     DistanceCertificate,
-    EpochBound,
     EpochChain,
     EpochCut,
     EpochDistance,
@@ -26,16 +27,15 @@ from ..core.bounds import (
     WholeChunks,
 )
 from ..core.collective import Demand, collective_named
+from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
-from ..core.orbits import Translation, TreeOrbits
 from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing, routing_named
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreeKind, TreePacking
+from ..core.trees import Translation, TreeKind, TreeOrbits, TreePacking
 from .strict import Fields, fraction, integers, is_list
 from .verify.report import Findings
 from .verify.sizes import check_sizes
@@ -143,7 +143,6 @@ def _refuse(check: Callable[[Findings], None], place: str) -> None:
 
 
 def _read_demand(file: Fields, count: int) -> Demand:
-    """Read a collective among some of the ranks."""
     ranks = None
     if file.has("ranks"):
         ranks = tuple(file.integers("ranks", 0, count).tolist())
@@ -155,13 +154,7 @@ def _read_demand(file: Fields, count: int) -> Demand:
     if file.has("part_of"):
         with locate_errors(file.at("part_of")):
             part_of = collective_named(file.word("part_of"))
-    demand = Demand(
-        collective,
-        file.fraction("size_bytes"),
-        file.integer("chunks", 1, _MANY),
-        ranks,
-        part_of,
-    )
+    demand = Demand(collective, file.fraction("size_bytes"), file.integer("chunks", 1, _MANY), ranks, part_of)
     file.reject_unread()
     if part_of is not None and not part_of.is_message(demand):
         raise InputError(f"{collective.name} is no message of {part_of.name}", place=file.at("part_of"))
@@ -247,95 +240,52 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
     )
 
 
-#: Certificates of bounds in seconds, by their names.
-_IN_SECONDS = ("cut", "late-cut", "distance", "partition", "tree-prices", "lengths", "whole-chunks", "solver")
+#: Certificates by their names in files.
+CERTIFICATES: Mapping[str, type[Any]] = {
+    "cut": CutCertificate,
+    "late-cut": CutCertificate,
+    **{
+        each.name: each
+        for each in (
+            *(DistanceCertificate, PartitionCertificate, TreePrices, LengthCertificate, WholeChunks, SolverBound),
+            *(EpochDistance, EpochCut, EpochChain, EpochFlow, EpochPrices, EpochWindowPrices, EpochPartition),
+        )
+    },
+}
+
+#: The least numbers of a field, where it is not 0.
+_LEAST = {("epoch-window-prices", "epochs"): 1, ("epoch-window-prices", "starts"): -_MANY, ("tree-prices", "trees"): 1}
 
 
 def read_certificate(file: Fields) -> Certificate:
-    """Read a certificate."""
-    kind = file.word("certificate", [*_IN_SECONDS, *EPOCH_BOUNDS])
-    certificate: Certificate
-    if kind in ("cut", "late-cut"):
-        certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()), latency=kind == "late-cut")
-    elif kind == "distance":
-        certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
-    elif kind == "partition":
-        certificate = PartitionCertificate(_read_parts(file))
-    elif kind == "tree-prices":
-        certificate = _read_tree_prices(file)
-    elif kind in EPOCH_BOUNDS:
-        certificate = EPOCH_BOUNDS[kind](file)
-    elif kind == "whole-chunks":
-        certificate = WholeChunks(file.integer("rank", 0, _MANY), file.fraction("chunk_bytes"))
-    elif kind == "lengths":
-        certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
-    else:
-        certificate = SolverBound(file.word("solver"), file.word("version"))
+    """Read a certificate, field by field as they are declared."""
+    kind = file.word("certificate", list(CERTIFICATES))
+    values: dict[str, Any] = {"latency": True} if kind == "late-cut" else {}
+    for field in fields(CERTIFICATES[kind]):
+        name, least = field.name, _LEAST.get((kind, field.name), 0)
+        match field.type:
+            case "str":
+                values[name] = file.word(name)
+            case "Fraction":
+                values[name] = file.fraction(name)
+            case "tuple[int, ...]":
+                values[name] = tuple(file.integers(name, least, _MANY).tolist())
+            case "int":
+                values[name] = file.integer(name, least, _MANY)
+            case "int | None":
+                values[name] = file.integer(name, least, _MANY) if file.has(name) else None
+            case "tuple[tuple[int, ...], ...]" if field.default is MISSING or file.has(name):
+                values[name] = _read_parts(file, name)
     file.reject_unread()
+    certificate: Certificate = CERTIFICATES[kind](**values)
     return certificate
 
 
-def _read_tree_prices(file: Fields) -> TreePrices:
-    return TreePrices(
-        tuple(file.integers("prices", 0, _MANY).tolist()),
-        file.fraction("tree_price_Bps"),
-        file.integer("trees", 1, _MANY) if file.has("trees") else None,
-        file.integer("height", 0, _MANY) if file.has("height") else None,
-        file.word("height_unit", ["links", "ns"]),
-        file.fraction("min_rate_Bps"),
-        _read_parts(file, "link_sets") if file.has("link_sets") else (),
-    )
-
-
-def _read_parts(file: Fields, name: str = "parts") -> tuple[tuple[int, ...], ...]:
+def _read_parts(file: Fields, name: str) -> tuple[tuple[int, ...], ...]:
     return tuple(_row(part, f"{file.at(name)}[{index}]") for index, part in enumerate(file.list_(name)))
 
 
-def _read_cut(file: Fields) -> EpochCut:
-    nodes = tuple(file.integers("nodes", 0, _MANY).tolist())
-    sink = file.integer("sink", 0, _MANY) if file.has("sink") else None
-    return EpochCut(nodes, sink, file.integer("threshold", 0, _MANY))
-
-
-def _read_prices(file: Fields) -> EpochPrices:
-    starts = tuple(file.integers("starts", 0, _MANY).tolist())
-    rows = file.list_("prices")
-    return EpochPrices(
-        starts,
-        tuple(
-            tuple(integers(row if is_list(row) else [row], 0, _MANY, f"{file.at('prices')}[{i}]").tolist())
-            for i, row in enumerate(rows)
-        ),
-    )
-
-
-def _read_window_prices(file: Fields) -> EpochWindowPrices:
-    links = file.integers("links", 0, _MANY)
-    return EpochWindowPrices(
-        file.integer("epochs", 1, _MANY),
-        tuple(file.integers("sinks", 0, _MANY).tolist()),
-        tuple(links.tolist()),
-        tuple(file.integers("starts", -_MANY, _MANY, len(links)).tolist()),
-        tuple(file.integers("prices", 0, _MANY, len(links)).tolist()),
-    )
-
-
-#: Readers of the bounds in epochs, by the name of the certificate.
-EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
-    "epoch-distance": lambda file: EpochDistance(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY)),
-    "epoch-cut": _read_cut,
-    "epoch-chain": lambda file: EpochChain(
-        tuple(file.integers("nodes", 0, _MANY).tolist()), file.integer("sink", 0, _MANY)
-    ),
-    "epoch-flow": lambda file: EpochFlow(file.integer("sink", 0, _MANY), file.integer("epochs", 0, _MANY)),
-    "epoch-prices": _read_prices,
-    "epoch-window-prices": _read_window_prices,
-    "epoch-partition": lambda file: EpochPartition(_read_parts(file)),
-}
-
-
 def _read_costs(file: Fields) -> RankCosts:
-    """Read the costs of the nodes."""
     rate, of_switches = (
         file.fraction(key) if file.has(key) else None for key in ("reduce_rate_Bps", "switch_reduce_rate_Bps")
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 from hashlib import sha256
@@ -20,16 +21,15 @@ import numpy as np
 
 from ..core.bounds import Certificate
 from ..core.collective import Demand
+from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import open_atomic
 from ..core.instance import Instance, plain
 from ..core.json_stream import LazyColumn
-from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.trace import Routing
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.trees import Forest, TreeOrbits, TreePacking
 from .file_parts import (
     read_certificate,
     read_instance,
@@ -67,13 +67,7 @@ READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {
 
 
 class ScheduleFile(NamedTuple):
-    """Contents of a schedule file.
-
-    Parameters
-    ----------
-    pieces : int or None
-        Chosen number of equal pieces per tree; None without trees or without a choice.
-    """
+    """Contents of a schedule file."""
 
     instance: Instance
     answer: Written
@@ -90,20 +84,9 @@ def write_schedule(
     extra: Mapping[str, Any] | None = None,
     pieces: int | None = None,
 ) -> str:
-    """Write a schedule file atomically; return its SHA-256.
+    """Write a schedule file atomically, compressed if ``.gz``, with binary columns if ``.npz``; return its SHA-256.
 
-    Parameters
-    ----------
-    path : Path or str
-        The output file: compressed if it ends in ``.gz``, with binary columns if in ``.npz``.
-    pieces : int, optional
-        Number of equal pieces per tree; for tree packings only.
-
-    Raises
-    ------
-    InputError
-        If the answer is no schedule or belongs to another instance, the instance has more than a file can hold, or
-        the file cannot be written.
+    An :class:`InputError` tells what a file cannot hold, a schedule of another instance, and what cannot be written.
     """
     path = Path(path)
     with locate_errors(source=str(path)):
@@ -129,12 +112,15 @@ def write_schedule(
 
 def is_schedule(path: Path) -> bool:
     """Return whether a file is a schedule, by its suffix ``.npz`` or its first characters."""
-    if path.suffix == ".npz":
-        return path.is_file()
+    return path.is_file() if path.suffix == ".npz" else begins_with(path, SCHEMA)
+
+
+def begins_with(path: Path, schema: str) -> bool:
+    """Return whether the first characters of a JSON file name a schema."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
-    except (OSError, EOFError, ValueError):
+            return f'"{schema}"'.encode() in stream.read(_BEGIN)
+    except (OSError, EOFError, ValueError, zlib.error):
         return False
 
 
@@ -273,14 +259,11 @@ def _send_data(chunks: Chunks, sends: Sends, **when: Any) -> dict[str, Any]:
             "unit_bytes": str(chunks.unit_bytes),
             "units": chunks.units,
             "groups": [list(group) for group in chunks.groups],
-            "held_by": chunks.held_by,
-            "needed_by": chunks.needed_by,
+            **{name: getattr(chunks, name) for name in ("held_by", "needed_by")},
             "reduced": chunks.reduced.astype(np.int64),
         },
         "sends": {
-            "chunk": sends.chunk,
-            "source": sends.source,
-            "target": sends.target,
+            **{name: getattr(sends, name) for name in ("chunk", "source", "target")},
             "reduce": sends.reduce.astype(np.int64),
             "hops": sends.hops,
             "path_links": sends.path_links,
@@ -330,19 +313,10 @@ def _edge_data(packing: TreePacking) -> dict[str, Any]:
 
 
 def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
-    """Read a schedule file.
+    """Read a schedule file, and name the other schemas that the caller reads in the error about an unknown one.
 
-    Parameters
-    ----------
-    others : sequence of str
-        Further schemas that the caller reads, named in the error about an unknown schema.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is truncated or has an invalid value; the message names file, place, value and
-        expectation. The schedule itself is not verified here, but the sizes of its chunks must add up to the
-        demand.
+    An :class:`InputError` names file, place, value and expectation. The schedule itself is not verified here, but the
+    sizes of its chunks must add up to the demand.
     """
     with locate_errors(source=str(path)):
         data = read_columns(path) if path.suffix == ".npz" else read_json(path)
@@ -361,16 +335,11 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
         answer = READERS[kind](file, instance, topology)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = to_lists(file.take("extra")) if file.has("extra") else {}
-        _check_extra(extra)
+        Fields(extra, "extra")  # rejects what is no object
+        bound = extra.get("bound_s")
+        if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):
+            raise InputError(f"{show_value(bound)} is wrong; expected seconds or null", place="extra.bound_s")
         cut = isinstance(answer, Forest) and file.has("pieces")
         pieces = file.integer("pieces", 1, MOST_PIECES + 1) if cut else None
         file.reject_unread()
         return ScheduleFile(instance, answer, certificate, extra, pieces)
-
-
-def _check_extra(extra: Any) -> None:
-    """Reject extras that are no object, or claim a bound that is no number of seconds."""
-    Fields(extra, "extra")
-    bound = extra.get("bound_s")
-    if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):
-        raise InputError(f"{show_value(bound)} is wrong; expected seconds or null", place="extra.bound_s")

@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.collective import Demand
 from ..core.conditions import Condition
+from ..core.equal_steps import StreamedSteps
 from ..core.errors import Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, sends_from_lists
-from ..core.streamed_steps import StreamedSteps
 from ..core.topology import Topology
-from ..core.trees import TreeKind, TreePacking
+from ..core.trees import TreeKind, TreePacking, chunks_of_kind
 from .trees import tree_sends
 from .verify.answers import Whole
 from .verify.equal_steps import demand_of_all
@@ -25,35 +24,20 @@ from .verify.sizes import demanded_bytes
 
 
 class OrderedSends(NamedTuple):
-    """Sends of a schedule in the order in which they read and write.
-
-    Parameters
-    ----------
-    kinds : list of (holders, receivers, reduced)
-        Condition of every chunk, see :func:`normalize_condition`.
-    units : list of int
-        Size of every chunk in multiples of ``unit_bytes``.
-    read, write : array of int, shape (sends,)
-        Order of the reading at the source and the writing at the target. If they are equal, as within a step, all
-        reading of a chunk comes before all writing of it.
-    """
+    """Sends of a schedule in the order in which they read and write."""
 
     sends: Sends
     kinds: list[Condition]
     units: list[int]
     unit_bytes: Fraction
+    #: Order of the reading at the source and the writing at the target. If they are equal, as within a step, all
+    #: reading of a chunk comes before all writing of it; shape (sends,).
     read: Ints
     write: Ints
 
 
 def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: int = 1) -> OrderedSends:
-    """Return the sends of a schedule with their order.
-
-    Parameters
-    ----------
-    pieces : int
-        Number of equal pieces of the data of every tree, which follow one another.
-    """
+    """Return the sends of a schedule with their order."""
     if isinstance(answer, TreePacking):
         sends, _, level = tree_sends(topology, answer, pieces)
         order = level + sends.chunk // max(len(answer), 1)
@@ -91,18 +75,17 @@ MOST_SENDS = 5_000_000
 
 
 def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
-    """Generate all sends of a schedule, and store them.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many, or the schedule is not for the instance's collective.
-    """
+    """Generate all sends of a schedule, and store them; :class:`Unsupported` if there are too many."""
     demand = demand_of_all(instance, answer.kind)
     if demand is None or answer.sends > MOST_SENDS:
         raise Unsupported(f"{answer.sends:,} sends that are generated step by step; at most {MOST_SENDS:,} are stored")
     ends = np.array(instance.topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    chunk, link, step = _gather(answer)
+    parts, steps = [], 0
+    for block in answer.blocks():
+        step, link = np.nonzero(block >= 0)
+        parts.append((block[step, link].astype(np.int64), link, step + steps))
+        steps += len(block)
+    chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     source, target = ends[link].T
     if answer.kind is TreeKind.OUT:
         columns = chunk, link, source, target, step, np.zeros(len(chunk), dtype=np.bool_)
@@ -121,29 +104,9 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
         )
     chunks, links, sources, targets, steps, adds = columns
     sends = Sends(chunks, sources, targets, adds, np.arange(len(chunks) + 1), links)
-    return StepSchedule(answer.instance_sha256, _chunks(demand, answer.kind, instance.npus), sends, steps)
-
-
-def _gather(answer: StreamedSteps) -> tuple[Ints, Ints, Ints]:
-    """Return chunk, link and step of every send of the gather."""
-    parts, steps = [], 0
-    for block in answer.blocks():
-        step, link = np.nonzero(block >= 0)
-        parts.append((block[step, link].astype(np.int64), link, step + steps))
-        steps += len(block)
-    chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return chunk, link, step
-
-
-def _chunks(demand: Demand, kind: TreeKind, ranks: int) -> Chunks:
-    """Return the chunks: some for each rank, whose data, or part of the sum, they are."""
-    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
-    count = ranks * demand.chunks
-    own, everybody = np.arange(count) // demand.chunks, np.full(count, ranks)
-    held = own if kind is TreeKind.OUT else everybody
-    needed = own if kind is TreeKind.IN else everybody
-    size = Fraction(demand.size_bytes, count)
-    return Chunks(np.ones(count, dtype=np.int64), size, groups, held, needed, np.full(count, kind is not TreeKind.OUT))
+    owner = np.repeat(np.arange(instance.npus), demand.chunks)
+    of_chunks = chunks_of_kind(owner, instance.npus, Fraction(demand.size_bytes), answer.kind)
+    return StepSchedule(answer.instance_sha256, of_chunks, sends, steps)
 
 
 def schedule_in_epochs(
@@ -151,10 +114,8 @@ def schedule_in_epochs(
 ) -> Schedule:
     """Time multi-link sends on the grid of an instance; hops that several share occur once.
 
-    Parameters
-    ----------
-    sends : iterable of (int, int, tuple of int)
-        Chunk, epoch of its start on the first link, and links; it starts on each further link upon arrival there.
+    A send is its chunk, the epoch of its start on the first link, and its links; it starts on each further link upon
+    arrival there.
     """
     grid = grid_of(instance)
     hops: set[tuple[int, int, int]] = set()

@@ -34,39 +34,26 @@ from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
 from ..core.network_views import links_of, rings_of
 from ..core.ragged import offsets
-from ..core.schedule import Chunks, Ints, Sends, StepSchedule
+from ..core.schedule import Ints, Sends, StepSchedule
 from ..core.topology import Topology
+from ..core.trees import TreeKind, chunks_of_kind
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Result of the model for a list of orders.
-
-    Parameters
-    ----------
-    busy_s : tuple of Fraction
-        Busy seconds of each dimension.
-    starts_s : tuple of tuple of Fraction
-        For each chunk, the start of each of its :func:`stages`.
-    """
+    """Result of the model for a list of orders."""
 
     completion_s: Fraction
     busy_s: tuple[Fraction, ...]
-    starts_s: tuple[tuple[Fraction, ...], ...]
+    starts_s: tuple[tuple[Fraction, ...], ...]  #: For each chunk, the start of each of its :func:`stages`.
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One visit of a chunk to a dimension.
-
-    Parameters
-    ----------
-    size_bytes : Fraction
-        An NPU's part of the chunk before it is scattered, or after it is gathered.
-    """
+    """One visit of a chunk to a dimension."""
 
     dimension: int
-    size_bytes: Fraction
+    size_bytes: Fraction  #: An NPU's part of the chunk before it is scattered, or after it is gathered.
     seconds: Fraction
 
 
@@ -93,22 +80,10 @@ def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> 
 
 
 def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]], queue: str) -> Pipeline:
-    """Simulate the pipeline exactly.
+    """Simulate the pipeline of an all-reduce, reduce-scatter or all-gather among all NPUs exactly.
 
-    Parameters
-    ----------
-    demand : Demand
-        An all-reduce, reduce-scatter or all-gather among all NPUs.
-    orders : sequence of sequence of int
-        For each of ``demand.chunks`` equal chunks, the dimensions of its reduce-scatter, counted from 0; reversed
-        in an all-gather.
-    queue : str
-        ``fifo`` or ``scf`` (smallest chunk first).
-
-    Raises
-    ------
-    InputError
-        If some chunk has no order, or an order does not name every dimension once.
+    There is an order for each of ``demand.chunks`` equal chunks: the dimensions of its reduce-scatter, counted from 0;
+    reversed in an all-gather.
     """
     if queue not in ("fifo", "scf"):
         raise InputError(f"{queue!r} is wrong; expected 'fifo' or 'scf'", place="queue")
@@ -150,13 +125,7 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
 
 
 def stages(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int = 0) -> list[Stage]:
-    """List the stages of a chunk: those of its reduce-scatter, then those of its all-gather.
-
-    Raises
-    ------
-    InputError
-        If the order does not name every dimension once, or the collective is another one.
-    """
+    """List the stages of a chunk: those of its reduce-scatter, then those of its all-gather."""
     if sorted(order) != list(range(len(fabric.dimensions))):
         raise InputError(f"{list(order)} does not name every dimension once", place=f"orders[{index}]")
     scatter: list[Stage] = []
@@ -180,24 +149,13 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
     """
     if min(weights) < 0 or sum(weights) > 1:
         raise InputError("expected weights of at least 0 that sum to at most 1", place="weights")
-    dimensions = range(len(fabric.dimensions))
-    latency = sum(
-        (
-            w * demand.collective.passes * demand.chunks * link_steps(fabric.dimensions[d]) * fabric.latency_s[d]
-            for d, w in enumerate(weights)
-        ),
-        Fraction(0),
-    )
-    return latency + min(
-        sum(
-            (
-                weights[d] * sent / fabric.bandwidth_Bps[d]
-                for d, sent in enumerate(message_bytes(fabric, demand, order))
-            ),
-            Fraction(0),
-        )
-        for order in permutations(dimensions)
-    )
+    passes, latency = demand.collective.passes * demand.chunks, Fraction(0)
+    for weight, dimension, late in zip(weights, fabric.dimensions, fabric.latency_s, strict=True):
+        latency += weight * passes * link_steps(dimension) * late
+    parts = [weight / rate for weight, rate in zip(weights, fabric.bandwidth_Bps, strict=True)]
+    orders = permutations(range(len(parts)))
+    sent = (message_bytes(fabric, demand, order) for order in orders)
+    return latency + min(Fraction(sum(a * b for a, b in zip(parts, each, strict=True))) for each in sent)
 
 
 #: More sends are not written.
@@ -219,28 +177,10 @@ class _Gather:
 
 
 def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> tuple[Instance, StepSchedule]:
-    """Convert chunk orders to a schedule of sends.
+    """Convert chunk orders, on a fabric or a mesh whose dimensions are treated as rings, to a schedule of sends.
 
-    Parameters
-    ----------
-    instance : Instance
-        A fabric with bandwidths, or a mesh whose dimensions are treated as rings, and the collective.
-    answer : ChunkOrders
-        One order of dimensions per chunk.
-    most : int
-        Largest number of sends to create.
-
-    Returns
-    -------
-    instance : Instance
-        The same with the links of the fabric.
-    schedule : StepSchedule
-        Every chunk has one block per NPU, or two if there is a ring of more than three.
-
-    Raises
-    ------
-    InputError
-        If there is no such fabric or collective, the orders are wrong, or there would be more sends.
+    Return the instance with the links of the fabric, and the schedule: every chunk has one block per NPU, or two if
+    there is a ring of more than three. An error if there would be more sends than ``most``.
     """
     fabric, demand = instance.network, instance.demand
     if mesh := fabric if isinstance(fabric, Topology) else None:
@@ -292,15 +232,9 @@ def _schedule(
     offset, links = _paths(topology, fabric.sizes, source, target)
     blocks, npus = demand.chunks * per_chunk, fabric.npus
     owner = np.arange(blocks) % per_chunk // halves
-    everybody = np.full(blocks, npus)
-    chunks = Chunks(
-        np.ones(blocks, dtype=np.int64),
-        demand.size_bytes / blocks,
-        (*((rank,) for rank in range(npus)), tuple(range(npus))),
-        everybody if demand.collective.sums else owner,
-        everybody if demand.collective.copies else owner,
-        np.full(blocks, demand.collective.sums),
-    )
+    copies, sums = demand.collective.copies, demand.collective.sums
+    kind = TreeKind.BOTH if copies and sums else TreeKind.IN if sums else TreeKind.OUT
+    chunks = chunks_of_kind(owner, npus, demand.size_bytes, kind)
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     sends = Sends(block, nodes[source], nodes[target], reduce.astype(np.bool_), offset, links)
     return StepSchedule(posed.sha256, chunks, sends, step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..core.answers import Answer
 from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate, WholeChunks
 from ..core.collective import Demand
-from ..core.conditions import Condition, conditions
+from ..core.conditions import conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
@@ -24,11 +25,6 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
 
     Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank
     outside to which one inside contributes: at least once, however it is merged and copied on either side.
-
-    Raises
-    ------
-    InputError
-        If a node does not exist, or data must leave a set without outgoing links.
     """
     topology = _topology(instance)
     for index, node in enumerate(certificate.nodes):
@@ -55,21 +51,22 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
 
 
 def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:
-    """Return the seconds of latency between two ranks, 0 if nothing must travel between them.
-
-    Raises
-    ------
-    InputError
-        If a rank does not exist, or no path connects the two.
-    """
+    """Return the seconds of latency between two ranks, 0 if nothing must travel between them."""
     topology = _topology(instance)
     for name, rank in (("source", certificate.source), ("target", certificate.target)):
         if not 0 <= rank < len(topology.ranks):
             raise InputError(f"rank {rank} of {len(topology.ranks)}", place=f"certificate.{name}")
     source, target = certificate.source, certificate.target
-    if source == target or not any(_must_travel(c, source, target) for c in demanded_bytes(instance)):
+    if source == target or not any(
+        target in needed and (source in held if reduced else held == (source,))
+        for held, needed, reduced in demanded_bytes(instance)
+    ):
         return Fraction(0)
-    return _distance(topology, topology.rank_nodes[source], topology.rank_nodes[target])
+    scale = lcm(*(link.latency_s.denominator for link in topology.links))
+    far = _distances(topology, [int(link.latency_s * scale) for link in topology.links], topology.rank_nodes[source])
+    if topology.rank_nodes[target] not in far:
+        raise InputError("no path leads from the source to the target", place="certificate")
+    return Fraction(far[topology.rank_nodes[target]], scale)
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
@@ -78,11 +75,6 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
     For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets
     that have such a rank, and as many exits. It is p entries where a switch outside the sets may add contributions
     on the way, and p exits where one may copy.
-
-    Raises
-    ------
-    InputError
-        If a node does not exist or is in two sets, a compute node is in none, or no link enters or leaves a set.
     """
     topology = _topology(instance)
     part_of: dict[int, int] = {}
@@ -117,11 +109,6 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
 
     The bound is bytes times the shortest distance of their two ends, over bandwidth times length. Only data that
     one rank has and one rank needs is counted.
-
-    Raises
-    ------
-    InputError
-        If some link has no length, lengths are negative or all 0, or a rank cannot be reached.
     """
     topology = _topology(instance)
     lengths = certificate.lengths
@@ -131,12 +118,9 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
     for (held, needed, _), size in demanded_bytes(instance).items():
         if len(held) == len(needed) == 1 and held != needed:
             bytes_from.setdefault(held[0], {})[needed[0]] = size
-    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
-    for length, (a, b) in zip(lengths, topology.link_ends, strict=True):
-        out[a].append((b, length))
     travelled = Fraction(0)
     for source, targets in bytes_from.items():
-        far = _distances(out, topology.rank_nodes[source])
+        far = _distances(topology, lengths, topology.rank_nodes[source])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
             if node not in far:
@@ -160,25 +144,11 @@ def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fractio
     return int(np.count_nonzero(from_inside & ~every[asked.needed])) * asked.size
 
 
-def _must_travel(condition: Condition, source: int, target: int) -> bool:
-    held, needed, reduced = condition
-    return target in needed and (source in held if reduced else held == (source,))
-
-
-def _distance(topology: Topology, source: int, target: int) -> Fraction:
-    """Return the latency of the fastest path, by Dijkstra over integers."""
-    scale = lcm(*(link.latency_s.denominator for link in topology.links))
-    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
-    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
-        out[a].append((b, int(link.latency_s * scale)))
-    far = _distances(out, source)
-    if target not in far:
-        raise InputError("no path leads from the source to the target", place="certificate")
-    return Fraction(far[target], scale)
-
-
-def _distances(out: list[list[tuple[int, int]]], source: int) -> dict[int, int]:
+def _distances(topology: Topology, lengths: Sequence[int], source: int) -> dict[int, int]:
     """Return the shortest distances to all reachable nodes, by Dijkstra over integers."""
+    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
+    for length, (a, b) in zip(lengths, topology.link_ends, strict=True):
+        out[a].append((b, length))
     heap, done = [(0, source)], dict[int, int]()
     while heap:
         far, node = heapq.heappop(heap)
@@ -192,23 +162,20 @@ def _distances(out: list[list[tuple[int, int]]], source: int) -> dict[int, int]:
 
 
 def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Fraction:
-    """Return the seconds until every rank has a rank's last whole chunk, see :class:`~cwb.core.bounds.WholeChunks`.
-
-    Raises
-    ------
-    InputError
-        If the rank does not exist or has no outgoing link, a switch copies, or chunks have no size.
-    """
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
+    """Return the seconds until every rank has a rank's last whole chunk, see :class:`~cwb.core.bounds.WholeChunks`."""
+    topology = _topology(instance)
     if not 0 <= certificate.rank < len(topology.ranks):
         raise InputError(f"rank {certificate.rank} of {len(topology.ranks)}", place="certificate.rank")
     if certificate.chunk_bytes <= 0:
         raise InputError(f"{certificate.chunk_bytes} bytes; expected more than 0", place="certificate.chunk_bytes")
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
         raise InputError("a switch copies chunks in transit", place="certificate")
-    needs = {c: size for c, size in demanded_bytes(instance).items() if _stems_from(c, certificate.rank)}
+    rank = certificate.rank
+    needs = {
+        (held, needed, reduced): size
+        for (held, needed, reduced), size in demanded_bytes(instance).items()
+        if (rank in held if reduced else held == (rank,)) and any(other != rank for other in needed)
+    }
     if not needs:
         return Fraction(0)
     leaving = [Fraction(0)] * len(topology.nodes)
@@ -233,8 +200,3 @@ def fault_of_chunks(certificate: WholeChunks, answer: Answer) -> str | None:
     if finest is not None and finest * chunks.unit_bytes < certificate.chunk_bytes:
         return f"speaks of chunks of {certificate.chunk_bytes} bytes, and the answer has finer ones"
     return None
-
-
-def _stems_from(condition: Condition, rank: int) -> bool:
-    held, needed, reduced = condition
-    return (rank in held if reduced else held == (rank,)) and any(other != rank for other in needed)

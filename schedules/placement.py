@@ -13,17 +13,14 @@ from ..core.bounds import Certificate, LeastLoads, PairPrices
 from ..core.experts import Experts
 from ..core.instance import Instance
 from ..core.outcome import Verdict
-from .objective_type import contradictions, question_of
+from .metrics import contradictions, question_of
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
-    """Verify a placement.
+    """Verify a placement; the objective is the largest load of a GPU, summed over layers.
 
-    Returns
-    -------
-    Verdict
-        The objective is the largest load of a GPU, summed over layers. Metrics: ``layer_loads``, ``balancedness``
-        (mean over largest load of GPUs, all layers together) and ``most_replicas``.
+    Metrics: ``layer_loads``, ``balancedness`` (mean over largest load of GPUs, all layers together) and
+    ``most_replicas``.
     """
     experts = instance.experts
     if experts is None:
@@ -127,8 +124,6 @@ class _TooManyError(Exception):
 
 
 class _SearchAllowance:
-    """Remaining amounts of enumeration."""
-
     def __init__(self) -> None:
         self.left = {"divisions": MOST_DIVISIONS, "numbers": MOST_NUMBERS, "steps": MOST_STEPS}
 

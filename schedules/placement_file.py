@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,25 +11,16 @@ from ..core.bounds import Certificate, LeastLoads, PairPrices, SolverBound
 from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.instance import Instance
-from .files import to_lists, write_data
+from .files import begins_with, to_lists, write_data
 from .strict import Fields, fraction, integers, is_list, read_json
 
 SCHEMA = "cwb-placement/1"
-
-#: What is looked at of a file to see whether it is a placement.
-_BEGIN = 1000
 
 _MANY = 2**40
 
 
 class PlacementFile(NamedTuple):
-    """Contents of a placement file.
-
-    Parameters
-    ----------
-    name, instance_sha256 : str
-        Name and digest of the placement's instance.
-    """
+    """Contents of a placement file."""
 
     name: str
     instance_sha256: str
@@ -48,13 +37,7 @@ def write_placement(
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a placement with its experts atomically, compressed if named ``.gz``; return its SHA-256.
-
-    Raises
-    ------
-    InputError
-        If the instance has no experts, the name is that of binary columns, or the file cannot be written.
-    """
+    """Write a placement with its experts atomically, compressed if named ``.gz``; return its SHA-256."""
     experts = instance.experts
     if experts is None:
         raise InputError("expected an instance with experts", source=str(path))
@@ -77,22 +60,11 @@ def write_placement(
 
 def is_placement(path: Path) -> bool:
     """Return whether a file is a placement, by its first characters."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
-    except (OSError, EOFError, ValueError, zlib.error):
-        return False
+    return begins_with(path, SCHEMA)
 
 
 def read_placement(path: Path) -> PlacementFile:
-    """Read a placement file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is truncated or has an invalid value; the message names file, place, value and
-        expectation. The slots are checked by the verifier, not here.
-    """
+    """Read a placement file."""
     with locate_errors(source=str(path)):
         file = Fields(read_json(path))
         file.word("schema", [SCHEMA])

@@ -63,13 +63,7 @@ def is_list(value: Any) -> bool:
 
 
 class Fields:
-    """An object of a file whose fields are consumed one by one.
-
-    Parameters
-    ----------
-    place : str
-        JSON path of the object; empty for the whole file.
-    """
+    """An object of a file, at a JSON path that is empty for the whole file, whose fields are consumed one by one."""
 
     def __init__(self, data: Any, place: str = "") -> None:
         if not isinstance(data, dict):
@@ -158,10 +152,9 @@ class Fields:
             first = int(inside.argmin())
         for index, value in enumerate(values[first:], first):
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < MAX_S:
-                raise InputError(
-                    f"{_plain(value)} is wrong; expected seconds of at least 0 and below {MAX_S:.0e}",
-                    place=f"{self.at(name)}[{index}]",
-                )
+                shown = show_value(value.item() if isinstance(value, np.number) else value)
+                expected = f"expected seconds of at least 0 and below {MAX_S:.0e}"
+                raise InputError(f"{shown} is wrong; {expected}", place=f"{self.at(name)}[{index}]")
         return np.array(values, dtype=np.float64)
 
     def fractions(self, name: str, length: int) -> list[Fraction]:
@@ -194,10 +187,6 @@ def integers(values: Any, low: int, high: int, place: str, *, indexed: bool = Tr
     raise AssertionError("a wrong value was not found again")
 
 
-def _plain(value: Any) -> str:
-    return show_value(value.item() if isinstance(value, np.number) else value)
-
-
 def fraction(value: Any, place: str) -> Fraction:
     """Read an exact non-negative number, written like ``"3"`` or ``"1/3"``."""
     if not isinstance(value, str) or not _FRACTION.match(value):
@@ -224,15 +213,7 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 
 
 def write_columns(stream: BinaryIO, data: Mapping[str, Any]) -> None:
-    """Write an object whose arrays are columns.
-
-    Parameters
-    ----------
-    stream : binary file
-        The output, which need not be seekable.
-    data : mapping of str to object
-        Plain data and nested objects with one-dimensional arrays of integers or floats.
-    """
+    """Write an object whose arrays are columns."""
     columns: dict[str, np.ndarray[Any, Any]] = {}
     plain = _without_columns(data, "", columns)
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
@@ -277,19 +258,18 @@ def _add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes]) -> None:
 
 
 def read_columns(path: Path) -> Any:
-    """Read the object of a ``.npz`` file with every :class:`Column` in its place.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is truncated, exceeds the size of a schedule, or has other members.
-    """
+    """Read the object of a ``.npz`` file with every :class:`Column` in its place."""
     with _open_archive(path) as archive:
         members = _members(archive)
         with archive.open(members.pop(_OBJECT)) as stream:
             data = read_stream(cast(BinaryIO, stream), _MAX_OBJECT, _MAX_OBJECT, "reading a schedule")
         for name, member in members.items():
-            _put(data, name.removesuffix(".npy").split("/"), Column(path, member, *_header(archive, member)))
+            inner, keys = data, name.removesuffix(".npy").split("/")
+            for key in keys[:-1]:
+                inner = inner.get(key) if isinstance(inner, dict) else None
+            if not isinstance(inner, dict) or keys[-1] in inner:
+                raise InputError("a column that the format does not define", place=".".join(keys))
+            inner[keys[-1]] = Column(path, member, *_header(archive, member))
         return data
 
 
@@ -323,17 +303,12 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 @dataclass(frozen=True)
 class Column(LazyColumn):
-    """A column of known length that is decompressed only when read.
-
-    Parameters
-    ----------
-    length, begin : int
-        Count of its numbers, and bytes before the first.
-    """
+    """A column of known length that is decompressed only when read."""
 
     path: Path
     member: zipfile.ZipInfo
     kind: np.dtype[Any]
+    #: Count of its numbers, and bytes before the first.
     length: int
     begin: int
 
@@ -341,13 +316,7 @@ class Column(LazyColumn):
         return self.length
 
     def read(self) -> Any:
-        """Read the numbers as 64-bit integers or as floats; an empty column is a list.
-
-        Raises
-        ------
-        InputError
-            If the count of numbers differs from the header's.
-        """
+        """Read the numbers as 64-bit integers or as floats; an empty column is a list."""
         check_time("reading a schedule")
         with _open_archive(self.path) as archive, archive.open(self.member) as stream:
             stream.read(self.begin)
@@ -372,13 +341,3 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype
         told = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"
         raise InputError(told, place=member.filename)
     return kind, length, begin
-
-
-def _put(data: Any, keys: list[str], column: Column) -> None:
-    """Put a column at its path in the data."""
-    place = ".".join(keys)
-    for key in keys[:-1]:
-        data = data.get(key) if isinstance(data, dict) else None
-    if not isinstance(data, dict) or keys[-1] in data:
-        raise InputError("a column that the format does not define", place=place)
-    data[keys[-1]] = column

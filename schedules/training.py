@@ -136,13 +136,9 @@ def recomputed_bound(
 ) -> float | None:
     """Return the lower bound on the objective that a certificate proves; None if it proves none.
 
-    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon
-    that the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w).
-
-    Parameters
-    ----------
-    missed : sequence of Fraction, optional
-        Shift of each limit; by default the limits are those of the design.
+    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon that
+    the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w). Each limit of the design may be
+    shifted by what is missed.
     """
     design = instance.design or Design()
     parts = _traffic(instance)
@@ -188,7 +184,10 @@ def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fr
     for edge in sorted(edges, reverse=True):
         if hull and hull[-1][0] == edge[0]:
             continue  # parallel, and no further out
-        while len(hull) > 1 and _value_at(hull[-1], _crossing(hull[-2], edge)) >= hull[-1][1]:
+        while len(hull) > 1:
+            (weight, value), (time, cost) = hull[-1], _crossing(hull[-2], edge)
+            if weight * time + (1 - weight) * cost < value:
+                break
             hull.pop()
         hull.append(edge)
     return min(time * cost for time, cost in starmap(_crossing, pairwise(hull)))
@@ -198,10 +197,6 @@ def _crossing(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) 
     """Return the intersection of two edges (a, v), the lines ``a T + (1 - a) C = v``."""
     (a, v), (b, w) = one, other
     return (v * (1 - b) - w * (1 - a)) / (a - b), (a * w - b * v) / (a - b)
-
-
-def _value_at(edge: tuple[Fraction, Fraction], corner: tuple[Fraction, Fraction]) -> Fraction:
-    return edge[0] * corner[0] + (1 - edge[0]) * corner[1]
 
 
 def proved_line(
@@ -238,7 +233,8 @@ def proved_line(
     if below and cost_weight and prices is not None and all(prices[d] > 0 for d in below):
         cost_weight += max(-slope / prices[d] for d, slope in below.items())
     elif below:
-        limit = _limit_of_all(constraints)
+        upper = (i for i, c in enumerate(constraints) if c.comparison is not Comparison.AT_LEAST)
+        limit = next((i for i in upper if min(constraints[i].coefficients) > 0), None)  # on all bandwidths
         if limit is None:
             return None
         multipliers[limit] += max(-slope / constraints[limit].coefficients[d] for d, slope in below.items())
@@ -252,17 +248,6 @@ def proved_line(
     for d, slope in enumerate(slopes()):
         value += 2 * _root_down(time_weight * traffic[d] * slope)
     return ProvedLine(time_weight, cost_weight, value)
-
-
-def _limit_of_all(constraints: Sequence[LinearConstraint]) -> int | None:
-    """Return the number of a constraint that bounds every bandwidth from above, None without one.
-
-    Its multiplier may be raised.
-    """
-    for index, constraint in enumerate(constraints):
-        if constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) > 0:
-            return index
-    return None
 
 
 def _root_down(x: Fraction) -> Fraction:
@@ -322,7 +307,6 @@ class _Stage(NamedTuple):
 
 
 def _traffic(instance: Instance) -> tuple[list[_Stage], list[_Traffic]]:
-    """List all layers and communications of an instance."""
     stages: list[_Stage] = []
     found: list[_Traffic] = []
     for w, workload in enumerate(instance.training()):

@@ -29,16 +29,7 @@ _MOST_CHOSEN = 4_000_000
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
-    """Return the least seconds of an all-reduce along the certificate's kind of trees.
-
-    0 if its prices prove nothing.
-
-    Raises
-    ------
-    InputError
-        If some link has no price, a number is out of range, no such trees exist, or the collective is not an
-        all-reduce among all nodes.
-    """
+    """Return the least seconds of an all-reduce along the certificate's kind of trees; 0 if prices prove none."""
     topology, size_bytes = _problem(instance)
     _check(topology, certificate)
     rates = [link.bandwidth_Bps for link in topology.links]
@@ -141,7 +132,6 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
 
 
 def _problem(instance: Instance) -> tuple[Topology, Fraction]:
-    """Return the network and the size of the all-reduce."""
     topology, demand = instance.network, instance.demand
     whole = demand is not None and demand.collective is Collective.ALL_REDUCE and not instance.also
     if not isinstance(topology, Topology) or demand is None or not whole:

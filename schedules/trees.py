@@ -23,12 +23,9 @@ def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """Return, for each tree of a block and each rank, the edge that first reaches it.
+    """Return, for each tree of a block and each rank, the edge that first reaches it; shape (end - begin, ranks).
 
-    Returns
-    -------
-    array of int, shape (end - begin, ranks)
-        -1 for the root, and the total number of edges for unreached ranks.
+    It is -1 for the root, and the total number of edges for unreached ranks.
     """
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
@@ -69,19 +66,9 @@ def edge_depths(packing: TreePacking) -> Ints:
 
 
 def from_root(above: Ints, adds: Floats) -> tuple[Ints, Floats]:
-    """Sum values along the path from the root.
+    """Sum the values of edges along the path from the root.
 
-    Parameters
-    ----------
-    above : array of int, shape (edges,)
-        Parent edge of each edge, see :func:`edges_above`.
-    adds : array of float, shape (edges,) or (edges, quantities)
-        Value or values of every edge.
-
-    Returns
-    -------
-    array of int, array of float
-        Number of edges from the root to the end of each edge, and the sums.
+    Return the number of edges from the root to the end of each edge, and the sums.
     """
     count, total = np.ones(len(above), dtype=np.int64), adds.copy()
     for number, level in enumerate(levels(above), start=1):
@@ -92,24 +79,12 @@ def from_root(above: Ints, adds: Floats) -> tuple[Ints, Floats]:
 
 
 def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
-    """Cut the data of every tree into pieces and send each along the tree.
+    """Cut the data of every tree into equal pieces, as many for all or for each, and send each along the tree.
 
-    Parameters
-    ----------
-    topology : Topology or None
-        The network of the paths; without it nodes are ranks.
-    pieces : int or array of int, shape (trees,)
-        Number of equal pieces per tree, common or for each.
-
-    Returns
-    -------
-    Sends
-        Piece by piece, and for each piece the edges in the order of the packing; for in-out trees first all
-        reductions. Chunk ``p * trees + t`` is piece p of tree t, if it has so many.
-    array of float
-        Size of every chunk in bytes.
-    array of int
-        Level of every send: its depth in an out-tree, counted from the deepest edge in an in-tree.
+    Without a topology nodes are ranks. The sends are piece by piece, and for each piece the edges in the order of the
+    packing; for in-out trees first all reductions. Chunk ``p * trees + t`` is piece p of tree t, if it has so many.
+    Also return the size of every chunk in bytes, and the level of every send: its depth in an out-tree, counted from
+    the deepest edge in an in-tree.
     """
     known = range(1 + max(int(part.child.max(initial=part.root.max(initial=-1))) for part in packing.passes))
     node = np.array(known if topology is None else topology.tree_nodes, dtype=np.int64)
@@ -118,47 +93,20 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
         depth = edge_depths(part)
         below = int(depth.max(initial=-1)) + 1
         inward = part.kind is TreeKind.IN
-        parts.append(_one_way(part, node, reduce=inward))
+        parent, child = node[part.parent], node[part.child]
+        adds, ends = np.full(len(parent), inward), (child, parent) if inward else (parent, child)
+        parts.append(Sends(part.edge_tree, *ends, adds, part.path_offset, part.path_links))
         levels.append(above + (below - 1 - depth if inward else depth))
         above += below
     whole = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
     number = np.broadcast_to(np.asarray(pieces, dtype=np.int64), len(packing))
     most = int(number.max(initial=1))
-    sends, level = _repeat_sends(_concatenate_sends(parts), most, len(packing)), np.tile(np.concatenate(levels), most)
+    rows = ((part.chunk, part.source, part.target, part.reduce, part.hops, part.path_links) for part in parts)
+    chunk, *columns = map(np.concatenate, zip(*rows, strict=True))  # of the first piece
+    chunk = (chunk + np.arange(most)[:, None] * len(packing)).ravel()
+    source, target, reduce, hops, links = (np.tile(column, most) for column in columns)
+    sends, level = Sends(chunk, source, target, reduce > 0, offsets(hops), links), np.tile(np.concatenate(levels), most)
     if (number < most).any():
         kept = sends.chunk // len(packing) < number[sends.chunk % len(packing)]
         sends, level = sends.take(kept), level[kept]
     return sends, np.tile(whole / number, most), level
-
-
-def _one_way(packing: TreePacking, node: Ints, *, reduce: bool) -> Sends:
-    """Return sends for all edges of out-trees or in-trees."""
-    tree = packing.edge_tree
-    parent, child = node[packing.parent], node[packing.child]
-    source, target = (child, parent) if reduce else (parent, child)
-    return Sends(tree, source, target, np.full(len(tree), reduce), packing.path_offset, packing.path_links)
-
-
-def _concatenate_sends(parts: list[Sends]) -> Sends:
-    """Concatenate columns of sends."""
-    hops = np.concatenate([part.hops for part in parts])
-    return Sends(
-        np.concatenate([part.chunk for part in parts]),
-        np.concatenate([part.source for part in parts]),
-        np.concatenate([part.target for part in parts]),
-        np.concatenate([part.reduce for part in parts]),
-        offsets(hops),
-        np.concatenate([part.path_links for part in parts]),
-    )
-
-
-def _repeat_sends(sends: Sends, pieces: int, trees: int) -> Sends:
-    """Repeat the sends of the first piece for all pieces."""
-    return Sends(
-        (sends.chunk + np.arange(pieces)[:, None] * trees).ravel(),
-        np.tile(sends.source, pieces),
-        np.tile(sends.target, pieces),
-        np.tile(sends.reduce, pieces),
-        offsets(np.tile(sends.hops, pieces)),
-        np.tile(sends.path_links, pieces),
-    )

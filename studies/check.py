@@ -21,7 +21,7 @@ from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
-from ..schedules.objective_type import contradictions, question_of
+from ..schedules.metrics import contradictions, question_of
 from ..schedules.placement import bound_of, loads_of, violations_of
 from ..schedules.placement_file import SCHEMA, PlacementFile, is_placement, read_placement
 from ..schedules.verify import Report, verify

@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.answers import Answer, ChunkOrders
+from ..core.equal_steps import StreamedSteps
 from ..core.errors import Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Schedule
-from ..core.streamed_steps import StreamedSteps
 from ..core.trace import SimulationMode
 from ..core.trees import TreePacking
 from ..harness.execution.emulation import execute_emulated

@@ -27,7 +27,7 @@ def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | 
     mode : SimulationMode, optional
         Mode of a simulation that gives the order of messages; then trees are in pieces.
     """
-    from ..core.orbits import Forest
+    from ..core.trees import Forest
     from ..exchange.msccl.flow import flow_of
     from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule

@@ -19,18 +19,17 @@ from math import isqrt
 from ..core.answers import ChunkOrders, is_same
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective, Demand
+from ..core.equal_steps import TranslatedTrees
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.network_views import other_view
 from ..core.option_names import MSCCL_COLLECTIVES
-from ..core.orbits import Forest, TreeOrbits
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.schedule import Schedule, StepSchedule
 from ..core.topology import Topology
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..core.units import UnitKind, parse
 from ..harness import registry
 from ..harness.clock import WallClock

@@ -12,12 +12,11 @@ from ..core.answers import Answer
 from ..core.errors import InputError
 from ..core.files import write_whole
 from ..core.instance import Instance
-from ..core.orbits import TreeOrbits
 from ..core.pipelining import LatencyModel
 from ..core.rate_reservation import reserve_rates
 from ..core.schedule import Floats, Ints
 from ..core.trace import Routing, SimulationMode, Trace
-from ..core.trees import TreePacking
+from ..core.trees import TreeOrbits, TreePacking
 from ..core.units import UnitKind, parse
 from ..exchange.perfetto import chrome_trace
 from ..schedules.collective import proof_of

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Answer, ChunkOrders, Placement
 from ..core.budget import Progress, Start, ignore
+from ..core.equal_steps import StreamedSteps, TranslatedTrees
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported
 from ..core.files import write_whole
-from ..core.orbits import Forest, TreeOrbits
 from ..core.schedule import Schedule, StepSchedule
-from ..core.streamed_steps import StreamedSteps
-from ..core.translated_trees import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..schedules.files import ANSWER_SCHEMA, Written, forest_data, write_schedule
 from ..schedules.multirail import to_sends
 from ..schedules.placement_file import write_placement

@@ -1,6 +1,6 @@
 """Forests of symmetric networks: trees of one root in every orbit, packed by their links per orbit.
 
-If no translation but the identity fixes a rank (:class:`~...core.orbits.TreeOrbits`), a tree and all its images
+If no translation but the identity fixes a rank (:class:`~...core.trees.TreeOrbits`), a tree and all its images
 load every link of an orbit equally. So the room of a forest is one number per orbit of links, however large the
 network is, and weights of trees are columns of a small linear program: the trees of every root weigh 1, and no
 orbit of links is used beyond its room. Some symmetric forest is as fast as the optimum: the average of any optimal

@@ -16,9 +16,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.orbits import Translation, kinds_of_links, link_image
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
+from ...core.trees import Translation, kinds_of_links, link_image
 from .link_orbits import symmetries_from
 
 Hashes = NDArray[np.uint64]

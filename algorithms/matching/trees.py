@@ -1,6 +1,6 @@
 """Trees for whole collectives: one tree translated to all ranks, and an all-reduce with overlapping halves.
 
-*Translated trees* (:class:`~cwb.core.translated_trees.TranslatedTrees`), on vertex-transitive networks.
+*Translated trees* (:class:`~cwb.core.equal_steps.TranslatedTrees`), on vertex-transitive networks.
 In a step every generator is used once, by an edge to a rank that the tree lacks; so a tree of n - 1 edges for each
 of c chunks takes at least ``ceil((n - 1) c / generators)`` steps, which is the slot bound. Ranks with the fewest
 possible parents come first.
@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.equal_steps import translate_ranks
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.translated_trees import translate_ranks
 from ..graphs.bits import ZERO, draw, seed_state, shuffle
 from ..graphs.network import edges_by
 from .network import RankNetwork

@@ -19,15 +19,14 @@ from ...core.answers import Answer
 from ...core.bounds import Certificate
 from ...core.budget import Budget
 from ...core.collective import Collective
+from ...core.equal_steps import StreamedSteps, TranslatedTrees
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Bools, Ints
 from ...core.solver import Solver
-from ...core.streamed_steps import StreamedSteps
 from ...core.topology import Topology
-from ...core.translated_trees import TranslatedTrees
 from ...core.trees import TreeKind
 from .bounds import bound_of, half_ticks
 from .extract import ArcTransfers, all_gathered, reduce_scattered, schedule

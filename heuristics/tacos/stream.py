@@ -8,9 +8,9 @@ from ...algorithms.matching.network import RankNetwork, reversed_arcs
 from ...algorithms.matching.streamed_gather import GatherStream, bytes_of
 from ...core.budget import Budget
 from ...core.collective import Collective
+from ...core.equal_steps import Digest
 from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
-from ...core.streamed_steps import Digest
 
 #: Chunks of all ranks up to which several words are looked at for a chunk that no other neighbour has.
 _FEW_CHUNKS = 4096

@@ -23,13 +23,12 @@ from ...core.budget import Budget
 from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.orbits import Translation, TreeOrbits, expand_orbits
 from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools
 from ...core.solver import Solver
 from ...core.topology import Topology
-from ...core.trees import TreeKind, TreePacking
+from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import best_all_reduce_bound
 from .method import ForestOptions
 from .optimum import Optimum, find_unbalanced, fixed_k, optimum, smallest_k

@@ -10,10 +10,9 @@ import numpy as np
 from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_orbits
 from ...algorithms.graphs.translations import Symmetry
 from ...core.budget import Budget
-from ...core.orbits import TreeOrbits
 from ...core.ragged import offsets
 from ...core.schedule import Ints
-from ...core.trees import TreeKind, TreePacking
+from ...core.trees import TreeKind, TreeOrbits, TreePacking
 from .optimum import Optimum
 from .problem import ForestProblem
 

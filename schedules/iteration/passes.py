@@ -39,13 +39,7 @@ class Pipeline(Enum):
 
 
 def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
-    """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block.
-
-    Raises
-    ------
-    InputError
-        If there are more than :data:`MAX_LAYERS`.
-    """
+    """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block."""
     if (count := sum(layer.repeat for layer in layers)) > MAX_LAYERS:
         raise InputError(f"{count:,} layers; expected at most {MAX_LAYERS:,}", place="layers")
     found: list[Layer] = []
@@ -55,13 +49,7 @@ def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
 
 
 def divide_layers(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
-    """Divide layers among stages, in order, minimizing the longest computation of a stage.
-
-    Raises
-    ------
-    InputError
-        If there are fewer layers than stages, or more than can be divided.
-    """
+    """Divide layers among stages, in order, minimizing the longest computation of a stage."""
     if stages == 1:
         return [list(layers)]
     if not stages <= len(layers) <= _MAX_DIVIDED:
@@ -131,25 +119,13 @@ class Streams(Enum):
 
 @dataclass(frozen=True)
 class Plan:
-    """Execution plan of an iteration.
-
-    Parameters
-    ----------
-    loop : Loop
-        Overlap of computation and communication.
-    bucket_bytes : Fraction
-        Size in bytes at which a gradient bucket is communicated, in the loop ``DDP``.
-    streams : Streams
-        Concurrency of collectives in a stage.
-    microbatches : int
-        Parts of the batch that pass the layers in turn; gradients are communicated after the last one.
-    pipeline : Pipeline
-        Order of micro-batches in a stage.
-    """
+    """Execution plan of an iteration."""
 
     loop: Loop = Loop.NO_OVERLAP
+    #: Size in bytes at which a gradient bucket is communicated, in the loop ``DDP``.
     bucket_bytes: Fraction = Fraction(25 * 2**20)
     streams: Streams = Streams.ONE
+    #: Parts of the batch that pass the layers in turn; gradients are communicated after the last one.
     microbatches: int = 1
     pipeline: Pipeline = Pipeline.ONE_F_ONE_B
 
@@ -157,19 +133,8 @@ class Plan:
 def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
     """Create the tasks of an iteration, every task after its predecessors.
 
-    Parameters
-    ----------
-    workload : Workload
-        Layers and groups. Point-to-point messages are those between pipeline stages, whose number is the size of
-        their group: the last layer of a stage sends its forward messages, the first one those of its input
-        gradient.
-    cost : callable
-        Returns the seconds of a collective.
-
-    Raises
-    ------
-    InputError
-        If messages name several groups, or there are too many layers, stages or tasks.
+    Point-to-point messages are those between pipeline stages, whose number is the size of their group: the last layer
+    of a stage sends its forward messages, the first one those of its input gradient.
     """
     layers = divide_layers(unroll_layers(workload.layers), stages_of(workload))
     if (count := 10 * plan.microbatches * sum(map(len, layers))) > MAX_TASKS:
@@ -184,13 +149,7 @@ def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
 
 
 def stages_of(workload: Workload) -> int:
-    """Return the number of stages: the group size of point-to-point messages, 1 without them.
-
-    Raises
-    ------
-    InputError
-        If the messages name several groups.
-    """
+    """Return the number of stages: the group size of point-to-point messages, 1 without them."""
     phases = [p for x in workload.layers for p in (x.forward, x.input_gradient)]
     groups = {c.group for p in phases for c in p.communication if c.collective is Collective.POINT_TO_POINT}
     if len(groups) > 1:
@@ -239,7 +198,6 @@ class _Builder:
                 self._send(stage, bucket)
 
     def _backward(self, stage: int, layer: Layer, *, last: bool) -> None:
-        """Add the input gradient, then the weight gradient."""
         gradient = layer.weight_gradient.communication if last else ()
         if self._plan.loop is not Loop.TP_DP_OVERLAP:
             self._blocking(stage, layer, layer.input_gradient, INPUT_GRADIENT)
@@ -255,7 +213,6 @@ class _Builder:
         self._wait[stage] = beside + self._chain(stage, layer, gradient, self._wait[stage])
 
     def _blocking(self, stage: int, layer: Layer, phase: Phase, what: str) -> None:
-        """Add a computation and its blocking collectives."""
         self._compute(stage, layer, phase, what)
         self._wait[stage] = self._chain(stage, layer, self._collectives(phase), self._wait[stage])
 
@@ -356,16 +313,12 @@ class Iteration:
         """Number of pipeline stages."""
         return 1 + max((task.stage for task in self.tasks), default=0)
 
-    def breakdown_s(self, stage: int) -> dict[str, Fraction]:
-        """Return a stage's seconds of computation, exposed communication, and waiting for other stages."""
-        return time_breakdown(self.tasks, self.starts_s, stage)
-
     @cached_property
     def mean_breakdown_s(self) -> dict[str, Fraction]:
         """Mean breakdown over the stages: computations first, then by decreasing time."""
         found: dict[str, Fraction] = defaultdict(Fraction)
         for stage in range(self.stages):
-            for what, seconds in self.breakdown_s(stage).items():
+            for what, seconds in time_breakdown(self.tasks, self.starts_s, stage).items():
                 found[what] += seconds / self.stages
         computed = {task.what for task in self.tasks if task.stream == COMPUTE}
         return dict(sorted(found.items(), key=lambda pair: (pair[0] not in computed, -pair[1], pair[0])))
@@ -391,12 +344,6 @@ class Iteration:
 
 
 def simulate_iteration(workload: Workload, plan: Plan, cost: Cost) -> Iteration:
-    """Simulate an iteration.
-
-    Raises
-    ------
-    InputError
-        If the workload cannot be divided into stages, or there are too many tasks.
-    """
+    """Simulate an iteration."""
     tasks = tuple(tasks_of(workload, plan, cost))
     return Iteration(plan, tasks, simulate(tasks))

@@ -24,24 +24,15 @@ Stream = tuple[int, str]
 
 @dataclass(frozen=True)
 class Task:
-    """A computation or a collective.
-
-    Parameters
-    ----------
-    what : str
-        Category of its time, such as ``forward`` or ``dp all_reduce``.
-    stream : str or None
-        :data:`COMPUTE`, a communication stream, or None if it waits for nothing but its predecessors.
-    after : tuple of int
-        Positions of its predecessors, all earlier in the list.
-    """
+    """A computation or a collective."""
 
     name: str
-    what: str
+    what: str  #: Category of its time, such as ``forward`` or ``dp all_reduce``.
     stage: int
+    #: :data:`COMPUTE`, a communication stream, or None if it waits for nothing but its predecessors.
     stream: str | None
     seconds: Fraction
-    after: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()  #: Positions of its predecessors, all earlier in the list.
 
     @property
     def line(self) -> Stream | None:
@@ -70,15 +61,10 @@ class _Line:
 
 
 def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
-    """Start every task as soon as its predecessors have ended and its stream is free.
+    """Return the start of every task in seconds: when its predecessors have ended and its stream is free.
 
-    Return start of every task in seconds.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        Computations of a stream in program order. Of tasks that become ready for a communication stream
-        simultaneously, the first in the list starts first.
+    The computations of a stream are in program order. Of tasks that become ready for a communication stream
+    simultaneously, the first in the list starts first.
     """
     followers, missing = _followers(tasks), [len(task.after) for task in tasks]
     lines: dict[Stream, _Line] = defaultdict(_Line)
@@ -172,16 +158,10 @@ def time_breakdown(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int
     now = Fraction(0)
     for time, begins, index in sorted(events):
         if time > now:
-            found[_doing(tasks, starts, active)] += time - now
+            first = min(active, key=lambda i: (tasks[i].stream != COMPUTE, starts[i], i), default=None)
+            found[IDLE if first is None else tasks[first].what] += time - now
             now = time
         (active.add if begins else active.remove)(index)
     if total > now:
         found[IDLE] += total - now
     return dict(found)
-
-
-def _doing(tasks: Sequence[Task], starts: Sequence[Fraction], active: set[int]) -> str:
-    if not active:
-        return IDLE
-    first = min(active, key=lambda index: (tasks[index].stream != COMPUTE, starts[index], index))
-    return tasks[first].what

@@ -27,13 +27,7 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class ChargedTransfers:
-    """Transfers over the links of ranks as well.
-
-    Parameters
-    ----------
-    real : array of bool, shape (entries of path_links,)
-        Hops over links of the network.
-    """
+    """Transfers over the links of ranks as well."""
 
     transfers: Transfers
     wires: Wires

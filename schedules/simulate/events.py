@@ -19,26 +19,13 @@ from .transfers import Transfers
 
 @dataclass(eq=False)
 class Gates:
-    """State of all gates during a simulation.
+    """State of all gates during a simulation."""
 
-    Parameters
-    ----------
-    fed_by : array of int
-        For each send, the gate that its arrival feeds, or -1.
-    following : array of int
-        For each gate, the next one of the same slot, which waits for it, or -1.
-    missing : array of int
-        For each gate, the number of outstanding arrivals and gates.
-    opens_s : array of float
-        For each gate, the time of its latest arrival.
-    members, member_offset : array of int
-        Sends that wait for each gate.
-    """
-
-    fed_by: Ints
-    following: Ints
-    missing: Ints
-    opens_s: Floats
+    fed_by: Ints  #: For each send, the gate that its arrival feeds, or -1.
+    following: Ints  #: For each gate, the next one of the same slot, which waits for it, or -1.
+    missing: Ints  #: For each gate, the number of outstanding arrivals and gates.
+    opens_s: Floats  #: For each gate, the time of its latest arrival.
+    #: Sends that wait for each gate.
     members: Ints
     member_offset: Ints
 
@@ -102,11 +89,6 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
 
     Chunks ask for links in the order of time, ties in the order of the sends, so that a link can be granted at
     once.
-
-    Parameters
-    ----------
-    rules : Rules
-        Timing of chunks on links, with contention.
     """
     sends = transfers.sends
     owner, offset = sends.hop_send.tolist(), sends.path_offset.tolist()
@@ -158,8 +140,6 @@ def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
 
 
 class _Hops:
-    """The hops of all sends, and the time from which every link is free."""
-
     def __init__(self, transfers: Transfers, wires: Wires, rules: Rules) -> None:
         sends = transfers.sends
         passing = wires.passing_s(transfers.chunk_bytes, np.repeat(sends.chunk, sends.hops), sends.path_links)

@@ -25,13 +25,7 @@ _READY, _SENT, _ARRIVED, _ADDED = range(4)
 
 
 def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
-    """Simulate sends, in any order, as fluid flows.
-
-    Raises
-    ------
-    InputError
-        If a bandwidth varies over time.
-    """
+    """Simulate sends, in any order, as fluid flows."""
     if wires.varying:
         raise InputError("flows share links of constant bandwidth only", place="timing.changes")
     sends = transfers.sends
@@ -129,20 +123,10 @@ class _Ranks:
 
 
 def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: Floats) -> Floats:
-    """Compute max-min fair rates: a flow can only gain from flows that are no faster.
+    """Compute max-min fair rates of flows: one can only gain from flows that are no faster.
 
-    Parameters
-    ----------
-    path_links, path_offset : array of int
-        Links of the paths of all sends.
-    flows : array of int
-        Sends that are active at the time.
-
-    Returns
-    -------
-    array of float, shape (flows,)
-        Rates by water filling: a link whose equal share is the smallest on the path of any of its flows is a
-        bottleneck and fixes their rates. The remaining bandwidth is shared by the other flows in the same way.
+    Water filling: a link whose equal share is the smallest on the path of any of its flows is a bottleneck and fixes
+    their rates. The remaining bandwidth is shared by the other flows in the same way.
     """
     hops = path_offset[flows + 1] - path_offset[flows]
     link = path_links[ranges(path_offset[flows], hops)]

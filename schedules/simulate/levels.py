@@ -36,23 +36,9 @@ class Queues:
     def serve(
         self, link: Ints, asks: Floats, tail: Floats, serialization: Floats, send: Ints
     ) -> tuple[Floats, Floats, Ints]:
-        """Serve sends that ask for links.
+        """Serve sends that ask for links; the number of a send breaks ties between simultaneous requests.
 
-        Parameters
-        ----------
-        asks, tail : array of float
-            Times of the request, and of the arrival of the send's last byte.
-        serialization : array of float
-            Transmission time of the bytes in seconds.
-        send : array of int
-            Number of the send, which breaks ties between simultaneous requests.
-
-        Returns
-        -------
-        begin, end : array of float
-            Times at which each occupies and leaves the link.
-        order : array of int
-            Order of service, link by link.
+        Return the times at which each occupies and leaves its link, and the order of service, link by link.
         """
         position = np.arange(len(link))
         if not self._rules.contended:
@@ -80,7 +66,6 @@ class Queues:
         return by_time[np.argsort(link[by_time].astype(np.uint16), kind="stable")]
 
     def _take(self, link: Ints, asks: Floats, tail: Floats, serialization: Floats) -> tuple[Floats, Floats]:
-        """Serve sends on distinct links."""
         begin = np.maximum(asks, self._free[link])
         end = np.maximum(begin + serialization, tail)
         self._free[link] = end + self._wires.latency_s[link] if self._rules.hold_latency else end
@@ -109,17 +94,9 @@ def level_starts(leaves: Ints) -> list[int]:
 
 
 def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
-    """Simulate level by level.
+    """Simulate level by level sends that all arrive for the next level.
 
-    Parameters
-    ----------
-    transfers : Transfers
-        Sends that all arrive for the next level.
-
-    Returns
-    -------
-    Timeline or None
-        None if sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
+    None if sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
     """
     sends = transfers.sends
     starts = level_starts(transfers.leaves)
@@ -164,17 +141,9 @@ TRIAL = 64
 
 
 def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
-    """Simulate window by window.
+    """Simulate window by window, with contention.
 
-    Parameters
-    ----------
-    rules : Rules
-        Timing of chunks on links, with contention.
-
-    Returns
-    -------
-    Timeline or None
-        None if windows are too short to hold many events, or a bandwidth varies over time.
+    None if windows are too short to hold many events, or a bandwidth varies over time.
     """
     sends, links = transfers.sends, transfers.sends.path_links
     owner = sends.hop_send
@@ -186,12 +155,8 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     last = np.zeros(len(links), dtype=np.bool_)
     last[sends.path_offset[1:] - 1] = True
     queues, gates = Queues(wires, rules), gates_of(transfers)
-    end_s, came, hop_start, hop_end = (
-        np.zeros(len(sends)),
-        np.zeros(len(sends)),
-        np.zeros(len(links)),
-        np.zeros(len(links)),
-    )
+    end_s, came = np.zeros(len(sends)), np.zeros(len(sends))
+    hop_start, hop_end = np.zeros(len(links)), np.zeros(len(links))
     entry: Ints = sends.path_offset[gates.at_start()]
     asks: Floats = np.zeros(len(entry))
     windows, gain = 0, 0.0

@@ -1,4 +1,12 @@
-"""Links as columns, rules for chunks on them, and times of all hops, for the simulators."""
+"""Links as columns, rules for chunks on them, and times of all hops, for the simulators.
+
+Times as whole numbers of ticks make simultaneous requests for a link exactly equal.
+All latencies and transmission times are multiples of one fraction of a second, the tick. If all times stay below
+2^53 ticks, which floats hold exactly, the simulators use floats, as for seconds. For longer times, and for varying
+bandwidths, the event-driven simulators use integers and fractions of any size. For schedules too large for that,
+times are floats in units of the longest duration. They do not depend on the unit of time either, but equal times may
+differ by rounding.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +14,24 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 
-from ...core.schedule import Floats, Ints
+from ...core.schedule import Chunks, Floats, Ints
 from ...core.timing import Timing
 from ...core.topology import Link, Topology
 from ...core.trace import SimulationMode
+from .transfers import Transfers
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Bandwidth of a link over time, relative to its nominal bandwidth.
+    """Bandwidth of a link over time, relative to its nominal bandwidth."""
 
-    Parameters
-    ----------
-    begin_s : list of Fraction
-        Start of each interval, the first at 0; the last one never ends.
-    factor : list of Fraction
-        Relative bandwidth in each interval; positive in the last one.
-    """
-
-    begin_s: list[Fraction]
-    factor: list[Fraction]
+    begin_s: list[Fraction]  #: Start of each interval, the first at 0; the last one never ends.
+    factor: list[Fraction]  #: Relative bandwidth in each interval; positive in the last one.
 
     def end_s(self, begin_s: Any, seconds: Any) -> Any:
         """Return the end of a transmission by its start and its seconds at nominal bandwidth."""
@@ -45,41 +47,24 @@ class Speeds:
 
 @dataclass(frozen=True)
 class RankLinks:
-    """Links that stand for the costs of ranks, after those of the network; see :mod:`.charges`.
+    """Links that stand for the costs of ranks, after those of the network; see :mod:`.charges`."""
 
-    Parameters
-    ----------
-    adders, senders : int
-        First of the links on which nodes add, and of those on which they send, which come last.
-    while_receiving : bool
-        An adder begins when the first byte has arrived, in every mode; otherwise when the last one has.
-    """
-
+    #: First of the links on which nodes add, and of those on which they send, which come last.
     adders: int
     senders: int
+    #: An adder begins when the first byte has arrived, in every mode; otherwise when the last one has.
     while_receiving: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """Columns of the links.
-
-    Parameters
-    ----------
-    bandwidth_Bps, latency_s : array of float, shape (links,)
-        Bytes per second, and seconds that the first byte takes.
-    varying : mapping of int to Speeds
-        Links whose bandwidth varies over time.
-    links : sequence of Link
-        The links with exact numbers; empty if only the columns are known.
-    of_ranks : RankLinks or None
-        The links at the end that stand for costs of ranks; None if nothing costs anything.
-    """
+    """Columns of the links."""
 
     bandwidth_Bps: Floats
     latency_s: Floats
     varying: Mapping[int, Speeds] = field(default_factory=dict)
-    links: Sequence[Link] = ()
+    links: Sequence[Link] = ()  #: The links with exact numbers; empty if only the columns are known.
+    #: The links at the end that stand for costs of ranks; None if nothing costs anything.
     of_ranks: RankLinks | None = None
 
     @property
@@ -122,20 +107,12 @@ class Rules:
     A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is
     free, and its last byte leaves at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte
     has arrived. The link is free again at e.
-
-    Parameters
-    ----------
-    streaming : bool
-        A node asks for the next link when the first byte has arrived, ``b + latency``, instead of the last one, ``e
-        + latency``.
-    contended : bool
-        A link serves one chunk at a time; otherwise f is 0.
-    hold_latency : bool
-        A chunk holds the link for the latency too.
     """
 
+    #: A node asks for the next link when the first byte has arrived, ``b + latency``, instead of the last one, ``e +
+    #: latency``.
     streaming: bool
-    contended: bool
+    contended: bool  #: A link serves one chunk at a time; otherwise f is 0.
     hold_latency: bool = False
 
 
@@ -154,14 +131,101 @@ def rules(mode: SimulationMode, *, hold_latency: bool = False) -> Rules:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Times of all sends and hops, in the order of the transfers.
-
-    Parameters
-    ----------
-    hop_start_s, hop_end_s : array of float, shape (entries of path_links,)
-        Times at which each link is occupied and left.
-    """
+    """Times of all sends and hops, in the order of the transfers."""
 
     end_s: Floats
+    #: Times at which each link is occupied and left; shape (entries of path_links,).
     hop_start_s: Floats
     hop_end_s: Floats
+
+
+#: Ticks that a float holds exactly.
+MOST_TICKS = 2**53
+
+#: Largest number of hops for integers of any size, and largest table of durations (chunk sizes times link rates).
+MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TickWires(Wires):
+    """Links whose times are counted in their own unit instead of seconds."""
+
+    unit_s: Fraction = Fraction(1)
+    table: Any = None  #: Duration of every size of a chunk at every rate of a link; shape (sizes, rates).
+    #: Table row of each chunk and table column of each link.
+    size_of: Any = None
+    rate_of: Any = None
+
+    @property
+    def exact(self) -> bool:
+        """True if the numbers are integers of any size."""
+        return bool(self.table.dtype == object)
+
+    def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
+        """Return the transmission times of chunks on links, in units."""
+        del chunk_bytes
+        found: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
+        return found
+
+    def in_seconds(self, timeline: Timeline) -> Timeline | None:
+        """Convert a timeline to seconds; None if floats cannot hold its ticks."""
+        columns = timeline.end_s, timeline.hop_start_s, timeline.hop_end_s
+        if self.exact:
+            unit = self.unit_s
+            return Timeline(*(np.array([float(t * unit) for t in column.tolist()], dtype=float) for column in columns))
+        if timeline.end_s.max(initial=0.0) >= MOST_TICKS:
+            return None
+        return Timeline(*(seconds_of(column, self.unit_s) for column in columns))
+
+
+def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> TickWires | Wires:
+    """Count the durations of a schedule in a common unit; the given links if rates or sizes are not known exactly.
+
+    If exact, count by integers of any size, because floats cannot hold the times.
+    """
+    if sized.units is None or not wires.links:
+        return wires
+    rates, rate_of = _classes([link.bandwidth_Bps for link in wires.links])
+    delays, delay_of = _classes([link.latency_s for link in wires.links])
+    sizes, size_of = np.unique(sized.units, return_inverse=True)
+    if len(sizes) * len(rates) > MOST_DURATIONS:
+        return wires
+    durations = [[size * sized.unit_bytes / rate if rate else Fraction(0) for rate in rates] for size in sizes.tolist()]
+    times = [*delays, *(d for row in durations for d in row)]
+    whole = lcm(*(time.denominator for time in times))
+    unit = Fraction(gcd(*(int(time * whole) for time in times)) or whole, whole)  # the largest common divisor
+    longest = max(times, default=Fraction(0)) or Fraction(1)
+    many = exact or bool(wires.varying) or longest / unit >= MOST_TICKS
+    if many and not wires.varying and hops > MOST_EXACT:
+        many, unit = False, longest
+    kind: Any = object if many else np.float64
+
+    def count(duration: Fraction) -> int | float:
+        return int(duration / unit) if many else float(duration / unit)
+
+    table = np.empty((len(sizes), len(rates)), dtype=kind)
+    for row, line in enumerate(durations):
+        table[row] = [count(duration) for duration in line]
+    late = np.empty(len(delays), dtype=kind)
+    late[:] = [count(delay) for delay in delays]
+    varying = {e: Speeds([begin / unit for begin in each.begin_s], each.factor) for e, each in wires.varying.items()}
+    columns = wires.bandwidth_Bps, late[delay_of], varying, wires.links, wires.of_ranks
+    return TickWires(*columns, unit, table, size_of, rate_of)
+
+
+def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
+    """Convert ticks to seconds with a single rounding, as for exact bounds, where floats permit."""
+    top, bottom = unit_s.numerator, unit_s.denominator
+    if max(float(ticks.max(initial=0.0)) * top, bottom) < MOST_TICKS:
+        return ticks * top / bottom
+    return ticks * float(unit_s)
+
+
+def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
+    """Return the distinct values and each number's position among them.
+
+    Links share their numbers, and fractions are slow to compare.
+    """
+    place: dict[Fraction, int] = {}
+    known = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
+    return list(place), np.array([known[id(value)] for value in values], dtype=np.int64)

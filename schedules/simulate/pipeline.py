@@ -30,14 +30,14 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.orbits import Forest
 from ...core.pipelining import ENOUGH, PIECES, LatencyModel
 from ...core.rate_reservation import RateReservation
 from ...core.schedule import Floats, Ints
 from ...core.trace import SimulationMode, Trace
-from ...core.trees import TreeKind, TreePacking
+from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import edges_above, from_root, tree_sends
-from ..verify.answers import heaviest_link, write_out
+from ..verify.answers import write_out
+from ..verify.trees import heaviest_load
 from .charges import longest_adding, most_messages, shared_charges
 from .network import Wires, wires
 from .timelines import link_totals, timeline_of, trace_of
@@ -49,53 +49,28 @@ class Front:
     """The leaves of every tree that can be last for some flow time.
 
     They are the leaves that no other one exceeds in both links and latency.
-
-    Parameters
-    ----------
-    tree, offset : array of int, shape (trees,)
-        Trees that have edges, and the position of the first leaf of each.
-    links : array of int, shape (leaves,)
-        Number of links from the root, decreasing within a tree.
-    latency_s : array of float, shape (leaves,)
-        Total latency of these links.
     """
 
+    #: Trees that have edges, and the position of the first leaf of each; shape (trees,).
     tree: Ints
     offset: Ints
-    links: Ints
-    latency_s: Floats
+    links: Ints  #: Number of links from the root, decreasing within a tree; shape (leaves,).
+    latency_s: Floats  #: Total latency of these links; shape (leaves,).
 
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """Quantities that determine the time of a forest for any number of pieces and any size.
-
-    Parameters
-    ----------
-    size_bytes : Fraction
-        Size of the (first) collective, to which the flow time is proportional.
-    heights : array of int, shape (trees,)
-        Number of edges from each root to its farthest rank; for in-out trees in the longer direction.
-    fronts : tuple of Front
-        One for each direction of the data: two for in-out trees.
-    messages_s : float
-        Seconds that the messages of one piece cost the rank that sends most of them.
-    """
+    """Quantities that determine the time of a forest for any number of pieces and any size."""
 
     flow_s: Fraction
-    size_bytes: Fraction
+    size_bytes: Fraction  #: Size of the (first) collective, to which the flow time is proportional.
+    #: Number of edges from each root to its farthest rank; for in-out trees in the longer direction; shape (trees,).
     heights: Ints
-    fronts: tuple[Front, ...]
-    messages_s: float = 0.0
+    fronts: tuple[Front, ...]  #: One for each direction of the data: two for in-out trees.
+    messages_s: float = 0.0  #: Seconds that the messages of one piece cost the rank that sends most of them.
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
-        """Return the time for a number of pieces per tree, for one or several flow times.
-
-        Parameters
-        ----------
-        flow_s : sequence of float, optional
-            Flow times in seconds; the forest's own by default.
-        """
+        """Return the time for a number of pieces per tree, for one or several flow times; by default its own."""
         flow = np.array([float(self.flow_s)] if flow_s is None else flow_s, dtype=np.float64)
         if not any(len(front.links) for front in self.fronts):
             return np.zeros(len(flow))
@@ -108,20 +83,10 @@ class Pipeline:
         return np.asarray(reach_s.max(axis=1) + (pieces - 1) * piece_s[:, 0], dtype=np.float64)
 
     def best(self, sizes_bytes: Sequence[Fraction | int | float] | None = None) -> tuple[Floats, Ints]:
-        """Choose the number of pieces, for one or several sizes.
+        """Choose the number of pieces, for one or several sizes of the collective; its own by default.
 
-        Parameters
-        ----------
-        sizes_bytes : sequence of numbers, optional
-            Sizes of the collective; its own by default.
-
-        Returns
-        -------
-        array of float, shape (sizes,)
-            Completion times in seconds.
-        array of int, shape (sizes,)
-            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` within :data:`~cwb.core.pipelining.ENOUGH` of
-            the least time.
+        Return the completion times in seconds and the numbers: the first of :data:`~cwb.core.pipelining.PIECES` within
+        :data:`~cwb.core.pipelining.ENOUGH` of the least time.
         """
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]
@@ -131,22 +96,11 @@ class Pipeline:
 
 
 def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None) -> Pipeline:
-    """Compute the quantities that determine a forest's time in pieces.
-
-    Parameters
-    ----------
-    forest : TreePacking or TreeOrbits
-        Valid trees; translated ones have the measures of the given ones.
-
-    Raises
-    ------
-    InputError
-        If the instance has no explicit network or no collective, or a path names a link that does not exist.
-    """
+    """Compute the quantities that determine a forest's time in pieces."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     latency_s = wires(instance.topology).latency_s
-    flow_s = heaviest_link(forest, instance)[1] if flow_s is None else flow_s
+    flow_s = heaviest_load(instance, forest) if flow_s is None else flow_s
     costs = instance.rank_costs
     packing = forest.trees if costs is None else cast(TreePacking, write_out(forest, instance))
     messages_s = 0.0
@@ -218,28 +172,8 @@ def simulate_reserved(
 ) -> Trace:
     """Simulate trees at their rates, chunk by chunk; no tree waits for another one.
 
-    Parameters
-    ----------
-    packing : TreePacking
-        Trees that the verifier accepts.
-    plan : Reserved
-        Rates and numbers of chunks, such as those of :func:`~cwb.core.rate_reservation.reserve_rates`. The trace has
-        the sends of first chunks, then of second ones where a tree has them, and so on.
-    model : LatencyModel
-        Effect of latency on the next chunk.
-    overhead_s : Fraction or float
-        Seconds of a link that each chunk costs in addition to its bytes.
-
-    Returns
-    -------
-    Trace
-        Times of all sends. A link is busy for the seconds of its bytes at full bandwidth.
-
-    Raises
-    ------
-    InputError
-        If the packing belongs to another instance, a bandwidth varies over time, or there are too many chunks to
-        send one by one.
+    The trace has the sends of first chunks, then of second ones where a tree has them, and so on. A link is busy for
+    the seconds of its bytes at full bandwidth, and each chunk costs the seconds of overhead as well.
     """
     if instance.rank_costs is not None:
         raise InputError("reserved rates do not count the costs of ranks", place="rank_costs")
@@ -249,7 +183,6 @@ def simulate_reserved(
 def _simulate_rates(
     instance: Instance, packing: TreePacking, plan: RateReservation, model: LatencyModel, overhead_s: float
 ) -> Trace:
-    """Simulate trees at their rates, with the costs of ranks."""
     most, edges = int(plan.chunks.max(initial=1)), sum(len(part.parent) for part in packing.passes)
     if most * edges > MOST_SENDS:
         problem = f"{most:,} chunks over {edges:,} edges of trees; expected at most {MOST_SENDS:,} sends"
@@ -272,15 +205,8 @@ def simulate_shares(instance: Instance, packing: TreePacking, pieces: int, *, ho
 
     Parameters
     ----------
-    packing : TreePacking
-        Trees that the verifier accepts.
     hold_latency : bool
         A piece holds its share of a link for the link's latency too.
-
-    Raises
-    ------
-    InputError
-        For the reasons of :func:`simulate_reserved`.
     """
     line = pipeline(instance, packing)
     flow_s = max(float(line.flow_s), line.messages_s * pieces)

@@ -28,18 +28,10 @@ MOST_PATHS = 4096
 
 @dataclass(frozen=True, eq=False)
 class RoutedTransfers:
-    """Transfers over other paths.
-
-    Parameters
-    ----------
-    part_of : array of int, shape (sends,)
-        The send of the answer that each is a part of, itself or one of several.
-    count : int
-        Number of sends of the answer.
-    """
+    """Transfers over other paths."""
 
     transfers: Transfers
-    part_of: Ints
+    part_of: Ints  #: The send of the answer that each is a part of, itself or one of several; shape (sends,).
     count: int
 
     def of_answer(self, trace: Trace) -> Trace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ...core.answers import Answer
 from ...core.errors import InputError
@@ -14,14 +13,12 @@ from ...core.trace import Routing, SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
 from .charges import charge
-from .compiled_levels import compiled_totals
-from .in_order import CompiledResult, compiled_in_order
-from .network import Rules, Timeline, Wires, rules, wires
+from .compiled import CompiledResult, compiled_in_order, compiled_levels
+from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .routing import route
-from .ticks import MOST_TICKS, TickWires, to_ticks
 from .timelines import occupied_s, timeline_of, trace_of, utilization_over_time
-from .transfers import Transfers, checked_columns, sends_of, transfers_of
+from .transfers import Transfers, columns_of, sends_of, transfers_of
 
 
 def simulate(
@@ -35,17 +32,15 @@ def simulate(
     hold_latency: bool = False,
     routing: Routing | None = None,
 ) -> Trace:
-    """Simulate a schedule on the network of its instance.
+    """Simulate a schedule on the network of its instance; trees that represent others are expanded to all sends.
 
     A send starts when all data of its chunk that reaches its source earlier has arrived: in earlier steps, from the
-    tree's other edges, or, in a timed schedule, by the given start. The given times of such a schedule determine
-    only dependencies, and the order (starts, then ends) in which links serve its sends where they serve one at a
-    time; all durations follow from the mode.
+    tree's other edges, or, in a timed schedule, by the given start. The given times of such a schedule determine only
+    dependencies, and the order (starts, then ends) in which links serve its sends where they serve one at a time; all
+    durations follow from the mode.
 
     Parameters
     ----------
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
-        A valid answer; trees that represent others are expanded to all sends.
     mode : SimulationMode
         Timing of chunks on links. In the cut-through mode the nodes on a send's path forward data as it arrives; at
         the send's target the whole chunk arrives before it is sent on. Shares are for trees only.
@@ -55,11 +50,9 @@ def simulate(
         A rank starts a step when all that it receives in earlier steps has arrived, as programs that wait for their
         messages do; for schedules in steps.
     pieces : int
-        Number of pieces per tree. The trace has the sends of the first piece, then of the second, ..., see
-        :func:`~cwb.schedules.simulate.transfers.sends_of`.
+        Number of pieces per tree, whose sends the trace has one after the other.
     hold_latency : bool
-        A chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may follow at
-        once.
+        A chunk holds a link for its latency too, as in MTree's equation (2); else the next one may follow at once.
     routing : Routing, optional
         Paths of the schedule, or others as short as these (:mod:`.routing`); the instance's by default, from which
         trees with shares of links are exempt.
@@ -68,13 +61,7 @@ def simulate(
     -------
     Trace
         Times of all sends and hops in the order of the answer; with another routing hops are those of the parts of
-        sends. A link is busy while a chunk holds it; where sends
-        share links (alpha-beta and fair-share), for the seconds of their bytes at full bandwidth.
-
-    Raises
-    ------
-    InputError
-        If the answer is no schedule of this instance, or an option does not fit it.
+        sends. A link is busy while a chunk holds it; where sends share links, for the seconds of their bytes.
     """
     answer = write_out(answer, instance)
     if mode is SimulationMode.SHARES:
@@ -86,15 +73,8 @@ def simulate(
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"links are never occupied in the mode {mode.value}", place="hold_latency")
     columns, routing = wires(instance.topology, instance.timing), routing or instance.routing
-    simple = (
-        not barrier
-        and not in_step
-        and pieces == 1
-        and mode is not SimulationMode.FAIR_SHARE
-        and instance.rank_costs is None
-        and routing is Routing.FIXED
-    )
-    if isinstance(answer, Schedule) and simple:
+    plain = not (barrier or in_step) and pieces == 1 and mode is not SimulationMode.FAIR_SHARE
+    if isinstance(answer, Schedule) and plain and instance.rank_costs is None and routing is Routing.FIXED:
         found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
@@ -110,7 +90,6 @@ def simulate(
 def _timeline(
     instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool = False
 ) -> Timeline:
-    """Simulate transfers with the costs of ranks, if any."""
     if instance.rank_costs is None:
         return timeline_of(transfers, columns, mode, hold_latency=hold_latency)
     charged = charge(instance, transfers, columns)
@@ -119,15 +98,7 @@ def _timeline(
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Totals of a trace.
-
-    Parameters
-    ----------
-    busy_s : array of float, shape (links,)
-        Seconds that every link is busy.
-    unaware_s : float or None
-        Arrival of the last byte without congestion; None if not requested.
-    """
+    """Totals of a trace."""
 
     completion_s: float
     busy_s: Floats
@@ -136,11 +107,7 @@ class Totals:
 
 
 def totals(
-    instance: Instance,
-    answer: Answer,
-    mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
-    *,
-    unaware: bool = False,
+    instance: Instance, answer: Answer, mode: SimulationMode = SimulationMode.CONGESTION_AWARE, *, unaware: bool = False
 ) -> Totals:
     """Simulate a schedule in a mode of queues, without keeping the times of every send if there are many."""
     answer = write_out(answer, instance)
@@ -165,19 +132,12 @@ def _in_time(
     """Simulate a timed schedule, compiled, in seconds; None if not worthwhile or not exact."""
     if columns.varying or not worth_compiling(len(answer.sends)):
         return None
-    checked_columns(instance, answer)
+    columns_of(instance, answer)  # rejects numbers out of range
     links = to_ticks(answer.chunks, len(answer.sends.path_links), columns, exact=False)
     if isinstance(links, TickWires) and links.exact:
         return None
-    nodes = len(instance.topology.nodes)
-    played = compiled_in_order(answer, nodes, links, chosen, keep=keep, unaware=unaware)
-    if played is None or not isinstance(links, TickWires):
-        return played
-    timeline = links.in_seconds(played.timeline)
-    if timeline is None or played.latest >= MOST_TICKS:
-        return None
-    latest, alone = (float(Fraction(ticks) * links.unit_s) for ticks in (played.latest, played.alone))
-    return CompiledResult(latest, alone, played.busy * float(links.unit_s), timeline)
+    played = compiled_in_order(answer, len(instance.topology.nodes), links, chosen, keep=keep, unaware=unaware)
+    return None if played is None else played.in_seconds(links)
 
 
 def _total(
@@ -190,12 +150,10 @@ def _total(
             charged = charge(instance, transfers, columns)
             played, own = charged.transfers, charged.wires
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
-        unit_s = links.unit_s if isinstance(links, TickWires) else Fraction(1)
-        one_by_one = isinstance(links, TickWires) and links.exact
-        found = None if one_by_one else compiled_totals(played, links, rules(mode), unaware=unaware)
-        if found is not None and found[0] < MOST_TICKS:
-            alone_s = float(Fraction(found[2]) * unit_s) if unaware else None
-            return float(Fraction(found[0]) * unit_s), found[1][: len(columns)] * float(unit_s), alone_s
+        if not (isinstance(links, TickWires) and links.exact):
+            found = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
+            if found is not None and (found := found.in_seconds(links)) is not None:
+                return found.latest, found.busy[: len(columns)], found.alone if unaware else None
     timeline = _timeline(instance, transfers, columns, mode)
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s, None
@@ -204,18 +162,7 @@ def _total(
 def utilization(
     instance: Instance, answer: Answer, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
-    """Compute the utilization of every link over time.
-
-    Parameters
-    ----------
-    bins : int
-        Number of equal intervals until completion.
-
-    Returns
-    -------
-    tuple of array
-        Limits of the intervals in seconds, and the utilization of every link in every interval.
-    """
+    """Return limits of equal intervals until completion, in seconds, and the utilization of every link in each."""
     if bins < 1:
         raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)

@@ -8,27 +8,18 @@ from ...core.kernel import worth_compiling
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
-from .compiled_levels import compiled_levels
+from .compiled import compiled_levels
 from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
 from .levels import simulate_by_levels, simulate_by_windows
-from .network import Rules, Timeline, Wires, rules
-from .ticks import TickWires, to_ticks
+from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks
 from .transfers import Transfers
 
 
 def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, wires: Wires, held_s: Floats) -> Floats:
-    """Compute the seconds of its link that every hop occupies.
+    """Return the seconds of its link that every hop occupies.
 
-    Parameters
-    ----------
-    held_s : array of float
-        Seconds from start to end of every hop.
-
-    Returns
-    -------
-    array of float, shape (entries of path_links,)
-        Seconds that the hop holds its link; in modes where sends share a link, its seconds at full bandwidth.
+    That is as long as it holds the link; in modes where sends share a link, its seconds at full bandwidth.
     """
     if mode in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         return held_s
@@ -44,19 +35,10 @@ def link_totals(links: int, path_links: Ints, seconds: Floats) -> Floats:
 def utilization_over_time(
     links: int, path_links: Ints, seconds: Floats, trace: Trace, bins: int
 ) -> tuple[Floats, Floats]:
-    """Compute the utilization of every link in equal intervals of time.
+    """Return limits of equal intervals in seconds, and the utilization of every link in each; shape (links, bins).
 
-    Parameters
-    ----------
-    seconds : array of float
-        Seconds of its link that every hop occupies, spread evenly over its duration.
-
-    Returns
-    -------
-    edges : array of float, shape (bins + 1,)
-        Limits of the intervals in seconds.
-    utilization : array of float, shape (links, bins)
-        At most 1 with contention; more shows the congestion that a congestion-unaware simulation ignores.
+    It is at most 1 with contention; more shows the congestion that a congestion-unaware simulation ignores. The given
+    seconds of every hop are spread evenly over its duration.
     """
     edges = np.linspace(0.0, trace.completion_s, bins + 1)
     if not len(path_links) or trace.completion_s == 0:
@@ -78,7 +60,7 @@ def utilization_over_time(
 
 
 def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
-    """Simulate in whole numbers of a common unit if there is one, see :mod:`.ticks`."""
+    """Simulate in whole numbers of a common unit if there is one, see :mod:`.network`."""
     if mode is SimulationMode.FAIR_SHARE:
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
@@ -99,7 +81,11 @@ def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     one_by_one = simulate_by_events if chosen.contended else simulate_in_order
     if transfers.fixed_order or exact or (transfers.pays is not None and not large):
         return (simulate_in_order if transfers.fixed_order else one_by_one)(transfers, columns, chosen)
-    found = (compiled_levels if large else simulate_by_levels)(transfers, columns, chosen)
+    if large:
+        played = compiled_levels(transfers, columns, chosen, keep=True)
+        found = None if played is None else played.timeline
+    else:
+        found = simulate_by_levels(transfers, columns, chosen)
     if found is None and chosen.contended and transfers.pays is None:
         found = simulate_by_windows(transfers, columns, chosen)
     return one_by_one(transfers, columns, chosen) if found is None else found
@@ -128,7 +114,6 @@ def trace_of(
 
 
 def _in_answer_order(sends: Sends, place: Ints, column: Floats) -> Floats:
-    """Return a column of hops in the order of the answer."""
     hops = np.empty(len(sends), dtype=np.int64)
     hops[place] = sends.hops
     placed = np.empty_like(column)

@@ -19,7 +19,6 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import kernel, worth_compiling
 from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
-from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ..cells import numbered_slots, strides
 from ..trees import tree_sends
@@ -91,7 +90,6 @@ def _number(times: Any, bits: Any, shift: Any, table: Any, values: Any, number: 
 
 @kernel
 def _sort_by_place(order: Any, place: Any, count: int) -> Any:
-    """Sort an order by place, stably."""
     first = np.zeros(count + 1, dtype=np.int64)
     for at in place:
         first[at + 1] += 1
@@ -110,47 +108,24 @@ SAME_TIME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Transfers:
-    """Sends in the order in which ties are broken.
-
-    Parameters
-    ----------
-    leaves : array of int, shape (sends,)
-        Level at which each send leaves.
-    arrives : array of int, shape (sends,)
-        Lowest level of the sends that may forward it.
-    barrier : bool
-        A step starts when the whole previous step has ended.
-    place : array of int or None
-        Position of each send in the answer; None if they are in the same order.
-    fixed_order : bool
-        Links serve the sends in this order, not in that of their readiness.
-    units : array of int or None
-        Size of each chunk in units; None if not known exactly.
-    unit_bytes : Fraction
-        Size of one unit in bytes.
-    in_step : bool
-        A rank sends in a step when all that it receives in earlier steps has arrived.
-    data : array of int or None
-        What dependencies are about, if it is not the chunk: the chunk of which a send carries a part.
-    first_link : array of int or None
-        First link of the schedule's own path, which tells messages apart; None if paths are the schedule's.
-    pays : array of float or None
-        1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
-    """
+    """Sends in the order in which ties are broken."""
 
     sends: Sends
     chunk_bytes: Floats
-    leaves: Ints
-    arrives: Ints
+    leaves: Ints  #: Level at which each send leaves; shape (sends,).
+    arrives: Ints  #: Lowest level of the sends that may forward it; shape (sends,).
     nodes: int
     barrier: bool
-    place: Ints | None
-    fixed_order: bool = False
-    units: Ints | None = None
+    place: Ints | None  #: Position of each send in the answer; None if they are in the same order.
+    fixed_order: bool = False  #: Links serve the sends in this order, not in that of their readiness.
+    units: Ints | None = None  #: Size of each chunk in units; None if not known exactly.
     unit_bytes: Fraction = Fraction(1)
     in_step: bool = False
+    #: What dependencies are about, if it is not the chunk: the chunk of which a send carries a part.
     data: Ints | None = None
+    #: First link of the schedule's own path, which tells messages apart; None if paths are the schedule's.
     first_link: Ints | None = None
+    #: 1 for sends that pay the overhead of a message, 0 for others; None if nothing costs anything.
     pays: Floats | None = None
 
     @cached_property
@@ -202,40 +177,20 @@ class Transfers:
 def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
     """Return the sends of an answer in the order of its trace, and the bytes of every chunk.
 
-    Parameters
-    ----------
-    answer : Answer
-        The answer; expanded if it represents more sends than it contains.
-    pieces : int or array of int, shape (trees,)
-        Pieces per tree, common or for each; the sends of the first piece come first, then those of the second, and
-        so on.
+    The sends of the first piece of every tree come first, then those of the second, and so on.
     """
-    sends, chunk_bytes, _ = _columns(instance, write_out(answer, instance), pieces)
+    sends, chunk_bytes, _ = columns_of(instance, write_out(answer, instance), pieces)
     return sends, chunk_bytes
 
 
 def transfers_of(
     instance: Instance, answer: Answer, *, barrier: bool = False, in_step: bool = False, pieces: int | Ints = 1
 ) -> Transfers:
-    """Convert an answer to sends with their dependencies.
-
-    Parameters
-    ----------
-    barrier : bool
-        A step starts when the whole previous step has ended.
-    in_step : bool
-        A rank starts a step when all that it receives in earlier steps has arrived.
-
-    Raises
-    ------
-    InputError
-        If the answer belongs to another instance, names a chunk, node or link that does not exist, or an option
-        does not fit it.
-    """
+    """Convert an answer to sends with their dependencies."""
     if (barrier or in_step) and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
     whole = write_out(answer, instance)
-    sends, chunk_bytes, levels = checked_columns(instance, whole, pieces)
+    sends, chunk_bytes, levels = columns_of(instance, whole, pieces)
     place = None
     if fixed := isinstance(whole, Schedule):
         leaves, arrives, place = _rank_times(whole)
@@ -246,51 +201,40 @@ def transfers_of(
     if place is not None:
         sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
     nodes = len(instance.topology.nodes)
-    units, unit_bytes = _units(whole, pieces)
+    units: Ints | None
+    if isinstance(whole, TreePacking):
+        number = int(np.max(pieces, initial=1))
+        units, unit_bytes = np.tile(whole.units, number), whole.unit_bytes / number
+        if np.min(pieces, initial=number) < number:  # not known exactly
+            units, unit_bytes = None, Fraction(1)
+    else:
+        units, unit_bytes = whole.chunks.units, whole.chunks.unit_bytes
     return Transfers(sends, chunk_bytes, leaves, arrives, nodes, barrier, place, fixed, units, unit_bytes, in_step)
 
 
-def _units(answer: Whole, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
-    """Return exact sizes of the chunks; None for trees with different numbers of pieces."""
-    if not isinstance(answer, TreePacking):
-        return answer.chunks.units, answer.chunks.unit_bytes
-    number = int(np.max(pieces, initial=1))
-    if np.min(pieces, initial=number) < number:
-        return None, Fraction(1)
-    return np.tile(answer.units, number), answer.unit_bytes / number
-
-
-def checked_columns(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
-    """Return sends, chunk sizes and levels of an answer; reject numbers out of range."""
-    sends, chunk_bytes, levels = _columns(instance, answer, pieces)
-    _check(sends, len(chunk_bytes), instance.topology)
-    return sends, chunk_bytes, levels
-
-
-def _columns(instance: Instance, answer: Whole, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
-    """Return sends, chunk sizes and levels of an answer."""
+def columns_of(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
+    """Return sends, chunk sizes and levels of an answer; reject numbers out of range, the verifier all else."""
+    topology = instance.topology
     if answer.instance_sha256 != instance.sha256:
         raise InputError(f"made for another instance than {instance.name}", place="answer.instance_sha256")
     if (least := int(np.min(pieces, initial=2**62))) < 1:
         raise InputError(f"{least} pieces; expected at least 1", place="pieces")
     if isinstance(answer, TreePacking):
-        return tree_sends(instance.topology, answer, pieces)
-    if np.any(np.asarray(pieces) > 1):
+        sends, sizes_bytes, levels = tree_sends(topology, answer, pieces)
+    elif np.any(np.asarray(pieces) > 1):
         raise InputError("only trees are divided into pieces", place="pieces")
-    levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(answer.sends), dtype=np.int64)
-    return answer.sends, answer.chunks.sizes_bytes, levels
-
-
-def _check(sends: Sends, chunks: int, topology: Topology) -> None:
-    """Reject numbers out of range; the verifier checks everything else."""
+    else:
+        sends, sizes_bytes = answer.sends, answer.chunks.sizes_bytes
+        levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(sends), dtype=np.int64)
     for name, column, count in (
-        ("chunk", sends.chunk, chunks),
+        ("chunk", sends.chunk, len(sizes_bytes)),
         ("source", sends.source, len(topology.nodes)),
         ("target", sends.target, len(topology.nodes)),
         ("path_links", sends.path_links, len(topology.links)),
     ):
         if len(column) and (column.min() < 0 or column.max() >= count):
             raise InputError(f"names a {name} that does not exist; expected numbers below {count}", place="sends")
+    return sends, sizes_bytes, levels
 
 
 def _rank_times(schedule: Schedule) -> tuple[Ints, Ints, Ints]:

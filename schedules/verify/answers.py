@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import singledispatch
 
 from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.orbits import TreeOrbits
 from ...core.schedule import Schedule, StepSchedule
-from ...core.trees import TreePacking
+from ...core.trees import Forest, TreePacking
 from .network import Network
 from .report import Findings
 
@@ -37,13 +35,7 @@ def has_epochs(answer: Answer) -> bool:
 
 @singledispatch
 def write_out(answer: Answer, instance: Instance) -> Whole:
-    """Expand an answer to all sends or trees that it represents.
-
-    Raises
-    ------
-    InputError
-        If there are too many, the answer is wrong, or it has no sends.
-    """
+    """Expand an answer to all sends or trees that it represents."""
     raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
 
 
@@ -53,12 +45,6 @@ def _(answer: StepSchedule | Schedule | TreePacking, instance: Instance) -> Whol
 
 
 @singledispatch
-def heaviest_link(forest: TreePacking | TreeOrbits, instance: Instance) -> tuple[int, Fraction]:
-    """Return the first most loaded link and its exact seconds for the bytes of all trees.
-
-    Raises
-    ------
-    InputError
-        If the network has no links, or a path names one that does not exist.
-    """
+def link_units(forest: Forest, network: Network) -> list[int]:
+    """Return the units on every link, counting both directions of reduce-then-broadcast trees."""
     raise InputError("expected trees", place="answer")

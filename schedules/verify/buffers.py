@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
@@ -40,15 +39,7 @@ Event = tuple[int, int]
 def check_rank_buffers(
     grid: Grid, network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """Check the ranks that have a buffer limit.
-
-    Parameters
-    ----------
-    start, end : array of int, shape (sends,)
-        Index at which each send starts, and at which it arrives.
-    at_send : callable
-        Creates a violation at a send.
-    """
+    """Check the ranks that have a buffer limit, given the indices at which each send starts and arrives."""
     nodes = grid.topology.nodes
     limits = {
         n: x.buffer_bytes for n, x in enumerate(nodes) if x.kind is NodeKind.COMPUTE and x.buffer_bytes is not None
@@ -177,27 +168,11 @@ def copied_by_switches(block: Block, network: Network) -> Ints:
     return out[wrong]
 
 
-@dataclass(frozen=True, eq=False)
-class Stays:
-    """Intervals in which switches with a limited buffer hold chunks.
+def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = None) -> Ints:
+    """Find when the switches with a limited buffer hold the chunks of a block; a column for each interval.
 
-    Parameters
-    ----------
-    node, units, send : array of int
-        The switch, the chunk's size in units, and the send that brings it.
-    first, until : array of int
-        Orders of the arrival and of the first instant after the interval.
-    """
-
-    node: Ints
-    units: Ints
-    send: Ints
-    first: Ints
-    until: Ints
-
-
-def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = None) -> Stays:
-    """Find when the switches with a limited buffer hold the chunks of a block.
+    The rows are the switch, the chunk's size in units, the send that brings it, and the orders of its arrival and of
+    the first instant after the interval.
 
     A chunk is held from its arrival until its last forwarding before it arrives again, and a sum until its next
     part arrives; data that passes through a switch within a path is not held. Without multicast, every arrival of
@@ -222,7 +197,7 @@ def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = No
     until[grows] = np.maximum(until[grows], block.order[grows + 1])
     cell = block.cell[index]
     units = chunks.units[block.base + cell // block.nodes]
-    return Stays(cell % block.nodes, units, block.send[index], block.order[index], until[index])
+    return np.stack([cell % block.nodes, units, block.send[index], block.order[index], until[index]])
 
 
 def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
@@ -230,11 +205,6 @@ def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
 
     This minimizes the copies held at every instant: each is sent as soon after its arrival as can be, and arrivals
     without a match are not held.
-
-    Parameters
-    ----------
-    into, out : array of int
-        Positions of the arrivals and the sends among the block's writes.
     """
     cell = np.concatenate([block.cell[into], block.source[out]])
     change = np.repeat(np.array([1, -1]), [len(into), len(out)])
@@ -251,13 +221,11 @@ def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
     return found
 
 
-def overfull_switches(parts: list[Stays], network: Network, chunks: Chunks) -> dict[int, int]:
+def overfull_switches(parts: list[Ints], network: Network, chunks: Chunks) -> dict[int, int]:
     """Return the switches over their limits, each with the first send that does not fit."""
     if not parts:
         return {}
-    node, units, send, first, until = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("node", "units", "send", "first", "until")
-    )
+    node, units, send, first, until = np.concatenate(parts, axis=1)
     found: dict[int, int] = {}
     for switch, limit in network.buffer_bytes.items():
         here = node == switch

@@ -8,7 +8,7 @@ then uses 1/x of every link of its path, like a switch that is unwound into x li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -17,7 +17,7 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
 from .copies import is_copied_correctly
-from .grid import LATEST, NEVER, Grid, grid_of
+from .grid import LATEST, NEVER, Grid, check_whole_chunks, grid_of
 from .network import Network
 from .replay import replay
 from .report import AtSend, Findings, Violation
@@ -36,11 +36,7 @@ def verify_circuits(instance: Instance, network: Network, schedule: Schedule, fi
     if at_send is None or not _from_rank_to_rank(network, schedule, at_send, findings):
         return
     grid = grid_of(instance)
-    units = grid.chunk_bytes / schedule.chunks.unit_bytes
-    whole = units.numerator if units.denominator == 1 else 0
-    for chunk in np.flatnonzero(schedule.chunks.units != whole)[:1].tolist():
-        text = f"chunk {chunk} has {schedule.chunks.size_bytes(chunk)} bytes; expected {grid.chunk_bytes}"
-        findings.add(Violation("size", text, chunk=chunk))
+    check_whole_chunks(grid, schedule.chunks, findings)
     start = _ticks(grid, schedule, at_send, findings)
     if start is None:
         return
@@ -108,10 +104,7 @@ def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> In
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
-    """Return the largest whole x, up to :data:`SLOWEST`, with the given ticks at 1/x of the rate.
-
-    0 if there is none.
-    """
+    """Return the largest x, up to :data:`SLOWEST`, with the given ticks at 1/x of the rate; 0 if there is none."""
     links = [grid.topology.links[link] for link in path]
     late = sum((link.latency_s for link in links), Fraction(0))
     wire = grid.chunk_bytes / min(link.bandwidth_Bps for link in links)
@@ -119,68 +112,45 @@ def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
     return x if x >= 1 and -(-(late + x * wire) // grid.timing.epoch_s) == ticks else 0
 
 
-@dataclass(frozen=True, eq=False)
-class _Uses:
-    """Uses of links, hop by hop: start and end in ticks, and the fraction of the link."""
-
-    link: Ints
-    send: Ints
-    begin: Ints
-    end: Ints
-    slowness: Ints
-
-    def take(self, index: Ints) -> _Uses:
-        """Select uses in the order of the index."""
-        return _Uses(*(getattr(self, name)[index] for name in ("link", "send", "begin", "end", "slowness")))
-
-
 def _check_links(
     network: Network, schedule: Schedule, begin: Ints, end: Ints, slowness: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """Check that uses never add up to more than the whole of a link."""
-    owner = schedule.sends.hop_send
-    uses = _Uses(schedule.sends.path_links, owner, begin[owner], end[owner], slowness[owner])
-    uses = _once(network, schedule, uses)
-    uses = uses.take(np.lexsort((uses.begin, uses.link)))
-    if int(uses.slowness.max(initial=1)) == 1:
-        over = np.flatnonzero((np.diff(uses.link) == 0) & (uses.begin[1:] < uses.end[:-1])) + 1
-    else:
-        over = _find_overloaded(uses)
+    sends = schedule.sends
+    hops = _distinct_hops(network, schedule, begin, end)
+    hops = hops[np.lexsort((begin[sends.hop_send[hops]], sends.path_links[hops]))]
+    link, send = sends.path_links[hops], sends.hop_send[hops]
+    begin, end, slowness = begin[send], end[send], slowness[send]
+    if int(slowness.max(initial=1)) == 1:
+        over = np.flatnonzero((np.diff(link) == 0) & (begin[1:] < end[:-1])) + 1
+    else:  # each use is a part of the link's least common multiple of parts
+        whole = lcm(*np.unique(slowness).tolist())
+        change = np.concatenate([whole // slowness, -(whole // slowness)])
+        order = np.lexsort((change, np.concatenate([begin, end]), np.tile(link, 2)))
+        over = order[np.cumsum(change[order]) > whole]
+        over = over[over < len(link)]
 
     def overlap(index: int) -> Violation:
-        ends = network.topology.links[int(uses.link[index])]
+        ends = network.topology.links[int(link[index])]
         text = f"{ends.source} -> {ends.target} is still taken when it starts"
-        return replace(at_send("capacity", text, int(uses.send[index])), link=int(uses.link[index]))
+        return replace(at_send("capacity", text, int(send[index])), link=int(link[index]))
 
     findings.add_each("capacity", over, overlap)
 
 
-def _once(network: Network, schedule: Schedule, uses: _Uses) -> _Uses:
-    """Remove duplicate uses towards a switch with multicast.
+def _distinct_hops(network: Network, schedule: Schedule, begin: Ints, end: Ints) -> Ints:
+    """Return the hops without duplicates towards a switch with multicast.
 
     A chunk from one source is sent to it once for all sends that start and end at the same times.
     """
-    copies = np.zeros(network.nodes, dtype=np.bool_)
+    sends, copies = schedule.sends, np.zeros(network.nodes, dtype=np.bool_)
     copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
-    shared = np.flatnonzero(copies[network.link_target[uses.link]])
+    shared = np.flatnonzero(copies[network.link_target[sends.path_links]])
     if not len(shared):
-        return uses
-    sends, some = schedule.sends, uses.take(shared)
-    keys = np.stack([some.link, sends.chunk[some.send], sends.source[some.send], some.begin, some.end])
+        return np.arange(len(sends.path_links))
+    send = sends.hop_send[shared]
+    keys = np.stack([sends.path_links[shared], sends.chunk[send], sends.source[send], begin[send], end[send]])
     _, first = np.unique(keys, axis=1, return_index=True)
-    keep = np.ones(len(uses.link), dtype=np.bool_)
+    keep = np.ones(len(sends.path_links), dtype=np.bool_)
     keep[shared] = False
     keep[shared[first]] = True
-    return uses.take(np.flatnonzero(keep))
-
-
-def _find_overloaded(uses: _Uses) -> Ints:
-    """Find uses at whose start the link is used beyond its capacity."""
-    whole = lcm(*np.unique(uses.slowness).tolist())
-    part = whole // uses.slowness
-    count = len(part)
-    link, when = np.tile(uses.link, 2), np.concatenate([uses.begin, uses.end])
-    change = np.concatenate([part, -part])
-    order = np.lexsort((change, when, link))
-    full = order[np.cumsum(change[order]) > whole]
-    return full[full < count]
+    return np.flatnonzero(keep)

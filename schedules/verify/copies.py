@@ -21,15 +21,8 @@ def is_copied_correctly(
 ) -> bool:
     """Return whether all sends read held data, all copies are used, and all needs are met.
 
-    Also False if there are few sends, sums, or switches that forward chunks.
-
-    Parameters
-    ----------
-    chunks, sends : Chunks, Sends
-        The schedule; all numbers are in range.
-    read, write : array, shape (sends,)
-        Times at which each send reads its source and writes to its target, non-negative and of one numeric type: it
-        sees every write of a smaller number than its read.
+    Also False if there are few sends, sums, or switches that forward chunks. Sends read their source and write to their
+    target at non-negative times of one numeric type: one sees every write of a smaller number than its read.
     """
     if not worth_compiling(len(sends)) or chunks.reduced.any() or sends.reduce.any():
         return False
@@ -43,26 +36,17 @@ def is_copied_correctly(
     since = np.full(batches.cells, never, dtype=np.float64 if timed else np.int32)
     groups = chunks.held_by, chunks.needed_by, members.offset, members.nodes
     ends = sends.chunk, sends.source, sends.target
-    return bool(_is_right(*batches.columns, groups, ends, (read, write), since))
+    return bool(_is_right(batches.columns, groups, ends, (read, write), since))
 
 
 @kernel
-def _is_right(
-    per_chunk: int,
-    per_node: int,
-    first_chunk: Any,
-    first_send: Any,
-    order: Any,
-    groups: Any,
-    ends: Any,
-    times: Any,
-    since: Any,
-) -> bool:
+def _is_right(batches: Any, groups: Any, ends: Any, times: Any, since: Any) -> bool:
     """Check batch by batch; ``since`` is each cell's arrival, -1 from the start, its maximum for never.
 
     ``groups`` are held_by, needed_by, offset and members of all groups, ``ends`` chunk, source and target of sends.
     ``cells``, as the other loops take them, are the strides of chunk and node and the number of the batch's first cell.
     """
+    per_chunk, per_node, first_chunk, first_send, order = batches
     held_by, needed_by, offset, members = groups
     chunk, _, target = ends
     needed = needed_by, offset, members

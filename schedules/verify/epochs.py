@@ -20,14 +20,13 @@ from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
 from .answers import check_answer, count_epochs
 from .buffers import check_rank_buffers
-from .capacity import check_capacity
 from .circuits import verify_circuits
 from .copies import is_copied_correctly
-from .grid import LATEST, Grid, grid_of
+from .grid import LATEST, Grid, check_whole_chunks, grid_of
 from .network import Network
 from .replay import replay
 from .report import AtSend, Findings, Violation
-from .sends import check_shape, verify_times
+from .sends import check_capacity, check_shape, verify_times
 from .split_flows import check_uncopied
 
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
@@ -45,20 +44,19 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     grid = grid_of(instance)
     sends = schedule.sends
     start = _check_grid(grid, schedule, at_send, findings)
-    hop_start = _hop_starts(grid, schedule, start)
+    delay = grid.delay[sends.path_links]
+    before = np.cumsum(delay) - delay
+    first = before[sends.path_offset[:-1]] if len(sends) else before
+    hop_start = start[sends.hop_send] + before - np.repeat(first, sends.hops)
     if grid.timing.fluid:
         _check_rates(grid, schedule, hop_start, findings)
         check_uncopied(grid, network, schedule, start, hop_start, OVERLOAD, findings)
     else:
-        units = grid.chunk_bytes / schedule.chunks.unit_bytes
-        whole = units.numerator if units.denominator == 1 else 0
-        for chunk in np.flatnonzero(schedule.chunks.units != whole)[:1].tolist():
-            text = f"chunk {chunk} has {schedule.chunks.size_bytes(chunk)} bytes; expected {grid.chunk_bytes}"
-            findings.add(Violation("size", text, chunk=chunk))
+        check_whole_chunks(grid, schedule.chunks, findings)
         _check_windows(grid, network, schedule, hop_start, findings)
     if grid.timing.semantics is Semantics.STORE_AND_FORWARD:
         check_capacity(_at_its_fastest(grid, network), schedule, findings)
-    end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
+    end = start + np.add.reduceat(delay, sends.path_offset[:-1]) if len(sends) else start
     _check_passing(network, schedule, start, end, at_send, findings)
     check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
     # At one index, what takes time has arrived first; then switches pass on what takes none; then everybody else
@@ -102,17 +100,9 @@ def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findi
     return start
 
 
-def _hop_starts(grid: Grid, schedule: Schedule, start: Ints) -> Ints:
-    sends = schedule.sends
-    delay = grid.delay[sends.path_links]
-    before = np.cumsum(delay) - delay
-    first = before[sends.path_offset[:-1]] if len(sends) else before
-    return start[sends.hop_send] + before - np.repeat(first, sends.hops)
-
-
 def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
     """Check that at most ``capacity`` chunks start over a link in any ``window`` consecutive epochs."""
-    sends, changes = schedule.sends, _changed_links(grid)
+    sends, changes = schedule.sends, {change.link for change in grid.timing.changes}
     if not len(sends):
         return
     links = sends.path_links
@@ -126,23 +116,19 @@ def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: 
             room = int(grid.capacity[link])
             full = np.flatnonzero(starts[room:] - starts[:-room] < grid.window[link]) + room if room else np.arange(1)
         for index in full[:1].tolist():
-            _over(network, schedule, link, int(sends.hop_send[at[index]]), int(starts[index]), findings)
+            send, ends = int(sends.hop_send[at[index]]), network.topology.links[link]
+            text = f"{ends.source} -> {ends.target} has more chunks than it can carry in epoch {starts[index]}"
+            rank, chunk = network.rank(int(sends.source[send])), int(sends.chunk[send])
+            findings.add(Violation("capacity", text, rank=rank, chunk=chunk, link=link))
 
 
 def _at_its_fastest(grid: Grid, network: Network) -> Network:
-    """Return the network with every link at its largest bandwidth in any epoch.
-
-    The epochs with less are checked in windows.
-    """
+    """Return the network with every link at its largest bandwidth; epochs with less are checked in windows."""
     timing, bandwidth = grid.timing, network.bandwidth_Bps.copy()
-    for link in _changed_links(grid):
+    for link in {change.link for change in timing.changes}:
         ends = {epoch for c in timing.changes if c.link == link for epoch in (c.first, c.last)}
         bandwidth[link] *= float(max([Fraction(1), *(timing.factor(link, epoch) for epoch in ends)]))
     return replace(network, bandwidth_Bps=bandwidth)
-
-
-def _changed_links(grid: Grid) -> frozenset[int]:
-    return frozenset(change.link for change in grid.timing.changes)
 
 
 def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
@@ -160,7 +146,6 @@ def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
 
 
 def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
-    """Check that a link carries at most bandwidth times epoch in every epoch."""
     sends, nodes = schedule.sends, grid.topology.nodes
     size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send] / float(grid.chunk_bytes)
     slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
@@ -171,13 +156,6 @@ def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Find
         a, b = int(grid.source[link]), int(grid.target[link])
         text = f"{nodes[a].name} -> {nodes[b].name} carries {load[slot]:.9g} chunks, but can carry {room[slot]:.9g}"
         findings.add(Violation("capacity", f"{text} in epoch {epoch}", link=link))
-
-
-def _over(network: Network, schedule: Schedule, link: int, send: int, epoch: int, findings: Findings) -> None:
-    ends = network.topology.links[link]
-    chunk, source = int(schedule.sends.chunk[send]), int(schedule.sends.source[send])
-    text = f"{ends.source} -> {ends.target} has more chunks than it can carry in epoch {epoch}"
-    findings.add(Violation("capacity", text, rank=network.rank(source), chunk=chunk, link=link))
 
 
 def _check_passing(
@@ -207,23 +185,12 @@ def _check_passing(
         elif network.unicast[key[0]] and went[key] > came[key]:
             again.append(send)
 
-    def not_here(send: int) -> Violation:
-        text = f"switch {network.name(int(sends.source[send]))} cannot store, and nothing reaches it at that index"
-        return at_send("buffer", text, send)
+    def report(kind: str, bad: Ints, does: str) -> None:
+        findings.add_each(kind, bad, lambda s: at_send(kind, f"switch {network.name(int(sends.source[s]))} {does}", s))
 
-    def twice(send: int) -> Violation:
-        text = f"switch {network.name(int(sends.source[send]))} sends a chunk on twice, but has no multicast"
-        return at_send("multicast", text, send)
-
-    def adds(send: int) -> Violation:
-        text = (
-            f"switch {network.name(int(sends.source[send]))} cannot store, and so cannot add; a sum passes it on a path"
-        )
-        return at_send("buffer", text, send)
-
-    findings.add_each("buffer", out[sends.reduce[out]], adds)
-    findings.add_each("buffer", np.array(lost, dtype=np.int64), not_here)
-    findings.add_each("multicast", np.array(again, dtype=np.int64), twice)
+    report("buffer", out[sends.reduce[out]], "cannot store, and so cannot add; a sum passes it on a path")
+    report("buffer", np.array(lost, dtype=np.int64), "cannot store, and nothing reaches it at that index")
+    report("multicast", np.array(again, dtype=np.int64), "sends a chunk on twice, but has no multicast")
 
 
 @check_answer.register

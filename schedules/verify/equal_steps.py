@@ -1,6 +1,6 @@
 """Checks of all-gathers in steps of equal length: one tree translated to all ranks, and steps that are generated.
 
-See :class:`~cwb.core.translated_trees.TranslatedTrees` for why this suffices. The verifier checks only the edges of
+See :class:`~cwb.core.equal_steps.TranslatedTrees` for why this suffices. The verifier checks only the edges of
 rank 0, n - 1 for every chunk of a rank, and, link by link, that the network has a link for every generator from every
 rank.
 
@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...core.collective import Collective, Demand
+from ...core.equal_steps import Digest, StreamedSteps, TranslatedTrees, translate_ranks
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import kernel
-from ...core.schedule import Chunks, Ints, Schedule, Sends
-from ...core.streamed_steps import Digest, StreamedSteps
+from ...core.schedule import Ints, Schedule, Sends
 from ...core.timing import Semantics
-from ...core.translated_trees import TranslatedTrees, translate_ranks
-from ...core.trees import TreeKind
+from ...core.trees import TreeKind, chunks_of_kind
 from .answers import check_answer, count_epochs, write_out
 from .grid import NEVER, grid_of
 from .network import Network, network_of
@@ -71,7 +70,7 @@ def verify_translated(answer: TranslatedTrees, instance: Instance, network: Netw
 
 
 @count_epochs.register
-def _(answer: TranslatedTrees, instance: Instance) -> int:
+def _(answer: TranslatedTrees | StreamedSteps, instance: Instance) -> int:
     return answer.steps * int(grid_of(instance).delay.max(initial=0))  # of links that are equal
 
 
@@ -118,11 +117,9 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
     findings.add_each("capacity", same, twice)
     grid = grid_of(instance)
     taken: list[Ints] = []
-    for inwards in (True, False):
-        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
-            continue
+    for way in answer.kind.passes:
         for g in used.tolist():
-            links = generator_links(network, answer, g, inwards=inwards)
+            links = generator_links(network, answer, g, way)
             if (missing := np.flatnonzero(links < 0)).size:
                 rank = int(missing[0])
                 findings.add(Violation("path", f"has no link by generator {g}", rank=rank))
@@ -133,11 +130,11 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
         findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
 
 
-def generator_links(network: Network, answer: TranslatedTrees, generator: int, *, inwards: bool) -> Ints:
+def generator_links(network: Network, answer: TranslatedTrees, generator: int, way: TreeKind) -> Ints:
     """Return the link from each rank by a generator, or back by it; -1 without one."""
     n = answer.ranks
     nodes = np.arange(n)
-    other = translate_ranks(answer.sizes, nodes, np.array(generator), -1 if inwards else 1)
+    other = translate_ranks(answer.sizes, nodes, np.array(generator), -1 if way is TreeKind.IN else 1)
     key = network.link_source * n + network.link_target
     order = np.argsort(key, kind="stable")
     wanted = nodes * n + other
@@ -148,13 +145,7 @@ def generator_links(network: Network, answer: TranslatedTrees, generator: int, *
 
 @write_out.register
 def expand(answer: TranslatedTrees, instance: Instance) -> Schedule:
-    """Expand to the timed sends of all ranks.
-
-    Raises
-    ------
-    InputError
-        If there are too many, or the answer does not belong to the instance.
-    """
+    """Expand to the timed sends of all ranks."""
     findings = Findings()
     network = network_of(instance)
     if answer.sends > MAX_SENDS:
@@ -167,41 +158,24 @@ def expand(answer: TranslatedTrees, instance: Instance) -> Schedule:
     up, down = (translate_ranks(answer.sizes, root, np.tile(column, n)) for column in (answer.parent, answer.child))
     chunk, step = root * c + np.tile(answer.copy, n), np.tile(answer.step, n)
     generator = np.tile(translate_ranks(answer.sizes, answer.child, answer.parent, -1), n)
-    length = answer.steps // answer.phases
+    length = answer.steps // len(answer.kind.passes)
     parts: list[tuple[Ints, ...]] = []
-    for inwards in (True, False):
-        if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
-            continue
-        a, b = (down, up) if inwards else (up, down)
+    for number, way in enumerate(answer.kind.passes):
+        a, b = (down, up) if way is TreeKind.IN else (up, down)
         link = np.empty(len(a), dtype=np.int64)
         for g in np.unique(generator).tolist():
             here = generator == g
-            link[here] = generator_links(network, answer, g, inwards=inwards)[a[here]]
-        when = length - 1 - step if inwards else step + length * (answer.phases - 1)
-        parts.append((chunk, a, b, np.full(len(a), int(inwards)), link, when))
+            link[here] = generator_links(network, answer, g, way)[a[here]]
+        when = length - 1 - step if way is TreeKind.IN else step + length * number
+        parts.append((chunk, a, b, np.full(len(a), int(way is TreeKind.IN)), link, when))
     chunks, source, target, adds, links, when = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(when, kind="stable")
     offset = np.arange(len(order) + 1, dtype=np.int64)
     sends = Sends(chunks[order], source[order], target[order], adds[order] > 0, offset, links[order])
     epoch = float(instance.timing.epoch_s) * int(grid_of(instance).delay.max())
     begin = np.asarray(when[order], dtype=np.float64)
-    return Schedule(answer.instance_sha256, _chunks(instance, answer, c), sends, begin * epoch, (begin + 1) * epoch)
-
-
-def _chunks(instance: Instance, answer: TranslatedTrees, copies: int) -> Chunks:
-    """Return the chunks; chunk j of rank r has number ``r * copies + j``."""
-    assert instance.demand is not None  # noqa: S101 (the caller has looked)
-    n, kind = answer.ranks, answer.kind
-    everyone = np.full(n * copies, n)
-    own = np.repeat(np.arange(n), copies)
-    return Chunks(
-        np.ones(n * copies, dtype=np.int64),
-        instance.demand.size_bytes / (n * copies),
-        (*((rank,) for rank in range(n)), tuple(range(n))),
-        own if kind is TreeKind.OUT else everyone,
-        own if kind is TreeKind.IN else everyone,
-        np.full(n * copies, kind is not TreeKind.OUT),
-    )
+    data = chunks_of_kind(np.repeat(np.arange(n), c), n, instance.demand.size_bytes, answer.kind)
+    return Schedule(answer.instance_sha256, data, sends, begin * epoch, (begin + 1) * epoch)
 
 
 #: Faults of a send, as the compiled loop numbers them.
@@ -229,22 +203,12 @@ def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network,
     if len(set(delay.tolist())) != 1 or int(delay.max()) >= NEVER:
         findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
         return
-    if answer.kind is TreeKind.BOTH and not _has_paired_links(network):
+    there = network.link_source * network.nodes + network.link_target
+    back = network.link_target * network.nodes + network.link_source
+    if answer.kind is TreeKind.BOTH and not np.array_equal(np.sort(there), np.sort(back)):
         findings.add(Violation("path", "sums go back over the opposite links; expected one for every link"))
         return
     _play(instance, network, answer, demand.chunks, findings)
-
-
-@count_epochs.register
-def _(answer: StreamedSteps, instance: Instance) -> int:
-    return answer.steps * int(grid_of(instance).delay.max(initial=0))  # of links that are equal
-
-
-def _has_paired_links(network: Network) -> bool:
-    """Return whether every pair of nodes has as many links in either direction."""
-    there = network.link_source * network.nodes + network.link_target
-    back = network.link_target * network.nodes + network.link_source
-    return np.array_equal(np.sort(there), np.sort(back))
 
 
 def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: int, findings: Findings) -> None:

@@ -5,18 +5,19 @@ Nothing here is shared with the methods, so that an error in their table is repo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 from sys import float_info
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.schedule import Ints
+from ...core.schedule import Chunks, Ints
 from ...core.timing import Semantics, Timing
-from ...core.topology import NodeKind, Topology
+from ...core.topology import Link, NodeKind, Topology
+from .report import Findings, Violation
 from .sizes import demanded_chunk
 
 #: TE-CCL's published code takes latency of up to this part of an epoch for nothing.
@@ -37,21 +38,14 @@ NEVER = 2 * MAX_EPOCHS
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Links in whole epochs.
-
-    Parameters
-    ----------
-    source, target, delay, window, capacity : array of int, shape (links,)
-        Ends; arrival index less start index; at most ``capacity`` whole chunks start in any ``window`` epochs. For
-        links to and from switches on a network of circuits, the delay is the least that they may add to a path, and
-        the window does not hold. There values above :data:`MAX_EPOCHS` are :data:`NEVER`.
-    rate : tuple of Fraction
-        Chunks per epoch at the link's bandwidth.
-    """
+    """Links in whole epochs."""
 
     topology: Topology
     timing: Timing
     chunk_bytes: Fraction
+    #: Ends; arrival index less start index; at most ``capacity`` whole chunks start in any ``window`` epochs. For links
+    #: to and from switches on a network of circuits, the delay is the least that they may add to a path, and the window
+    #: does not hold. There values above :data:`MAX_EPOCHS` are :data:`NEVER`; shape (links,).
     source: Ints
     target: Ints
     delay: Ints
@@ -63,15 +57,7 @@ class Grid:
 def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
     """Count the epochs of every link.
 
-    Parameters
-    ----------
-    at_least : bool
-        Round ticks of circuits down, to a lower bound for any schedule, on this grid or without one.
-
-    Raises
-    ------
-    InputError
-        If the instance has no timing or no explicit network, or its chunks differ in size.
+    At least: ticks of circuits rounded down, to a lower bound for any schedule, on this grid or without one.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None:
@@ -79,69 +65,69 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
     chunk = demanded_chunk(instance)
     if not float_info.min <= timing.epoch_s <= float_info.max:
         raise InputError("expected an epoch within the range of floating-point numbers", place="timing.epoch_s")
-    if timing.semantics is Semantics.CIRCUIT:
-        return _circuits(topology, timing, chunk, at_least=at_least)
-    # By identity, since links share their numbers and fractions are slow to compare.
-    known: dict[tuple[int, int], tuple[int, int, int, Fraction]] = {}
-    rows: list[tuple[int, int, int, Fraction]] = []
-    for e, link in enumerate(topology.links):
-        key = id(link.bandwidth_Bps), id(link.latency_s)
-        if key not in known:
-            time = chunk / link.bandwidth_Bps
-            busy = _up(time / timing.epoch_s)
-            late = _latency_epochs(link.latency_s / timing.epoch_s, timing)
-            known[key] = late, busy, min(int(busy * timing.epoch_s / time), MAX_CAPACITY), timing.epoch_s / time
-        late, busy, capacity, rate = known[key]
-        rows.append(
-            (late + (1 if timing.fluid else 0 if _is_free(topology, e, timing) else busy), busy, capacity, rate)
-        )
-    _require_countable(topology, [row[1] for row in rows], [row[0] for row in rows])
-    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    columns = np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3).T.copy()
-    rates = tuple(row[3] for row in rows)
-    return Grid(
-        topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rates
-    )
-
-
-def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: bool) -> Grid:
-    """Return the grid of a network of circuits: links are held for latency and transmission.
-
-    Each link carries one chunk at a time. A chunk from rank to rank over switches takes no less than the delays
-    here: latency alone towards a switch, all rounded down.
-    """
-    if timing.fluid or timing.changes:
+    circuits = timing.semantics is Semantics.CIRCUIT
+    if circuits and (timing.fluid or timing.changes):
         raise InputError("circuits are of whole chunks at constant bandwidths", place="timing")
     # By identity, since links share their numbers and fractions are slow to compare.
-    known: dict[tuple[int, int, bool, bool], tuple[int, int, Fraction]] = {}
-    rows: list[tuple[int, int, Fraction]] = []
+    known: dict[tuple[int, int, bool, bool], tuple[int, int, int, Fraction]] = {}
+    rows: list[tuple[int, int, int, Fraction]] = []
     switch = [node.kind is NodeKind.SWITCH for node in topology.nodes]
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
         key = id(link.bandwidth_Bps), id(link.latency_s), switch[a], switch[b]
         if key not in known:
-            wire = chunk / link.bandwidth_Bps
-            taken = (link.latency_s + wire) / timing.epoch_s
-            held = _clip_epochs(int(taken // 1) if at_least else _up(taken))
-            least = _clip_epochs((link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s)
-            known[key] = (least if switch[a] or switch[b] else held), held, timing.epoch_s / wire
+            known[key] = (
+                _ticks(link, timing, chunk, *key[2:], at_least) if circuits else _epochs(link, timing, chunk, *key[2:])
+            )
         rows.append(known[key])
-    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    delay, window = (np.array([row[index] for row in rows], dtype=np.int64) for index in (0, 1))
-    one, rate = np.ones(len(rows), dtype=np.int64), tuple(row[2] for row in rows)
-    return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), delay, window, one, rate)
+    for link, (delay, window, *_) in zip(topology.links, rows, strict=True):
+        if not circuits and max(delay, window) > MAX_EPOCHS:  # sums would overflow
+            text = f"a chunk takes more than 2^44 epochs from {link.source} to {link.target}, which are not counted"
+            raise InputError(text, place="timing.epoch_s")
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
+    columns = np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3).T
+    source, target, delay, window, capacity = np.concatenate([ends, columns])
+    rates = tuple(row[3] for row in rows)
+    return Grid(topology, timing, chunk, source, target, delay, window, capacity, rates)
 
 
-def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
-    """Reject links with so many epochs that their sums overflow."""
-    for column in columns:
-        for link, epochs in zip(topology.links, column, strict=True):
-            if epochs > MAX_EPOCHS:
-                text = f"a chunk takes more than 2^44 epochs from {link.source} to {link.target}, which are not counted"
-                raise InputError(text, place="timing.epoch_s")
+def _epochs(
+    link: Link, timing: Timing, chunk: Fraction, after_switch: bool, before_switch: bool
+) -> tuple[int, int, int, Fraction]:
+    """Return the delay, window and capacity of a link, and chunks per epoch.
+
+    TE-CCL counts the transmission time from a switch to a rank before the switch.
+    """
+    time, late = chunk / link.bandwidth_Bps, link.latency_s / timing.epoch_s
+    busy = ceil(time / timing.epoch_s)
+    if timing.semantics is not Semantics.STORE_AND_FORWARD and late <= TE_CCL_FREE:
+        late = Fraction(0)
+    paid_before = timing.semantics is Semantics.TE_CCL and after_switch and not before_switch
+    delay = ceil(late) + (1 if timing.fluid else 0 if paid_before else busy)
+    return delay, busy, min(int(busy * timing.epoch_s / time), MAX_CAPACITY), timing.epoch_s / time
 
 
-def _clip_epochs(ticks: int) -> int:
-    return ticks if ticks <= MAX_EPOCHS else NEVER
+def _ticks(
+    link: Link, timing: Timing, chunk: Fraction, after_switch: bool, before_switch: bool, at_least: bool
+) -> tuple[int, int, int, Fraction]:
+    """Return the same of a circuit, which is held for latency and transmission by one chunk at a time.
+
+    A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all
+    rounded down.
+    """
+    wire = chunk / link.bandwidth_Bps
+    taken = (link.latency_s + wire) / timing.epoch_s
+    least = (link.latency_s + (0 if before_switch else wire)) // timing.epoch_s
+    held, least = (n if n <= MAX_EPOCHS else NEVER for n in (floor(taken) if at_least else ceil(taken), least))
+    return (least if after_switch or before_switch else held), held, 1, timing.epoch_s / wire
+
+
+def check_whole_chunks(grid: Grid, chunks: Chunks, findings: Findings) -> None:
+    """Check that all chunks have the size of the grid's."""
+    units = grid.chunk_bytes / chunks.unit_bytes
+    whole = units.numerator if units.denominator == 1 else 0
+    for chunk in np.flatnonzero(chunks.units != whole)[:1].tolist():
+        text = f"chunk {chunk} has {chunks.size_bytes(chunk)} bytes; expected {grid.chunk_bytes}"
+        findings.add(Violation("size", text, chunk=chunk))
 
 
 def whole_ticks(instance: Instance) -> bool:
@@ -161,23 +147,3 @@ def whole_ticks(instance: Instance) -> bool:
     else:
         parts = {chunk / rate + late for rate, late in kinds}
     return all(part % timing.epoch_s == 0 for part in parts)
-
-
-def _up(x: Fraction) -> int:
-    return -int(-x // 1)
-
-
-def _latency_epochs(latency: Fraction, timing: Timing) -> int:
-    if timing.semantics is not Semantics.STORE_AND_FORWARD and latency <= TE_CCL_FREE:
-        return 0
-    return _up(latency)
-
-
-def _is_free(topology: Topology, link: int, timing: Timing) -> bool:
-    """Return whether the transmission time is not counted.
-
-    That is so from a switch to a rank in TE-CCL, which counts it before the switch.
-    """
-    a, b = topology.link_ends[link]
-    kinds = topology.nodes[a].kind, topology.nodes[b].kind
-    return timing.semantics is Semantics.TE_CCL and kinds == (NodeKind.SWITCH, NodeKind.COMPUTE)

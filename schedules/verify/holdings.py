@@ -56,37 +56,16 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some chunks with all their sends.
-
-    Parameters
-    ----------
-    base, rows : int
-        The first chunk, and the number of chunks.
-    reduced : array of bool, shape (rows,)
-        True for chunks whose contributions are summed.
-    initial : array of bool, shape (rows * nodes,)
-        Cells that hold something from the start.
-    send : array of int, shape (writes,)
-        The schedule's send of each write, sorted by (chunk, target, order).
-    cell : array of int, shape (writes,)
-        Target cell of each of the writes.
-    order, read : array of int, shape (writes,)
-        Orders at which each of these sends writes and reads.
-    source : array of int, shape (writes,)
-        Cell that each of these sends reads.
-    adds : array of bool, shape (writes,)
-        True if the write adds to the content.
-    end : int
-        An order after all others.
-    """
+    """Some chunks with all their sends."""
 
     base: int
     rows: int
     nodes: int
-    reduced: Bools
-    initial: Bools
-    send: Ints
-    cell: Ints
+    reduced: Bools  #: True for chunks whose contributions are summed; shape (rows,).
+    initial: Bools  #: Cells that hold something from the start; shape (rows * nodes,).
+    send: Ints  #: The schedule's send of each write, sorted by (chunk, target, order); shape (writes,).
+    cell: Ints  #: Target cell of each of the writes; shape (writes,).
+    #: Orders at which each of these sends writes and reads; shape (writes,).
     order: Ints
     read: Ints
     source: Ints
@@ -161,44 +140,17 @@ def blocks(chunks: Chunks, sends: Sends, read: Ints, write: Ints, network: Netwo
         fits = int(np.searchsorted(ends, done + BLOCK_SENDS, side="right"))
         stop = min(max(fits, base + 1), base + max(BLOCK_CELLS // network.nodes, 1), len(chunks))
         chosen = by_chunk[done : int(ends[stop - 1])]
-        yield _block(chunks, sends, read, write, network, members, base, stop, chosen, end)
+        row = (sends.chunk[chosen] - base) * network.nodes
+        cell, order = row + sends.target[chosen], write[chosen]
+        sort = _sorting(cell * (end + 1) + order)
+        chosen = chosen[sort]
+        initial = np.zeros((stop - base) * network.nodes, dtype=np.bool_)
+        rows, holders = members.pairs(chunks.held_by[base:stop])
+        initial[rows * network.nodes + holders] = True
+        content = chunks.reduced[base:stop], initial, chosen, cell[sort], order[sort], read[chosen]
+        source = row[sort] + sends.source[chosen]
+        yield Block(base, stop - base, network.nodes, *content, source, sends.reduce[chosen], end)
         base, done = stop, int(ends[stop - 1])
-
-
-def _block(
-    chunks: Chunks,
-    sends: Sends,
-    read: Ints,
-    write: Ints,
-    network: Network,
-    members: Members,
-    base: int,
-    stop: int,
-    chosen: Ints,
-    end: int,
-) -> Block:
-    nodes = network.nodes
-    row = (sends.chunk[chosen] - base) * nodes
-    cell, order = row + sends.target[chosen], write[chosen]
-    sort = _sorting(cell * (end + 1) + order)
-    chosen = chosen[sort]
-    initial = np.zeros((stop - base) * nodes, dtype=np.bool_)
-    rows, holders = members.pairs(chunks.held_by[base:stop])
-    initial[rows * nodes + holders] = True
-    return Block(
-        base,
-        stop - base,
-        nodes,
-        chunks.reduced[base:stop],
-        initial,
-        chosen,
-        cell[sort],
-        order[sort],
-        read[chosen],
-        row[sort] + sends.source[chosen],
-        sends.reduce[chosen],
-        end,
-    )
 
 
 def _sorting(keys: Ints) -> Ints:
@@ -221,18 +173,11 @@ AT_ONCE = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The versions of a block with copies resolved.
-
-    Parameters
-    ----------
-    origin : array of int, shape (writes,)
-        The version that each write is a copy of; itself if it is a sum.
-    left, right : array of int, shape (writes,)
-        The two parts of each sum.
-    """
+    """The versions of a block with copies resolved."""
 
     block: Block
-    origin: Ints
+    origin: Ints  #: The version that each write is a copy of; itself if it is a sum; shape (writes,).
+    #: The two parts of each sum; shape (writes,).
     left: Ints
     right: Ints
 
@@ -261,13 +206,7 @@ class Sums:
         return np.where(inside, self.origin[np.where(inside, version, 0)], version)
 
     def whole(self, roots: Ints, contributors: Ints) -> Bools:
-        """Return whether each root has the contribution of every holder of its chunk exactly once.
-
-        Parameters
-        ----------
-        roots : array of int
-            Versions with all copies resolved.
-        """
+        """Return whether each root has the contribution of every holder of its chunk exactly once."""
         size = max(AT_ONCE // self.block.nodes, 1)
         parts = [self._whole(roots[i : i + size], contributors[i : i + size]) for i in range(0, len(roots), size)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)

@@ -15,21 +15,7 @@ from ...core.topology import NodeKind, Topology
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arrays over the nodes and links of a topology.
-
-    Parameters
-    ----------
-    tree_node : array of int, shape (nodes,)
-        Position of each node in the numbering of trees.
-    node_rank : array of int, shape (nodes,)
-        Rank of each node; -1 for switches.
-    unicast : array of bool, shape (nodes,)
-        Switches that must not send one chunk twice.
-    buffer_bytes : dict of int to Fraction
-        Buffer limits of switches in bytes; those without are absent.
-    adds : array of bool, shape (nodes,)
-        True for nodes that can add to their content: all but switches that neither reduce nor store.
-    """
+    """Arrays over the nodes and links of a topology."""
 
     topology: Topology
     link_source: Ints
@@ -37,10 +23,11 @@ class Network:
     bandwidth_Bps: Floats
     latency_s: Floats
     rank_node: Ints
-    tree_node: Ints
-    node_rank: Ints
-    unicast: Bools
-    buffer_bytes: dict[int, Fraction]
+    tree_node: Ints  #: Position of each node in the numbering of trees; shape (nodes,).
+    node_rank: Ints  #: Rank of each node; -1 for switches; shape (nodes,).
+    unicast: Bools  #: Switches that must not send one chunk twice; shape (nodes,).
+    buffer_bytes: dict[int, Fraction]  #: Buffer limits of switches in bytes; those without are absent.
+    #: True for nodes that can add to their content: all but switches that neither reduce nor store; shape (nodes,).
     adds: Bools
 
     @property
@@ -64,13 +51,7 @@ class Network:
 
 
 def network_of(instance: Instance) -> Network:
-    """Return the arrays of an instance's network.
-
-    Raises
-    ------
-    InputError
-        If the network is a fabric, which has no links before bandwidths are chosen.
-    """
+    """Return the arrays of an instance's network."""
     topology = instance.network
     if not isinstance(topology, Topology):
         raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
@@ -99,21 +80,9 @@ def network_of(instance: Instance) -> Network:
 
 
 def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, links: Ints) -> tuple[Bools, Ints]:
-    """Find paths that do not lead from source to target.
+    """Find paths that do not lead over existing links from source to target, or end where they start.
 
-    Parameters
-    ----------
-    source, target : array of int, shape (paths,)
-        Nodes that each path should connect.
-    offset, links : array of int
-        Start of each path in ``links``, and the links, all of which exist.
-
-    Returns
-    -------
-    array of bool, shape (paths,)
-        True if the path is broken, or ends where it starts.
-    array of int, shape (paths,)
-        The first link that does not fit, or the path's first.
+    Return a mask of them, and for each path the first link that does not fit, or its first.
     """
     if len(links) == len(source):
         broken = (network.link_source[links] != source) | (network.link_target[links] != target) | (source == target)

@@ -1,6 +1,6 @@
 """Check that trees of a few roots and their translations are a packing of trees.
 
-See :class:`~cwb.core.orbits.TreeOrbits` for why this suffices. All conditions are checked node by node and link by
+See :class:`~cwb.core.trees.TreeOrbits` for why this suffices. All conditions are checked node by node and link by
 link: a translation maps every node to one of its kind and every link to one of the same bandwidth and latency,
 translations commute and are the identity after their order, and no motion but the identity leaves a rank in place.
 The given trees are checked like any trees; so are those of one more root of every orbit, drawn by the digest of the
@@ -10,18 +10,17 @@ instance, after translation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from operator import add
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.orbits import TreeOrbits, expand_orbits, kinds_of_links, link_image, move_trees
 from ...core.schedule import Ints
-from ...core.trees import TreeKind, TreePacking
-from .answers import check_answer, heaviest_link, write_out
+from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, kinds_of_links, link_image, move_trees
+from .answers import check_answer, link_units, write_out
 from .equal_steps import demand_of_all
-from .network import Network, network_of
+from .network import Network
 from .report import Findings, Violation
 from .sizes import exact_sums
 from .trees import Wanted, check_trees, in_range
@@ -29,21 +28,11 @@ from .trees import Wanted, check_trees, in_range
 
 @dataclass(frozen=True, eq=False)
 class Motions:
-    """Valid translations.
-
-    Parameters
-    ----------
-    orders : tuple of int
-        Order of each of the translations.
-    nodes : tuple of array of int
-        Image of every node under each translation, in the numbering of trees.
-    links : tuple of array of int
-        Image of every link under each translation.
-    """
+    """Valid translations."""
 
     orders: tuple[int, ...]
-    nodes: tuple[Ints, ...]
-    links: tuple[Ints, ...]
+    nodes: tuple[Ints, ...]  #: Image of every node under each translation, in the numbering of trees.
+    links: tuple[Ints, ...]  #: Image of every link under each translation.
 
     @property
     def count(self) -> int:
@@ -82,7 +71,7 @@ class Motions:
 @check_answer.register
 def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, findings: Findings) -> None:
     """Check the translations, the given trees, and those of one more root of every orbit."""
-    if demand_of_all(instance, answer.kind) is None:
+    if (demand := demand_of_all(instance, answer.kind)) is None:
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if not in_range(network, answer.trees, findings):
@@ -90,7 +79,10 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
     motions = checked_motions(network, answer, findings)
     if motions is None or not _are_roots(network, answer.trees, motions, findings):
         return
-    wanted = _wanted_data(instance, answer, motions)
+    span = tuple(range(instance.npus))
+    wanted: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
+    if answer.kind is TreeKind.BOTH:
+        wanted = {None: (span, demand.size_bytes / motions.count)}
     check_trees(network, answer.trees, wanted, findings)
     if findings.violations:
         return
@@ -158,7 +150,6 @@ def _commute(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> b
 
 
 def _power(image: Ints, times: int) -> Ints:
-    """Return a power of a permutation."""
     found, square = np.arange(len(image)), image
     while times:
         if times & 1:
@@ -182,54 +173,18 @@ def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings:
     return True
 
 
-def _wanted_data(instance: Instance, answer: TreeOrbits, motions: Motions) -> Wanted:
-    """Return the data that the given trees carry: their roots', or their share of an all-reduce."""
-    assert instance.demand is not None  # noqa: S101 (the caller has looked)
-    span = tuple(range(instance.npus))
-    if answer.kind is TreeKind.BOTH:
-        return {None: (span, instance.demand.size_bytes / motions.count)}
-    part = instance.demand.size_bytes / instance.npus
-    return dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, part))
-
-
-def orbit_loads(instance: Instance, answer: TreeOrbits) -> tuple[Ints, dict[int, int]]:
-    """Compute the loads of links by all trees.
-
-    Returns
-    -------
-    array of int, shape (links,)
-        The least link of the orbit of every link.
-    dict of int to int
-        By this link, the units on each link of the orbit.
-
-    Raises
-    ------
-    InputError
-        If the translations are not valid.
-    """
-    network, findings = network_of(instance), Findings()
+@link_units.register
+def _(answer: TreeOrbits, network: Network) -> list[int]:
+    findings = Findings()
     motions = checked_motions(network, answer, findings)
     if motions is None:
         raise InputError(str(findings.violations[0]), place="translations")
-    least = motions.orbits_of_links()
-    named, size = np.unique(least, return_counts=True)
-    place = np.searchsorted(named, least)
-    total = [0] * len(named)
+    _, orbit, size = np.unique(motions.orbits_of_links(), return_inverse=True, return_counts=True)
+    total = [0] * len(size)
     for part in answer.trees.passes:
-        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
-        sums = exact_sums(place[part.path_links], units, len(named))
-        total = [a + b for a, b in zip(total, sums, strict=True)]
-    rows = zip(named.tolist(), total, size.tolist(), strict=True)
-    return least, {link: units * motions.count // links for link, units, links in rows}
-
-
-@heaviest_link.register
-def _(answer: TreeOrbits, instance: Instance) -> tuple[int, Fraction]:
-    links = network_of(instance).topology.links
-    _, load = orbit_loads(instance, answer)
-    times = {link: units * answer.trees.unit_bytes / links[link].bandwidth_Bps for link, units in load.items()}
-    heaviest = max(times, key=lambda link: (times[link], -link))
-    return heaviest, times[heaviest]
+        total = list(map(add, total, exact_sums(orbit[part.path_links], part.units[part.path_tree], len(size))))
+    each = [units * motions.count // links for units, links in zip(total, size.tolist(), strict=True)]
+    return [each[number] for number in orbit.tolist()]
 
 
 @write_out.register

@@ -9,11 +9,13 @@ exactly the writes of a smaller order than its read.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...core.schedule import Bools, Chunks, Floats, Ints, Sends
 from ...core.topology import NodeKind
-from .buffers import Stays, copied_by_switches, overfull_switches, stays
+from .buffers import copied_by_switches, overfull_switches, stays
 from .holdings import NOTHING, Block, Members, Sums, blocks, needers
 from .network import Network
 from .report import KEPT, AtSend, Findings, Violation
@@ -64,22 +66,13 @@ def replay(
     findings: Findings,
     gone: Ints | None = None,
 ) -> None:
-    """Check every send and the final content of every rank, block by block.
+    """Check every send and the final content of every rank, block by block, by the orders of reads and writes.
 
-    Parameters
-    ----------
-    chunks, sends : Chunks, Sends
-        The schedule; all numbers are in range.
-    read, write : array of int, shape (sends,)
-        Orders at which each send reads its source and writes to its target.
-    at_send : callable
-        Creates a violation at a send.
-    gone : array of int, shape (sends,), optional
-        Orders from which data sent out of a limited switch frees its room; data that is not forwarded later then
-        takes none. By default room is freed after the read.
+    From the orders ``gone`` on, data sent out of a limited switch frees its room, and data that is not forwarded later
+    takes none; by default room is freed after the read.
     """
     members = Members.of(chunks, network)
-    held: list[Stays] = []
+    held: list[Ints] = []
     if len(write) and int(write.max()) > MAX_ORDER:
         orders = [read, write, *([] if gone is None else [gone])]
         _, ranked = np.unique(np.stack(orders), return_inverse=True)
@@ -89,7 +82,8 @@ def replay(
         needed = needers(block, chunks, members)
         final = block.version(needed, block.end)
         _check_reads(block, network, at_send, findings)
-        _check_copies(block, needed, final, network, findings)
+        lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
+        findings.add_each("missing", lacking, partial(_lacks, block, network, "it"))
         if block.reduced.any():
             _check_sums(block, needed, final, network, at_send, findings)
         for index in copied_by_switches(block, network)[: KEPT + 1].tolist():
@@ -112,9 +106,6 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
         send = int(block.send[index])
         return at_send("not-held", f"{network.name(int(block.source[index]) % block.nodes)} does not hold it yet", send)
 
-    def not_a_sum(index: int) -> Violation:
-        return at_send("not-a-sum", "is reduced, though the chunk is data to be copied", int(block.send[index]))
-
     missing = np.flatnonzero(block.payload == NOTHING)
 
     def cannot_add(index: int) -> Violation:
@@ -123,15 +114,11 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
 
     findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
     findings.add_each("buffer", (block.beneath != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)
-    findings.add_each("not-a-sum", block.adds & ~block.sums, not_a_sum)
+    text = "is reduced, though the chunk is data to be copied"
+    findings.add_each("not-a-sum", block.adds & ~block.sums, lambda i: at_send("not-a-sum", text, int(block.send[i])))
 
 
-def _check_copies(block: Block, needed: Ints, final: Ints, network: Network, findings: Findings) -> None:
-    lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
-    findings.add_each("missing", np.arange(len(lacking)), lambda i: _lacks(block, int(lacking[i]), "it", network))
-
-
-def _lacks(block: Block, cell: int, what: str, network: Network) -> Violation:
+def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
     row, node = divmod(cell, block.nodes)
     text = f"{network.name(node)} needs {what} and does not get it"
     return Violation("missing", text, rank=network.rank(node), chunk=block.base + row)
@@ -172,7 +159,7 @@ def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int]
         if not absent:
             return None  # parts that were never held, which has been reported
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        return _lacks(block, cell, f"the contribution of {network.name(absent[0])}{more}", network)
+        return _lacks(block, network, f"the contribution of {network.name(absent[0])}{more}", cell)
     text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {found[twice[0]]} times"
     return Violation("twice", text, rank=network.rank(node), chunk=block.base + row)
 

@@ -14,15 +14,10 @@ KEPT = 10
 
 @dataclass(frozen=True)
 class Violation:
-    """A single violation or warning.
+    """A single violation or warning."""
 
-    Parameters
-    ----------
-    kind : str
-        A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``,
-        ``order``, ``missing``, ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
-    """
-
+    #: A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``,
+    #: ``order``, ``missing``, ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
     kind: str
     message: str
     rank: int | None = None
@@ -46,19 +41,11 @@ AtSend = Callable[[str, str, int], Violation]
 
 @dataclass(frozen=True)
 class Report:
-    """Result of the verifier.
-
-    Parameters
-    ----------
-    violations, warnings : tuple of Violation
-        The first ones of every kind, the earliest first.
-    counts : mapping of str to int
-        Number of findings of each kind, including those not kept.
-    """
+    """Result of the verifier."""
 
     violations: tuple[Violation, ...]
     warnings: tuple[Violation, ...]
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  #: Number of findings of each kind, including those not kept.
 
     @property
     def ok(self) -> bool:

@@ -16,13 +16,7 @@ from .report import Findings, Violation
 
 
 def demanded_bytes(instance: Instance) -> dict[Condition, Fraction]:
-    """Return the bytes of every kind of data that an instance demands.
-
-    Raises
-    ------
-    InputError
-        If it demands no data at all.
-    """
+    """Return the bytes of every kind of data that an instance demands."""
     if instance.demand is None:
         raise InputError("expected a collective to schedule", place="collective")
     first, *others = (conditions(demand, instance.npus).bytes_of for demand in instance.demands)
@@ -34,13 +28,7 @@ def demanded_bytes(instance: Instance) -> dict[Condition, Fraction]:
 
 
 def demanded_chunk(instance: Instance) -> Fraction:
-    """Return the size of one chunk: a rank's data for one receiver or for all, over the chunks.
-
-    Raises
-    ------
-    InputError
-        If chunks differ in size, or there are none.
-    """
+    """Return the size of one chunk: a rank's data for one receiver or for all, over the chunks."""
     sizes: set[Fraction] = set()
     for demand in instance.demands:
         asked = conditions(demand, instance.npus)

@@ -36,23 +36,17 @@ MAX_FLOWS = 2_000_000
 def check_uncopied(
     grid: Grid, network: Network, schedule: Schedule, start: Ints, hop_start: Ints, overload: float, findings: Findings
 ) -> None:
-    """Check link loads and the contents of limited nodes, with every target counted separately.
-
-    Parameters
-    ----------
-    start : array of int, shape (sends,)
-        Index at which each send starts.
-    hop_start : array of int, shape (hops,)
-        Index at which each hop starts.
-    overload : float
-        Tolerance for rounding, relative to a link's or node's capacity.
-    """
+    """Check link loads and the contents of limited nodes with every target counted separately, up to rounding."""
     sends, chunks = schedule.sends, schedule.chunks
     targets = _targets(network, schedule)
     if not any(len(nodes) > 1 for nodes in targets.values()) or not len(sends):
         return
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
-    passing = _passing(grid)
+    bounded = [(n, x.kind, x.buffer_bytes) for n, x in enumerate(grid.topology.nodes) if x.buffer_bytes is not None]
+    # Nodes without room: switches with a buffer of 0, and ranks with a limit below a chunk.
+    small = (n for n, kind, limit in bounded if kind is NodeKind.COMPUTE and limit < grid.chunk_bytes)
+    passing = frozenset([*small, *(n for n, _, limit in bounded if limit == 0)])
+    limits = {n: float(limit / grid.chunk_bytes) for n, _, limit in bounded if n not in passing}
     parts: dict[int, list[int]] = defaultdict(list)
     for send in np.argsort(-start, kind="stable").tolist():
         parts[int(sends.chunk[send])].append(send)
@@ -66,7 +60,6 @@ def check_uncopied(
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
-    limits = _limits(grid, passing)
     stored = _find_stored(network, schedule, (start, end), targets, limits)
     kept = _first_overfull(stored, limits, size * times, overload)
     # A send over a link that is down is wrong however the ways are.
@@ -102,25 +95,6 @@ def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
                 known[held, needed] = frozenset(network.rank_node[sorted(ranks)].tolist())
             found[chunk] = known[held, needed]
     return found
-
-
-def _passing(grid: Grid) -> frozenset[int]:
-    """Return the nodes without room: switches with a buffer of 0, and ranks with a limit below a chunk."""
-    return frozenset(
-        n
-        for n, node in enumerate(grid.topology.nodes)
-        if node.buffer_bytes is not None
-        and (node.buffer_bytes == 0 or (node.kind is NodeKind.COMPUTE and node.buffer_bytes < grid.chunk_bytes))
-    )
-
-
-def _limits(grid: Grid, passing: frozenset[int]) -> dict[int, float]:
-    """Return the capacity in chunks of each node with a limit but some room."""
-    return {
-        n: float(node.buffer_bytes / grid.chunk_bytes)
-        for n, node in enumerate(grid.topology.nodes)
-        if node.buffer_bytes is not None and n not in passing
-    }
 
 
 def _find_stored(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from operator import add
 
 import numpy as np
 
-from ...core.conditions import Condition
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
-from ...core.trees import TreeKind, TreePacking
+from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import blocks, first_reached
-from .answers import check_answer, heaviest_link
+from .answers import check_answer, link_units
 from .network import Network, broken_paths, network_of
 from .report import Findings, Violation
 from .sizes import demanded_bytes, exact_sums
@@ -50,41 +50,33 @@ def check_tree_sizes(instance: Instance, packing: TreePacking, findings: Finding
         _check_sizes(packing, wanted, findings)
 
 
-def heaviest_load(instance: Instance, packing: TreePacking) -> Fraction:
-    """Return the exact seconds of the most loaded link for the bytes of all trees.
-
-    Raises
-    ------
-    InputError
-        If the network has no links, or a path names one that does not exist.
-    """
-    return heaviest_link(packing, instance)[1]
+def heaviest_load(instance: Instance, forest: Forest) -> Fraction:
+    """Return the exact seconds of the most loaded link for the bytes of all trees."""
+    return heaviest_link(instance, forest)[1]
 
 
-@heaviest_link.register
-def _(packing: TreePacking, instance: Instance) -> tuple[int, Fraction]:
+def heaviest_link(instance: Instance, forest: Forest) -> tuple[int, Fraction]:
+    """Return the first most loaded link and its exact seconds for the bytes of all trees."""
     network = network_of(instance)
-    load = link_units(network, packing)
     heaviest: dict[Fraction, tuple[int, int]] = {}  # by bandwidth: units, and the link's number from the end
-    for index, (link, units) in enumerate(zip(network.topology.links, load, strict=True)):
+    for index, (link, units) in enumerate(zip(network.topology.links, link_units(forest, network), strict=True)):
         rate = link.bandwidth_Bps
         if rate not in heaviest or units > heaviest[rate][0]:
             heaviest[rate] = units, -index
     if not heaviest:
         raise InputError("expected a network with links", place="network")
-    seconds, last = max((units * packing.unit_bytes / rate, place) for rate, (units, place) in heaviest.items())
+    seconds, last = max((units * forest.trees.unit_bytes / rate, place) for rate, (units, place) in heaviest.items())
     return -last, seconds
 
 
-def link_units(network: Network, packing: TreePacking) -> list[int]:
-    """Return the units on every link, counting both directions of reduce-then-broadcast trees."""
+@link_units.register
+def _(packing: TreePacking, network: Network) -> list[int]:
     total = [0] * network.links
     for part in packing.passes:
         links = part.path_links
         if len(links) and (links.min() < 0 or links.max() >= network.links):
             raise InputError("names a link that does not exist", place="trees.path_links")
-        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
-        total = list(map(add, total, exact_sums(links, units, network.links)))
+        total = list(map(add, total, exact_sums(links, part.units[part.path_tree], network.links)))
     return total
 
 
@@ -119,26 +111,20 @@ def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings
     The single key is None if the root is free.
     """
     found: Wanted = {}
-    for condition, size in demanded_bytes(instance).items():
-        root, span = _root_and_span(condition, packing.kind)
+    for (held, needed, reduced), size in demanded_bytes(instance).items():
+        root, span = None, None
+        if packing.kind is TreeKind.OUT and not reduced and len(held) == 1:
+            root, span = held[0], needed
+        if packing.kind is TreeKind.IN and reduced and len(needed) == 1:
+            root, span = needed[0], held
+        if packing.kind is TreeKind.BOTH and reduced and held == needed:
+            span = held
         if span is None or root in found:
-            text = f"{packing.kind.value}-trees do not carry the data of ranks {condition[0][:3]} to {condition[1][:3]}"
+            text = f"{packing.kind.value}-trees do not carry the data of ranks {held[:3]} to {needed[:3]}"
             findings.add(Violation("demand", text))
             return None
         found[root] = (span, size)
     return found
-
-
-def _root_and_span(condition: Condition, kind: TreeKind) -> tuple[int | None, tuple[int, ...] | None]:
-    """Return root and ranks of the trees that carry data of this kind; no ranks if none do."""
-    held, needed, reduced = condition
-    if kind is TreeKind.OUT and not reduced and len(held) == 1:
-        return held[0], needed
-    if kind is TreeKind.IN and reduced and len(needed) == 1:
-        return needed[0], held
-    if kind is TreeKind.BOTH and reduced and held == needed:
-        return None, held
-    return None, None
 
 
 def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> None:
@@ -172,19 +158,16 @@ def _check_switches(network: Network, packing: TreePacking, findings: Findings) 
         able = np.array([node.adds if inward else node.copies for node in nodes], dtype=np.bool_)
         kind, lacks = ("buffer", "neither reduces nor stores") if inward else ("multicast", "has no multicast")
 
-        def unable(edge: int, part: TreePacking = part, kind: str = kind, lacks: str = lacks) -> Violation:
+        def at_node(kind: str, text: str, edge: int, part: TreePacking = part) -> Violation:
             switch = network.name(int(network.tree_node[part.child[edge]]))
             tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
-            return Violation(kind, f"{switch} is a node of the tree{_of(part, packing)}, but {lacks}", tree=tree)
+            return Violation(kind, f"{switch} is {text.format(_of(part, packing))}", tree=tree)
 
-        def idle(edge: int, part: TreePacking = part) -> Violation:
-            switch = network.name(int(network.tree_node[part.child[edge]]))
-            tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
-            return Violation("tree", f"{switch} is a switch and a leaf of the tree{_of(part, packing)}", tree=tree)
-
+        unable = partial(at_node, kind, f"a node of the tree{{}}, but {lacks}")
         findings.add_each(kind, ~able[network.tree_node[part.child]], unable)
-        tree = np.repeat(np.arange(len(part)), np.diff(part.edge_offset)) * network.nodes
+        tree = part.edge_tree * network.nodes
         leaf = ~np.isin(tree + part.child, tree + part.parent)
+        idle = partial(at_node, "tree", "a switch and a leaf of the tree{}")
         findings.add_each("tree", leaf & (part.child >= len(network.rank_node)), idle)
 
 
@@ -225,12 +208,7 @@ def _check_order(
 
 
 def _check_span(
-    packing: TreePacking,
-    begin: int,
-    reached: Bools,
-    members: dict[int | None, Bools],
-    findings: Findings,
-    of: str,
+    packing: TreePacking, begin: int, reached: Bools, members: dict[int | None, Bools], findings: Findings, of: str
 ) -> None:
     """Check that every tree of a block has an allowed root and reaches its ranks."""
     for index, root in enumerate(packing.root[begin : begin + len(reached)].tolist()):
@@ -247,7 +225,6 @@ def _check_span(
 
 
 def _check_sizes(packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
-    """Check that the trees of a root carry its data exactly."""
     roots, where = np.unique(packing.root, return_inverse=True)
     sums = exact_sums(where, packing.units, len(roots))
     given: dict[int | None, Fraction] = {

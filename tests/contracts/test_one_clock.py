@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from cwb.core.collective import Collective, Demand
+from cwb.core.equal_steps import TranslatedTrees
 from cwb.core.timing import BandwidthChange, Semantics, Timing
-from cwb.core.translated_trees import TranslatedTrees
 from cwb.harness import Request, registry, run
 from cwb.instances import load
 from cwb.reports.bounds import Bounds

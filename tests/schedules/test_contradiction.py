@@ -28,7 +28,7 @@ from cwb.schedules import verdict_of
 from cwb.schedules.collective import compare_with_certificate, exact_bound
 from cwb.schedules.epoch_bounds import MAX_CHUNKS
 from cwb.schedules.files import read_schedule, write_schedule
-from cwb.schedules.objective_type import contradictions
+from cwb.schedules.metrics import contradictions
 from cwb.schedules.verify import verify
 
 FILES = Path(__file__).with_name("defects")

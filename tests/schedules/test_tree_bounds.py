@@ -111,7 +111,7 @@ def best_rate(instance, trees, most, floor):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_no_prices_prove_more_than_the_optimum(seed):
     """Whatever the prices are, on networks whose directions differ too, no bound is above the time of the best trees of

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 from cwb.core.answers import BandwidthPlan, BoundOnly, ChunkOrders
-from cwb.core.streamed_steps import StreamedSteps
+from cwb.core.equal_steps import StreamedSteps
 from cwb.core.trees import TreeKind
 from cwb.instances import load
 from cwb.schedules import verdict_of

@@ -16,7 +16,7 @@ from cwb.benchmarks.adversary import client
 from cwb.benchmarks.adversary.fault import Campaign, Fault, count_comparisons
 from cwb.benchmarks.adversary.networks import rng
 from cwb.core.errors import CwbError
-from cwb.core.orbits import Translation, TreeOrbits
+from cwb.core.trees import Translation, TreeOrbits
 from cwb.harness import Request, run
 
 NETWORKS = (

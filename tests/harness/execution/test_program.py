@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from cwb.core.answers import ChunkOrders
 from cwb.core.collective import Collective, Demand, collectives
+from cwb.core.equal_steps import StreamedSteps
 from cwb.core.errors import InputError, OutOfTime, Unsupported
 from cwb.core.schedule import Schedule, StepSchedule
-from cwb.core.streamed_steps import StreamedSteps
 from cwb.core.trees import TreeKind
 from cwb.harness import Request, run
 from cwb.harness.execution import program as module

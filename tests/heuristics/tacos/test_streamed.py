@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from cwb.core.budget import Budget
+from cwb.core.equal_steps import Digest, StreamedSteps
 from cwb.core.errors import InputError
 from cwb.core.outcome import Status
-from cwb.core.streamed_steps import Digest, StreamedSteps
 from cwb.heuristics.tacos.method import METHOD
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cwb.core.translated_trees import TranslatedTrees
+from cwb.core.equal_steps import TranslatedTrees
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import verify

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
-from cwb.core.orbits import Translation, TreeOrbits, expand_orbits
 from cwb.core.pipelining import PIECES
 from cwb.core.topology import Topology
+from cwb.core.trees import Translation, TreeOrbits, expand_orbits
 from cwb.harness.request import Request
 from cwb.harness.run import FinishedRun, run
 from cwb.instances import load

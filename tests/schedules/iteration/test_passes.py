@@ -12,8 +12,17 @@ from cwb.core.errors import InputError
 from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 from cwb.instances import load
 from cwb.instances.loader import shipped_instances
-from cwb.schedules.iteration import IDLE, Loop, Pipeline, Plan, Streams, simulate_iteration
-from cwb.schedules.iteration.passes import divide_layers, order, unroll_layers
+from cwb.schedules.iteration.passes import (
+    Loop,
+    Pipeline,
+    Plan,
+    Streams,
+    divide_layers,
+    order,
+    simulate_iteration,
+    unroll_layers,
+)
+from cwb.schedules.iteration.tasks import IDLE
 from cwb.schedules.training import communication_time, layer_time
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from time import perf_counter
 
 import hypothesis.strategies as st
@@ -11,7 +12,7 @@ import pytest
 from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, totals
-from cwb.schedules.simulate.compiled_levels import compiled_levels, compiled_totals
+from cwb.schedules.simulate.compiled import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
 from cwb.schedules.simulate.levels import simulate_by_levels, simulate_by_windows
 from cwb.schedules.simulate.network import rules, wires
@@ -86,7 +87,11 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
     monkeypatch.setattr("cwb.schedules.simulate.levels.WORTHWHILE", 0)
     monkeypatch.setattr("cwb.schedules.simulate.levels.TRIAL", 10**9)
     seen = {"levels": 0, "compiled": 0, "windows": 0}
-    ways = {"levels": simulate_by_levels, "compiled": compiled_levels, "windows": simulate_by_windows}
+    ways = {
+        "levels": simulate_by_levels,
+        "compiled": partial(compiled_levels, keep=True),
+        "windows": simulate_by_windows,
+    }
 
     @settings(max_examples=200)
     @given(st.data())
@@ -105,12 +110,13 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
             other = way(transfers, columns, chosen)
             if other is not None:
                 seen[name] += 1
+                other = getattr(other, "timeline", other)
                 assert np.array_equal(other.end_s, timeline.end_s)
                 assert np.array_equal(other.hop_start_s, timeline.hop_start_s)
                 assert np.array_equal(other.hop_end_s, timeline.hop_end_s)
-        if (found := compiled_totals(transfers, columns, chosen)) is not None:
+        if (found := compiled_levels(transfers, columns, chosen, keep=False)) is not None:
             busy = np.bincount(transfers.sends.path_links, timeline.hop_end_s - timeline.hop_start_s, len(columns))
-            assert found[0] == timeline.end_s.max() and found[1] == pytest.approx(busy)
+            assert found.latest == timeline.end_s.max() and found.busy == pytest.approx(busy)
 
     with prefer_interpreted(Allowance(60.0), perf_counter):
         check()

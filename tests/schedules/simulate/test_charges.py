@@ -17,11 +17,10 @@ from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.charges import charge
-from cwb.schedules.simulate.compiled_levels import compiled_levels
+from cwb.schedules.simulate.compiled import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
-from cwb.schedules.simulate.network import rules, wires
+from cwb.schedules.simulate.network import rules, to_ticks, wires
 from cwb.schedules.simulate.pipeline import pipeline
-from cwb.schedules.simulate.ticks import to_ticks
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
 
@@ -118,9 +117,9 @@ def test_compiled_levels_agree_with_events(make, mode, data):
     )
     if charged is None:
         return
-    fast = compiled_levels(charged.transfers, charged.wires, rules(mode))
+    fast = compiled_levels(charged.transfers, charged.wires, rules(mode), keep=True)
     slow = simulate_by_events(charged.transfers, charged.wires, rules(mode))
-    assert fast is None or fast.end_s.tolist() == slow.end_s.tolist()
+    assert fast is None or fast.timeline.end_s.tolist() == slow.end_s.tolist()
 
 
 @given(data=st.data())

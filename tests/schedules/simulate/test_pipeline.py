@@ -147,7 +147,7 @@ def test_forests_take_what_the_simulation_of_shares_says(make, kind):
     """On random forests of all kinds, over switches and links that a tree uses several times, closed form and
     simulation agree to 1e-12."""
 
-    @settings(max_examples=80)
+    @settings(max_examples=40)
     @given(st.data())
     def check(data):
         instance, made = through_switches(make, data, kind)

@@ -15,9 +15,9 @@ from cwb.harness import Request
 from cwb.harness import run as run_method
 from cwb.instances import load
 from cwb.instances.demand import with_demand
-from cwb.schedules.simulate import simulate, ticks
+from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate import timelines as simulation
-from cwb.schedules.simulate.network import rules, wires
+from cwb.schedules.simulate.network import TickWires, rules, seconds_of, to_ticks, wires
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +69,7 @@ def test_integers_of_any_size_give_the_same(
     """Times too long for floats are counted in integers, one event after the other, with the same result."""
     instance, answer = stretch_links(*bruck, factor)
     quick = simulate(instance, answer)
-    monkeypatch.setattr(ticks, "MOST_TICKS", 1)
+    monkeypatch.setattr("cwb.schedules.simulate.network.MOST_TICKS", 1)
     slow = simulate(instance, answer)
     np.testing.assert_allclose(slow.end_s, quick.end_s, rtol=1e-15)
 
@@ -78,8 +78,8 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
     bruck: tuple[Instance, StepSchedule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in parts of the longest duration, rounded, every unit gives the same numbers."""
-    monkeypatch.setattr(ticks, "MOST_TICKS", 1)
-    monkeypatch.setattr(ticks, "MOST_EXACT", 0)
+    monkeypatch.setattr("cwb.schedules.simulate.network.MOST_TICKS", 1)
+    monkeypatch.setattr("cwb.schedules.simulate.network.MOST_EXACT", 0)
     assert isinstance(bruck[1], StepSchedule)
     found = {
         simulate_in_parts(*stretch_links(*bruck, factor))
@@ -92,8 +92,8 @@ def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     """Completion in parts of the longest duration."""
     transfers = transfers_of(instance, answer)
     links = len(transfers.sends.path_links)
-    columns = ticks.to_ticks(transfers, links, wires(instance.network), exact=True)  # type: ignore[arg-type]
-    assert isinstance(columns, ticks.TickWires)
+    columns = to_ticks(transfers, links, wires(instance.network), exact=True)  # type: ignore[arg-type]
+    assert isinstance(columns, TickWires)
     assert not columns.exact
     return float(simulation._simulate(transfers, columns, rules(AWARE)).end_s.max())
 
@@ -101,4 +101,4 @@ def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
 @given(st.integers(0, 10**6), st.fractions(0, 10**3, max_denominator=10**6))
 def test_ticks_in_seconds_are_rounded_once(number, unit_s):
     """A time in ticks is the float next to the fraction, so that it equals a bound that is the same fraction."""
-    assert ticks.seconds_of(np.array([float(number)]), unit_s)[0] == float(number * unit_s)
+    assert seconds_of(np.array([float(number)]), unit_s)[0] == float(number * unit_s)
