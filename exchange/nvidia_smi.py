@@ -137,37 +137,29 @@ def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
     return cells
 
 
-@dataclass(frozen=True)
-class _Links:
-    count: Mapping[str, int]
-    rate_Bps: Mapping[str, Fraction]
-
-
-def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[_Links, str]:
+def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[dict[str, tuple[int, Fraction]], str]:
     """Find the number and the rate of the NVLinks of every GPU, and their source in words."""
     highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
     if not highest:
-        return _Links({}, {}), "no NVLinks; rates of PCIe as given"
+        return {}, "no NVLinks; rates of PCIe as given"
     if rates.links is not None:
-        count, rate, origin = rates.links.count or 0, rates.links.rate_Bps, "rates of NVLinks as given"
-        return _Links(dict.fromkeys(matrix.gpus, count), dict.fromkeys(matrix.gpus, rate)), origin
+        links = rates.links.count or 0, rates.links.rate_Bps
+        return dict.fromkeys(matrix.gpus, links), "rates of NVLinks as given"
     status = _status(text, matrix.gpus)
     if status is not None:
         share = Fraction(1) if rates.rating is Rating.NOMINAL else Fraction(4, 5)
-        count_of = {gpu: len(found) for gpu, found in status.items()}
-        rate_of = {gpu: found[0] * share for gpu, found in status.items() if found}
-        return _Links(count_of, rate_of), f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
+        found = {gpu: (len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
+        return found, f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
     if len(named) != 1:
-        found = f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch"
         raise InputError(
-            f"{found}; expected --generation such as h100, --nvlink such as '18 x 25 GB/s', or the text of"
-            " nvidia-smi -L or nvidia-smi nvlink -s in the file or in another one"
+            f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch; expected --generation"
+            " such as h100, --nvlink such as '18 x 25 GB/s', or the text of nvidia-smi -L or nvidia-smi nvlink -s in"
+            " the file or in another one"
         )
     (name,) = named
-    generation = GENERATIONS[name]
-    rate = nvlink(generation.capability).by(rates.rating)
+    links = GENERATIONS[name].links, nvlink(GENERATIONS[name].capability).by(rates.rating)
     origin = f"rates of NVLinks are the {rates.rating.value} ones of {name.upper()}"
-    return _Links(dict.fromkeys(matrix.gpus, generation.links), dict.fromkeys(matrix.gpus, rate)), origin
+    return dict.fromkeys(matrix.gpus, links), origin
 
 
 def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
@@ -198,31 +190,28 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
     return {name: found[name] for name in gpus}
 
 
-def _nvlinks(matrix: Matrix, links: _Links) -> tuple[dict[str, Role], list[Cable]]:
+def _nvlinks(matrix: Matrix, links: Mapping[str, tuple[int, Fraction]]) -> tuple[dict[str, Role], list[Cable]]:
     """Switches and NVLinks, group by group of GPUs that NVLinks join."""
     parts: dict[str, Role] = {}
     cables: list[Cable] = []
     groups = _groups(matrix.gpus, ((a, b) for a in matrix.gpus for b in matrix.gpus if matrix.nvlinks(a, b)))
     joined = [group for group in groups if len(group) > 1]
     for group in joined:
-        shown_links = {(a, b): matrix.nvlinks(a, b) for a in group for b in group if a != b}
-        alike = len(set(shown_links.values())) == 1
-        over = [gpu for gpu in group if sum(shown_links[gpu, b] for b in group if b != gpu) > links.count[gpu]]
-        for gpu in group:
-            most = max(shown_links[gpu, b] for b in group if b != gpu)
-            if most > links.count[gpu]:
-                raise InputError(f"NV{most} in the row of {gpu}, but it has {links.count[gpu]} NVLinks")
-        if over and not alike:
-            total = sum(shown_links[over[0], b] for b in group if b != over[0])
-            found = f"{over[0]} has {links.count[over[0]]} NVLinks, but its row has {total}, not the same for all"
-            raise InputError(f"{found}; that is neither a switch nor a mesh")
-        if over:
-            switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
-            parts[switch] = Role.SWITCH
-            count = next(iter(shown_links.values()))
-            cables += [c for gpu in group for c in both(gpu, switch, links.rate_Bps[gpu] * count)]
-        else:
-            cables += [Cable(a, b, links.rate_Bps[a] * n) for (a, b), n in shown_links.items() if n]
+        rows = {gpu: {b: matrix.nvlinks(gpu, b) for b in group if b != gpu} for gpu in group}
+        for gpu, row in rows.items():
+            if max(row.values()) > links[gpu][0]:
+                raise InputError(f"NV{max(row.values())} in the row of {gpu}, but it has {links[gpu][0]} NVLinks")
+        over = next((gpu for gpu, row in rows.items() if sum(row.values()) > links[gpu][0]), None)
+        if over is None:
+            cables += [Cable(a, b, links[a][1] * n) for a, row in rows.items() for b, n in row.items() if n]
+            continue
+        shown = {n for row in rows.values() for n in row.values()}
+        if len(shown) > 1:
+            found = f"{over} has {links[over][0]} NVLinks, but its row has {sum(rows[over].values())}"
+            raise InputError(f"{found}, not the same for all; that is neither a switch nor a mesh")
+        switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
+        parts[switch] = Role.SWITCH
+        cables += [c for gpu in group for c in both(gpu, switch, links[gpu][1] * min(shown))]
     return parts, cables
 
 

@@ -79,10 +79,11 @@ class _Machine:
         for number, block in enumerate(gpu.blocks):
             running = RunningBlock(gpu.id, number, block, [0] * len(gpu.blocks))
             self.blocks[gpu.id][block.id] = running
-            if block.send >= 0 and running.sends:
+            used = {instruction.step.type for instruction in block.instructions}
+            if block.send >= 0 and used & SENDS:
                 running.fifo_out = self._connection(gpu.id, block.send, block.chan)
                 running.fifo_out.users.append(running)
-            if block.recv >= 0 and running.receives:
+            if block.recv >= 0 and used & RECEIVES:
                 running.fifo_in = self._connection(block.recv, gpu.id, block.chan)
                 running.fifo_in.takers.append(running)
             self._report_overlaps(running)

@@ -63,16 +63,6 @@ class RunningBlock:
         """True if nothing is left to do."""
         return self.done == len(self.instructions)
 
-    @property
-    def sends(self) -> bool:
-        """True if any step sends."""
-        return any(instruction.step.type in SENDS for instruction in self.instructions)
-
-    @property
-    def receives(self) -> bool:
-        """True if any step receives."""
-        return any(instruction.step.type in RECEIVES for instruction in self.instructions)
-
     def place(self, unit: int) -> int:
         """Return the current instruction and a chunk of it as one number, which never decreases."""
         return self.done * UNITS + unit
