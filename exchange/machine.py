@@ -234,17 +234,10 @@ def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
 
 
 def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
+    """Remove links to parts that lead nowhere else."""
     beside: dict[str, set[str]] = {}
     for c in cables:
         beside.setdefault(c.source, set()).add(c.target)
         beside.setdefault(c.target, set()).add(c.source)
-    waiting = [name for name, others in beside.items() if len(others) < 2 and name not in keep]
-    gone: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        gone.add(name)
-        for other in beside[name] - gone:
-            beside[other].discard(name)
-            if len(beside[other]) < 2 and other not in keep:
-                waiting.append(other)
-    return [c for c in cables if not {c.source, c.target} & gone]
+    gone = {name for name, others in beside.items() if len(others) < 2 and name not in keep}
+    return _drop_dead_ends([c for c in cables if not {c.source, c.target} & gone], keep) if gone else cables

@@ -30,18 +30,13 @@ def file_of(trace: Trace, rank: int) -> bytes:
     for node in trace.ranks[rank]:
         message = kinds.node(id=node.id, name=node.name, type=node.type, data_deps=node.after)
         if node.type in (SEND, RECV):
-            ends = (rank, node.peer) if node.type == SEND else (node.peer, rank)
-            _attribute(message, "comm_size", node.size_bytes)
-            _attribute(message, "comm_src", ends[0])
-            _attribute(message, "comm_dst", ends[1])
-            _attribute(message, "comm_tag", node.tag)
-            _attribute(message, "msg_chunk_cnt", node.grains)
-            _attribute(message, "total_chunk_cnt", trace.grains)
-            known = (
-                {} if node.data < 0 else {DATA: node.data} if node.type == SEND else {DATA: node.data, USE: node.use}
-            )
-            for name, value in known.items():
-                _attribute(message, name, value)
+            source, target = (rank, node.peer) if node.type == SEND else (node.peer, rank)
+            values = {"comm_size": node.size_bytes, "comm_src": source, "comm_dst": target, "comm_tag": node.tag}
+            values |= {"msg_chunk_cnt": node.grains, "total_chunk_cnt": trace.grains}
+            if node.data >= 0:
+                values |= {DATA: node.data} if node.type == SEND else {DATA: node.data, USE: node.use}
+            for name, value in values.items():
+                message.attr.add(name=name, int64_val=value)
         parts.append(frame_message(message))
     return b"".join(parts)
 
@@ -51,13 +46,9 @@ def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
     kinds = messages()
     message = kinds.node(id=0, name=name, type=COLL)
     message.attr.add(name="is_cpu_op", bool_val=False)
-    _attribute(message, "comm_type", collective)
-    _attribute(message, "comm_size", size_bytes)
+    message.attr.add(name="comm_type", int64_val=collective)
+    message.attr.add(name="comm_size", int64_val=size_bytes)
     return frame_message(kinds.metadata(version=VERSION)) + frame_message(message)
-
-
-def _attribute(message: Any, name: str, value: int) -> None:
-    message.attr.add(name=name, int64_val=value)
 
 
 def read_trace(folder: Path) -> Trace:

@@ -69,10 +69,6 @@ class Meaning:
             return INPUT, shift, SCRATCH
         return INPUT, INPUT, SCRATCH
 
-    def sent_by(self, rank: int, root: int) -> bool:
-        """Return whether a rank has an input."""
-        return rank == root or self.kind not in (Collective.BROADCAST, Collective.SCATTER)
-
     def required_grains(self, rank: int, root: int) -> Iterator[tuple[int, tuple[int, int] | None]]:
         """Grains of the output that a rank needs.
 

@@ -152,19 +152,16 @@ class _Compiler:
         self, gpu: Gpu, block: Block, op: Op, one: Buffer, letter: str, units: tuple[int, int]
     ) -> tuple[Place, ...]:
         """Return the places of a buffer: on one GPU, or on all of a switch channel."""
-        first, double = units[0], self.plan.double_scratch
-        if letter == "L":
-            return (Place(gpu.id, one.type, first, double and one.type == "s"),)
-        if letter == "P":
-            return (Place(gpu.id, "p", first, double),)
         if letter in "ST":
-            buffer, group = gpu.groups[block.channels["switch"][one.switch]]
-            kind = "p" if letter == "T" else buffer
-            return tuple(Place(rank, kind, first, double and letter == "T") for rank in group)
-        other = gpu.remote[block.remote[op.channel_type][one.remote]]
-        if letter == "Q":
-            return (Place(other.rank, "p", first, double),)
-        return (Place(other.rank, other.type, first, False),)
+            buffer, ranks = gpu.groups[block.channels["switch"][one.switch]]
+        elif letter in "LP":
+            buffer, ranks = one.type, (gpu.id,)
+        else:
+            other = gpu.remote[block.remote[op.channel_type][one.remote]]
+            buffer, ranks = other.type, (other.rank,)
+        packets = letter in "PQT"
+        half = self.plan.double_scratch and (packets or (letter == "L" and buffer == "s"))
+        return tuple(Place(rank, "p" if packets else buffer, units[0], half) for rank in ranks)
 
 
 def _shift_places(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
