@@ -66,7 +66,6 @@ class _Machine:
         self.connections: dict[tuple[int, int, int], Connection] = {}
         self.blocks: list[dict[int, RunningBlock]] = [{} for _ in range(algorithm.ngpus)]
         self.races = Races(algorithm.ngpus)
-        self.messages = 0
         self.ready: deque[RunningBlock] = deque()
         for gpu in algorithm.gpus:
             self._add(gpu)
@@ -179,7 +178,7 @@ class _Machine:
         into.taken += len(values)
         if (other, unit) != (step.cnt, block.unit):
             text = f"receives {step.cnt} chunks where a step of {other} sends: they do not match in size"
-            self.run.findings.add("count", text, self._place(block))
+            self.run.findings.add("count", text, block.text())
             values = (values + (self.run.values.contribution(block.gpu, -1),) * count)[:count]
         if into.sender is not None:
             self.ready.append(into.sender)
@@ -215,11 +214,11 @@ class _Machine:
 
     def _address(self, block: RunningBlock, buffer: str, offset: int) -> int | None:
         """Return the address of a chunk; None outside of the buffer."""
-        if 0 <= offset < self.run.sizes[block.gpu].get(buffer, 0):
-            return self.run.bases[block.gpu][buffer] + offset
         size = self.run.sizes[block.gpu].get(buffer, 0)
+        if 0 <= offset < size:
+            return self.run.bases[block.gpu][buffer] + offset
         text = f"uses chunk {offset} of buffer {buffer}, which has {size}"
-        self.run.findings.add("bounds", text, self._place(block))
+        self.run.findings.add("bounds", text, block.text())
         return None
 
     def _load(self, block: RunningBlock, unit: int, address: int | None) -> int:
@@ -228,15 +227,12 @@ class _Machine:
             return values.contribution(gpu, -1)
         self.races.reads(block, unit, address)
         found = self.run.memory[gpu].get(address)
-        return self.run.first_read(gpu, address, gpu, self._place(block)) if found is None else found
+        return self.run.first_read(gpu, address, gpu, block.text) if found is None else found
 
     def _store(self, block: RunningBlock, unit: int, address: int | None, value: int) -> None:
         if address is not None:
             self.races.writes(block, unit, address)
             self.run.memory[block.gpu][address] = value
-
-    def _place(self, block: RunningBlock) -> str:
-        return place_text(block.gpu, block.name, block.instructions[block.done].position)
 
     def check(self) -> None:
         """Report what has not come to its end, what is left over, and races."""

@@ -63,6 +63,11 @@ class RunningBlock:
         """True if nothing is left to do."""
         return self.done == len(self.instructions)
 
+    def text(self, instruction: int | None = None) -> str:
+        """Format the place of an instruction, by default of the current one."""
+        place = self.instructions[self.done if instruction is None else instruction].position
+        return place_text(self.gpu, self.name, place)
+
     def place(self, unit: int) -> int:
         """Return the current instruction and a chunk of it as one number, which never decreases."""
         return self.done * UNITS + unit
@@ -156,8 +161,7 @@ class Races:
                 text = f"uses memory that {what} by tb {first.name}, step {there}, and neither waits for the other"
                 if ordered is None:
                     text += ", as far as was searched"
-                place = place_text(second.gpu, second.name, second.instructions[later // UNITS].position)
-                findings.add("race", text, place)
+                findings.add("race", text, second.text(later // UNITS))
 
 
 class _Search:
@@ -219,13 +223,11 @@ def check_hangs(
             _follow(block, blocks, told, findings)
     if stuck:
         return False
-    for (source, target, channel), connection in connections.items():
+    for (_, target, channel), connection in connections.items():
         if connection.items:
             sender, place = connection.sent_by[connection.taken]
             text = f"sends to gpu {target} over channel {channel} what is never received: {len(connection.items)} left"
-            findings.add(
-                "unmatched", text, place_text(source, sender.name, sender.instructions[(place - 1) // UNITS].position)
-            )
+            findings.add("unmatched", text, sender.text((place - 1) // UNITS))
     return True
 
 
@@ -242,16 +244,10 @@ def _follow(
         kind, reason, here = _waits(here, blocks)
     if here is not None and here not in way:
         return  # leads to what has been reported
-    last = way[-1]
-    place = place_text(last.gpu, last.name, last.instructions[last.done].position)
-    if here is None:
-        findings.add(kind, reason, place)
-        return
-    circle = way[way.index(here) :]
-    names = " -> ".join(
-        place_text(one.gpu, one.name, one.instructions[one.done].position) for one in (*circle[:6], here)
-    )
-    findings.add("hang", f"each waits for the next one: {names}", place)
+    if here is not None:
+        names = " -> ".join(one.text() for one in (*way[way.index(here) :][:6], here))
+        kind, reason = "hang", f"each waits for the next one: {names}"
+    findings.add(kind, reason, way[-1].text())
 
 
 def _waits(block: RunningBlock, blocks: list[dict[int, RunningBlock]]) -> tuple[str, str, RunningBlock | None]:

@@ -9,6 +9,7 @@ wrong.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 from ...core.collective import Collective
@@ -99,11 +100,11 @@ class Run:
         self.bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in ranks]
         self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in ranks]
 
-    def first_read(self, gpu: int, address: int, rank: int, place: str) -> int:
+    def first_read(self, gpu: int, address: int, rank: int, place: Callable[[], str]) -> int:
         """Return the value of memory that nothing has been written to: an input, as a contribution of a rank."""
         grain = address - self.bases[gpu]["i"]
         if not 0 <= grain < self.sizes[gpu]["i"]:
-            self.findings.add("undefined", "reads memory that nothing has been written to", place)
+            self.findings.add("undefined", "reads memory that nothing has been written to", place())
             grain = -1
         found = self.memory[gpu][address] = self.values.contribution(rank, grain)
         return found

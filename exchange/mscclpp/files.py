@@ -232,16 +232,17 @@ def _texts(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = data.get(name, default)
-    if not isinstance(value, str):
-        raise InputError("is missing" if name not in data else f"expected a text, not {_value_text(value)}", place=name)
-    return value
+    return _typed(data, name, default, str, "a text")
 
 
 def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bool:
+    return _typed(data, name, default, bool, "true or false")
+
+
+def _typed(data: dict[str, Any], name: str, default: T | None, kind: type[T], what: str) -> T:
     value = data.get(name, default)
-    if not isinstance(value, bool):
-        text = "is missing" if name not in data else f"expected true or false, not {_value_text(value)}"
+    if not isinstance(value, kind):
+        text = "is missing" if name not in data else f"expected {what}, not {_value_text(value)}"
         raise InputError(text, place=name)
     return value
 

@@ -315,8 +315,8 @@ class _Machine:
     def _address(self, thread: _Thread, one: Instruction, place: Place) -> int | None:
         """Return the address of a unit; None outside of the buffer."""
         offset = place.offset + thread.unit
-        if not 0 <= offset < self.run.sizes[place.gpu][place.buffer]:
-            size = self.run.sizes[place.gpu][place.buffer]
+        size = self.run.sizes[place.gpu][place.buffer]
+        if not 0 <= offset < size:
             what = "scratch memory" if place.buffer in "sp" else "input" if place.buffer == "i" else "output"
             text = f"uses unit {offset} of the {what} of gpu {place.gpu}, which has {size}"
             self.run.findings.add("bounds", text, place_text(thread.gpu, thread.name, one.place))
@@ -335,7 +335,7 @@ class _Machine:
         if found is not None:
             return found
         earlier = self.calls - self.begun[gpu]
-        return self.run.first_read(gpu, address, gpu + self.run.ngpus * earlier, self._access_text(access))
+        return self.run.first_read(gpu, address, gpu + self.run.ngpus * earlier, lambda: self._access_text(access))
 
     def _store(self, place: Place, address: int, value: int, access: Access, start: int, thread: _Thread) -> None:
         gpu = place.gpu

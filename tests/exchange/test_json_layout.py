@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cwb.exchange.json_layout import WIDTH, readable_json
 from cwb.instances.loader import shipped_instances
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -18,6 +18,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_the_layout_changes_nothing(data: Any) -> None:
     """Whatever is written is read back as it was, in the same order of keys."""
