@@ -80,7 +80,6 @@ _Dimensions = tuple[list[str], list[int], list[Fraction], list[Fraction]]
 
 
 def _analytical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Dimensions:
-    """Blocks, sizes, rates and latencies of a file of the analytical backend."""
     for option, values in given.items():
         if values:
             raise InputError("the file already sets it; expected only with logical-dims", source=option)
@@ -107,7 +106,6 @@ def _logical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Di
 
 
 def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction]) -> dict[str, Any]:
-    """Return the fabric of an instance file: bandwidths per NPU, latencies between two of them."""
     share = [
         n - 1 if block == "FC" else 2 if block == "RI" and n > 2 else 1 for block, n in zip(blocks, sizes, strict=True)
     ]

@@ -71,7 +71,6 @@ def site_names(graph: Graph) -> dict[str, str]:
 
 
 def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
-    """Return a rank, or a switch with its capabilities."""
     node: dict[str, Any] = {"name": name}
     fields, said = site.fields, None if site.fields.get("kind") is None else str(site.fields["kind"])
     if said is not None and said not in [kind.value for kind in NodeKind]:

@@ -155,7 +155,6 @@ def _first(entry: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _number(value: Any, place: str) -> float | None:
-    """Read a number that may be missing."""
     if value is None:
         return None
     try:

@@ -234,7 +234,6 @@ def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
 
 
 def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
-    """Remove links to parts that lead nowhere else."""
     beside: dict[str, set[str]] = {}
     for c in cables:
         beside.setdefault(c.source, set()).add(c.target)

@@ -214,7 +214,6 @@ def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
 
 
 def _sample(size: int, microseconds: float, in_place: bool) -> Iterator[Sample]:
-    """Yield a sample, if there are bytes and time."""
     if not 0 <= size <= _SIZES:
         raise InputError(f"{show_value(size)}; expected a size of at most 2^60 bytes")
     if microseconds != 0 and not _LEAST_US <= microseconds <= _MOST_US:
@@ -236,7 +235,6 @@ def _version(text: str) -> str:
 
 
 def _version_text(code: int) -> str:
-    """Format NCCL's version code, such as 22907."""
     return f"{code // 10000}.{code % 10000 // 100}.{code % 100}" if code >= 10000 else ""
 
 

@@ -150,7 +150,6 @@ class _Reader:
         self.parts[name] = role
 
     def _device(self, element: Element, cpu: _Cpu, parent: str, prefix: str) -> None:
-        """Read a PCIe device: a GPU, a NIC, or a switch with more devices."""
         kind, busid = element.get("class", ""), _busid(element, "busid")
         rate = pcie(element.get("link_speed", ""), _integer(element, "link_width", 0, 0, 64)).by(self.rating)
         gpus = [child for child in element if child.tag == "gpu"]
@@ -287,7 +286,6 @@ class _Reader:
 
 
 def _integer(element: Element, key: str, default: int | None = None, low: int = -(10**9), high: int = 10**9) -> int:
-    """Return an integer attribute, decimal or hexadecimal with 0x."""
     text = element.get(key)
     if text is None and default is not None:
         return default

@@ -57,7 +57,6 @@ class _PlainLoader(yaml.BaseLoader):
 
 
 def _plain(node: yaml.Node | None) -> Any:
-    """Return the data of a node: text, lists and mappings of text."""
     if isinstance(node, yaml.ScalarNode):
         return node.value
     if isinstance(node, yaml.SequenceNode):

@@ -70,7 +70,6 @@ def is_quantity(name: str) -> bool:
 def _stated_quantities(
     fields: Mapping[str, Any], kind: UnitKind, unit: str | None
 ) -> Iterator[tuple[str, Any, str | None]]:
-    """Fields of this kind with their values and the units that their names say."""
     for name, value in fields.items():
         if value is None or (isinstance(value, str) and not value):
             continue
@@ -92,7 +91,6 @@ def _pattern(kind: UnitKind) -> re.Pattern[str]:
 
 
 def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
-    """Return whether the suffix of a name is a unit, and which one."""
     if not suffix:
         return True, None
     spelled = (suffix, suffix.replace("_", "/"), re.sub("(?:_per_|p)s$", "/s", suffix))

@@ -96,7 +96,6 @@ def read_relations(text: str) -> Relations:
 
 
 def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
-    """Return the cells of a block, which has a header of GPUs and a row for each."""
     with locate_errors(title):
         header = lines[0].split() if lines else []
         if not header or not all(map(_GPU.match, header)) or len(set(header)) < len(header):

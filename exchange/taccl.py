@@ -81,8 +81,6 @@ def import_taccl(
 
 
 class _Costs:
-    """Costs of a topology file, as bandwidths and latencies."""
-
     def __init__(self, data: Mapping[str, Any], size_bytes: Fraction, unit_s: Fraction) -> None:
         self.data, self.size_bytes, self.unit_s = data, size_bytes, unit_s
 

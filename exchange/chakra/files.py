@@ -146,7 +146,6 @@ def _node(message: Any, rank: int, ranks: int) -> Node:
 
 
 def _integer(attribute: Any) -> int | None:
-    """Return the value of an attribute, if it is an integer of any kind."""
     kind = attribute.WhichOneof("value")
     if kind is None or kind.removesuffix("_val") not in INTEGERS:
         return None

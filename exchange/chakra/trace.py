@@ -210,7 +210,6 @@ def _check_order(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator
 
 
 def _order(count: int, pairs: np.ndarray) -> tuple[list[int], memoryview[int]]:
-    """Return the executable nodes in order, and the number of unfinished dependences of the others."""
     order = np.argsort(pairs[:, 0], kind="stable")
     first = np.searchsorted(pairs[order, 0], np.arange(count + 1)).data
     following = pairs[order, 1].data
@@ -225,7 +224,6 @@ def _order(count: int, pairs: np.ndarray) -> tuple[list[int], memoryview[int]]:
 
 
 def _find_stuck(trace: Trace, starts: np.ndarray, waits: memoryview[int]) -> Iterator[str]:
-    """Yield nodes in a cycle of dependences, and those behind them."""
     for index in (index for index, number in enumerate(waits) if number):
         rank = int(np.searchsorted(starts, index, side="right")) - 1
         node_id = trace.ranks[rank][index - int(starts[rank])].id

@@ -75,7 +75,6 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
 
 
 def _match_connections(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[int, int] | None]:
-    """Pair connections in and out by the amount of data forwarded between them."""
     count: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
     for one in operations:
         if one.given and len(one.after) == 1 and (end := one.after[0].taken) and end[1] == one.given[1]:

@@ -153,7 +153,6 @@ class _Machine:
         return count
 
     def _run_chunk(self, block: RunningBlock, step: Step, unit: int, came: int) -> int:
-        """Read, add and write one chunk; the value that is sent on."""
         kind, value, source, target = step.type, came, None, None
         if kind == "s" or kind in REDUCES:
             source = self._address(block, step.srcbuf, step.srcoff + unit)
@@ -193,7 +192,6 @@ class _Machine:
             out.receiver = None
 
     def _local(self, block: RunningBlock, instruction: Instruction, step: Step, unit: int) -> None:
-        """Copy or add in the memory of a GPU."""
         target = self._address(block, step.dstbuf, step.dstoff + unit)
         if step.type == "cpy":
             source = self._address(block, step.srcbuf, step.srcoff + unit)

@@ -145,7 +145,6 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
 
 
 def _join_passed_on(messages: list[Message]) -> list[Message]:
-    """Put together what is only passed on."""
     passed: set[int] = set()
     for message in messages:
         before = message.before
@@ -172,7 +171,6 @@ def _chunk_of(run: Run, value: int) -> int:
 
 
 def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
-    """Return the chunks of the collective in the order of :func:`_chunk_of`."""
     meaning, kind, ranks = run.meaning, run.meaning.kind, run.ngpus
     groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
     own = np.repeat(np.arange(ranks), meaning.part)

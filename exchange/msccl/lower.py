@@ -126,7 +126,6 @@ def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Alg
 
 
 def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
-    """Return the first exceeded limit, other than that of steps, with a remedy."""
     if found.nchannels > dialect.channels:
         widest = max(DIALECTS.values(), key=lambda one: one.channels)
         less = _remedy_text(found.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
@@ -141,7 +140,6 @@ def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
 
 
 def _limited_resources(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str, str]]:
-    """Yield (count, limit, resource, remedy) for every limited resource of a GPU."""
     larger = max(DIALECTS.values(), key=lambda one: one.blocks)
     count = len(gpu.blocks)
     yield (
@@ -174,7 +172,6 @@ def _remedy_text(too_much: bool, larger: Dialect, less: str) -> str:
 
 
 def _find_fault(found: Algorithm, target: Target) -> str:
-    """Return the broken rule of the runtime, or the fault of the run; empty without any."""
     if broken := lint(found, target.dialect).wrong:
         return str(broken[0])
     for inplace in (False, True):

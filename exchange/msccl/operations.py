@@ -113,7 +113,6 @@ class _OperationBuilder:
         return self.found
 
     def _pieces(self, chunk: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the parts of a chunk: offset, grains, group of channels."""
         grains, largest = self.flow.chunks[chunk].grains, self.shape.largest
         for instance in range(self.times):
             group = instance * self.shape.groups + chunk % self.shape.groups
@@ -253,7 +252,6 @@ class _OperationBuilder:
         return "s", self.stored[chunk, rank]
 
     def _relay(self, index: int, hop: int) -> Place:
-        """Return the place of data that a rank only forwards."""
         transfer = self.flow.transfers[index]
         if (index, hop) not in self.relays:
             grains = self.flow.chunks[transfer.chunk].grains * self.times

@@ -175,7 +175,6 @@ def _sum_error_text(run: Run, value: int, place: int) -> str:
 
 
 def _root(run: Run) -> int:
-    """Return the root, as far as the data shows."""
     ranks = range(run.ngpus)
     if run.meaning.kind in (Collective.BROADCAST, Collective.SCATTER):
         first = [run.memory[rank].get(run.bases[rank]["o"]) for rank in ranks]

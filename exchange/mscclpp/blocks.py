@@ -170,7 +170,6 @@ class _BlockBuilder:
         return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
 
     def _signal_begin(self) -> None:
-        """Signal the begin of the call to senders, and wait for receivers."""
         for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
             if end is not None:
                 self._add_channel_op(names[end[0] == PORT], end)

@@ -193,7 +193,6 @@ def _value_text(value: Any) -> str:
 def _each(
     data: dict[str, Any], name: str, make: Callable[[dict[str, Any]], T], *, required: bool = True
 ) -> tuple[T, ...]:
-    """Read a list of objects."""
     found: list[T] = []
     for place, one in enumerate(_list(data, name, required=required)):
         with locate_errors(f"{name}[{place}]"):

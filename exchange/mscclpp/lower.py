@@ -85,7 +85,6 @@ def lower(flow: Flow, target: Target) -> Plan:
 
 
 def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
-    """Lower with as few channels as the limit of operations allows."""
     groups, most = 1, max(len(flow.chunks), 1)
     while True:
         shape = Shape(

@@ -82,7 +82,6 @@ class Order:
         return self._search(first, start, second, relaxed=relaxed)
 
     def _search(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
-        """Go backward from the second access until the first one is reached."""
         reached: dict[int, int] = {}
         parts: set[Part] = set()
         rest: deque[tuple[int, int, int]] = deque()

@@ -265,7 +265,6 @@ class _Machine:
         return True
 
     def _move(self, thread: _Thread, one: Instruction) -> bool:
-        """Read, add and write, unit by unit."""
         while thread.stage < len(one.works):
             work = one.works[thread.stage]
             queued = bool(one.ways) and one.name != "rppkt"
@@ -313,7 +312,6 @@ class _Machine:
         return True
 
     def _address(self, thread: _Thread, one: Instruction, place: Place) -> int | None:
-        """Return the address of a unit; None outside of the buffer."""
         offset = place.offset + thread.unit
         size = self.run.sizes[place.gpu][place.buffer]
         if not 0 <= offset < size:
