@@ -109,11 +109,8 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
     used = {"nodes": max(int(column.max()) for _, column in _ends(sends)) + 1, "links": int(sends.path_links.max()) + 1}
     for what, known in (("nodes", len(network.nodes)), ("links", len(network.links))):
         if used[what] > known:
-            text = (
-                f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {known:,}; expected its own "
-                "instance"
-            )
-            raise InputError(text, source="instance")
+            text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {known:,}"
+            raise InputError(f"{text}; expected its own instance", source="instance")
 
 
 def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:

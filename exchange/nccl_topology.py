@@ -86,11 +86,8 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
             raise InputError("some GPUs are described and some are not; expected either")
         reader.wire_bare(missing)
     elif missing != Missing():
-        text = (
-            "describes its GPUs and their links; --generation, --nvlink, --wiring and --no-nvlink are for files that "
-            "do not"
-        )
-        raise InputError(text)
+        text = "describes its GPUs and their links"
+        raise InputError(f"{text}; --generation, --nvlink, --wiring and --no-nvlink are for files that do not")
     ranks = [rank for rank, _, _ in reader.order]
     order = (
         reader.order if len(set(ranks)) == len(ranks) else [(0, i, gpu) for i, (_, _, gpu) in enumerate(reader.order)]

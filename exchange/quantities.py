@@ -53,11 +53,8 @@ def quantity(
         parse(default, kind, allow_zero=kind is UnitKind.TIME)
         return default
     if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
-        text = (
-            f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 "
-            "GB/s'"
-        )
-        raise InputError(text, place="weight")
+        text = f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity"
+        raise InputError(f"{text}, or a text such as '25 GB/s'", place="weight")
     return next(iter(found.values()), None)
 
 

@@ -385,11 +385,8 @@ class _Machine:
             return
         for way, sent in self.signals.items():
             if len(sent) > self.waited[way]:
-                text = (
-                    f"signals gpu {way[2]} over {way[0]} channels {len(sent):,} times, which waits "
-                    f"{self.waited[way]:,} times"
-                )
-                findings.add("unmatched", text, f"gpu {way[1]}")
+                text = f"signals gpu {way[2]} over {way[0]} channels {len(sent):,} times"
+                findings.add("unmatched", f"{text}, which waits {self.waited[way]:,} times", f"gpu {way[1]}")
         for gpu, values in zip(self.plan.gpus, self.value, strict=True):
             for number, (value, had) in enumerate(zip(values, gpu.semaphores, strict=True)):
                 if value != had:
@@ -406,9 +403,6 @@ class _Machine:
         for one in packets:
             place = one // HALF * HALF + 2 * (one % HALF)
             if place in plain or place + 1 in plain:
-                text = (
-                    f"unit {one % HALF} of packets in the scratch memory is where plain data is; a packet takes two "
-                    "units"
-                )
-                self.run.findings.add("mixed", text, f"gpu {rank}")
+                text = f"unit {one % HALF} of packets in the scratch memory is where plain data is"
+                self.run.findings.add("mixed", f"{text}; a packet takes two units", f"gpu {rank}")
                 return
