@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from .studies.inputs import load
     from .studies.polish import polish
+    from .studies.predict import predict
     from .studies.record_files import report, table
     from .studies.reproduce import reproduce
     from .studies.resilience import resilience
@@ -100,6 +101,7 @@ __all__ = [
     "models",
     "plot",
     "polish",
+    "predict",
     "records",
     "register",
     "repair",
@@ -144,6 +146,7 @@ _PLACES = {
         "import_nvidia_smi import_rocm_smi import_taccl import_teccl import_wan",
         "studies.inputs": "load",
         "studies.polish": "polish",
+        "studies.predict": "predict",
         "studies.record_files": "report table",
         "studies.reproduce": "reproduce",
         "studies.resilience": "resilience",

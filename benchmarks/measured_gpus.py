@@ -1,12 +1,14 @@
 """NCCL's predicted times beside measured times of GPU machines.
 
     python benchmarks/measured_gpus.py FOLDER -o errors.csv
+    python benchmarks/measured_gpus.py FOLDER --fit    # overheads again, and errors on families that were left out
 
 FOLDER has ``gpu.csv``: results of nccl-tests and the like that others have published, with the columns source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. A row is predicted by the
 method ``nccl`` on the generator of its product, with the newest constants whichever version ran: they are NVIDIA's last
-measurements. No number is fitted: rates and constants are those of data sheets, of NCCL, and of the network plugin
-aws-ofi-nccl. Rows without a known product, number of GPUs, size or NCCL are counted and left out.
+measurements. In NCCL's own prediction no number is fitted: rates and constants are those of data sheets, of NCCL, and
+of the network plugin aws-ofi-nccl. The expected time has its six overheads (``cwb.heuristics.nccl.expected``). Rows
+without a known product, number of GPUs, size or NCCL are counted and left out.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import inf, log1p
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import cwb
 from cwb.core.collective import Demand, collective_named
+from cwb.heuristics.nccl.expected import OVERHEADS, Filling, Overheads, expected_seconds, interval
 from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
 from cwb.heuristics.nccl.model import COLLECTIVES
+from scipy.optimize import minimize
 
 #: A machine by a pattern of its product: generator, and GPUs of a full box.
 PRODUCTS = (
@@ -67,18 +72,24 @@ class Error:
     """A row with its prediction."""
 
     row: Row
-    predicted_us: float
+    nccl_us: float
+    expected_us: float
     choice: str
 
     @property
     def error(self) -> float:
-        """Prediction over measurement, less 1."""
-        return self.predicted_us / self.row.measured_us - 1
+        """Expected time over measurement, less 1."""
+        return self.expected_us / self.row.measured_us - 1
+
+    @property
+    def nccl_error(self) -> float:
+        """NCCL's own prediction over measurement, less 1."""
+        return self.nccl_us / self.row.measured_us - 1
 
     @property
     def size_class(self) -> str:
         """Name of the class of sizes."""
-        return next(name for least, name in CLASSES if self.row.size >= least)
+        return _class_of(self.row)
 
 
 def read_rows(file: Path) -> tuple[list[Row], Counter[str]]:
@@ -151,11 +162,50 @@ def predictor(spec: str, part: int, options: tuple[tuple[str, Any], ...], collec
     return prediction(posed, NcclOptions.model_validate(dict(options)))
 
 
-def predict(row: Row) -> Error:
+def predict(row: Row, overheads: Overheads = OVERHEADS) -> Error:
     """Predict a row."""
-    pick = predictor(row.spec, row.part, row.options, row.collective).pick(row.size)
+    found = predictor(row.spec, row.part, row.options, row.collective)
+    pick = found.pick(row.size)
     assert pick is not None
-    return Error(row, pick.seconds * 1e6, f"{pick.algorithm.value} {pick.protocol.value}")
+    seconds = expected_seconds(found, pick, row.size, overheads)
+    return Error(row, pick.seconds * 1e6, seconds * 1e6, f"{pick.algorithm.value} {pick.protocol.value}")
+
+
+def fit(rows: Sequence[Row]) -> Overheads:
+    """Return the overheads of the least mean logarithmic error, cut at 0.4, with equal weights of the size classes."""
+    counts = Counter(_class_of(row) for row in rows)
+
+    def loss(x: Sequence[float]) -> float:
+        if min(x) < 0:
+            return inf
+        errors = ((row, log1p(predict(row, _overheads(x)).error)) for row in rows)
+        return sum(min(0.4, abs(error)) / counts[_class_of(row)] for row, error in errors)
+
+    return _overheads(minimize(loss, (2, 70, 10, 260, 36, 27), method="Nelder-Mead", options={"maxiter": 150}).x)
+
+
+def _overheads(x: Sequence[float]) -> Overheads:
+    launch, most, half, most_links, half_links, net = x
+    return Overheads(launch, Filling(most, half * 2**20), Filling(most_links, half_links * 2**20), net)
+
+
+def held_out(rows: Sequence[Row]) -> list[Error]:
+    """Return the errors of every family of machines with overheads that are fitted to the others."""
+    families = {product[0] for product in PRODUCTS}
+    found: list[Error] = []
+    for family in sorted(families):
+        inside = [row for row in rows if _family(row) == family]
+        others = fit([row for row in rows if _family(row) != family]) if inside else OVERHEADS
+        found += [predict(row, others) for row in inside]
+    return found
+
+
+def _family(row: Row) -> str:
+    return next(pattern for pattern, *_ in PRODUCTS if re.search(pattern, row.machine))
+
+
+def _class_of(row: Row) -> str:
+    return next(name for least, name in CLASSES if row.size >= least)
 
 
 def by_machine(found: Sequence[Error]) -> Iterator[str]:
@@ -178,8 +228,8 @@ def _short(size: int) -> str:
 
 def summary(found: Sequence[Error]) -> Iterator[str]:
     """Yield the median errors by class of sizes: over times, and over machines of their medians."""
-    yield "| sizes | times | median error | machines | median of their medians |"
-    yield "|---|---:|---:|---:|---:|"
+    yield "| sizes | times | median error | NCCL's own | within the interval | machines | median of their medians |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
     for _, name in CLASSES:
         some = [one for one in found if one.size_class == name]
         each = [
@@ -187,8 +237,13 @@ def summary(found: Sequence[Error]) -> Iterator[str]:
             for machine in sorted({one.row.machine for one in some})
         ]
         if some:
-            yield f"| {name} | {len(some)} | {median(abs(one.error) for one in some):.0%} | {len(each)} | " + (
-                f"{median(each):.0%} |"
+            ends = ((one, interval(one.row.size, one.expected_us)) for one in some)
+            inside = sum(low <= one.row.measured_us <= high for one, (low, high) in ends)
+            errors = [
+                median(abs(e) for e in es) for es in zip(*((one.error, one.nccl_error) for one in some), strict=True)
+            ]
+            yield f"| {name} | {len(some)} | {errors[0]:.1%} | {errors[1]:.1%} | {inside / len(some):.0%} | " + (
+                f"{len(each)} | {median(each):.1%} |"
             )
 
 
@@ -197,8 +252,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="NCCL's predicted times beside measured ones.")
     parser.add_argument("folder", type=Path, help="folder of gpu.csv")
     parser.add_argument("-o", "--output", type=Path, help="CSV file of all rows")
+    parser.add_argument("--fit", action="store_true", help="fit the overheads, and again without each family")
     given = parser.parse_args()
     rows, left = read_rows(given.folder / "gpu.csv")
+    if given.fit:
+        print(fit(rows))
+        print(*summary(held_out(rows)), sep="\n")
+        return
     found = [predict(row) for row in rows]
     for line in (*by_machine(found), "", *summary(found), ""):
         print(line)
@@ -207,11 +267,22 @@ def main() -> None:
         with given.output.open("w", encoding="utf-8", newline="") as opened:
             out = csv.writer(opened, lineterminator="\n")
             out.writerow(
-                ["machine", "instance", "collective", "bytes", "measured us", "predicted us", "error", "choice"]
+                [
+                    "machine",
+                    "instance",
+                    "collective",
+                    "bytes",
+                    "measured us",
+                    "NCCL us",
+                    "expected us",
+                    "error",
+                    "choice",
+                ]
             )
             for one in found:
                 row = one.row
-                times = f"{row.measured_us:.5g}", f"{one.predicted_us:.5g}", f"{one.error:.3f}"
+                us = (f"{value:.5g}" for value in (row.measured_us, one.nccl_us, one.expected_us))
+                times = *us, f"{one.error:.3f}"
                 out.writerow([row.machine, row.spec, row.collective, row.size, *times, one.choice])
 
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "find-topology": "find_topology:find_topology",
     "select": "select:select",
     "calibrate": "calibrate:calibrate",
+    "predict": "predict:predict",
     "advise": "advise:advise",
     "show": "show:show",
     "list": "listing:listing",

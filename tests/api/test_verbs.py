@@ -213,3 +213,12 @@ def test_errors_speak_of_keyword_arguments(call, told):
     """Errors of verbs name keyword arguments, not options."""
     with pytest.raises(InputError, match=told):
         call()
+
+
+def test_predict_prints_what_the_verb_returns(command_output):
+    """'--json' is the verb's result, and the text has its numbers."""
+    words = ("predict", "dgx_a100(boxes=2)", "--collective", "all_reduce", "--size", "64 MiB", "-O", "version=2.27.3")
+    found = json.loads(command_output(*words, "--json"))
+    same = cwb.predict("dgx_a100(boxes=2)", collective="all_reduce", size=2**26, options={"version": "2.27.3"})
+    assert found == same.to_json()
+    assert f"{same.busbw_GBps:.4g} GB/s" in command_output(*words)

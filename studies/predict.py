@@ -1,0 +1,120 @@
+"""The verb ``predict``: the time that a collective is expected to take on a machine, without solving anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from ..algorithms.bounds.schedule_bounds import best_bound
+from ..core.collective import Demand
+from ..core.display import DisplayMixin
+from ..core.errors import InputError, locate_errors
+from ..core.fields import run_validation
+from ..core.instance import Instance
+from ..core.option_names import verb
+from ..heuristics.nccl.expected import expected_seconds, interval
+from ..heuristics.nccl.method import NcclOptions, Prediction, prediction, supports
+from ..heuristics.nccl.model import COLLECTIVES
+from .inputs import Spec, load
+from .schedule_candidates import machine_and_collective, whole_size
+
+#: Origin of the numbers of a prediction.
+SOURCE = "NCCL's own cost model, with overheads fitted to published nccl-tests"
+
+
+@dataclass(frozen=True, repr=False)
+class Expectation(DisplayMixin):
+    """Expected time of a collective by NCCL on a machine."""
+
+    instance: str
+    collective: str
+    ranks: int
+    size_bytes: int
+    seconds: float  #: Expected time.
+    low_s: float  #: Nine of ten measured times of such sizes are not below,
+    high_s: float  #: and not above.
+    busbw_GBps: float  #: Bus bandwidth of nccl-tests at the expected time.
+    algorithm: str
+    protocol: str
+    nccl: str  #: Version of NCCL.
+    nccl_s: float  #: NCCL's own prediction.
+    bound_s: float  #: Proved lower bound in cwb's time model.
+    source: str = SOURCE
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output of ``cwb predict --json``."""
+        return {"schema": "cwb-prediction/1", **asdict(self)}
+
+
+@verb
+def predict(
+    instance: Spec,
+    *,
+    collective: str | None = None,
+    size: str | int = "1 GiB",
+    options: Mapping[str, Any] | None = None,
+) -> Expectation:
+    """Return the time that NCCL's collective is expected to take on a machine, as ``cwb predict`` does.
+
+    Nothing is solved: a call for a machine that was loaded and asked about before takes about a millisecond.
+
+    Parameters
+    ----------
+    instance : Instance or other
+        A machine, as for :func:`cwb.load`.
+    collective : str, optional
+        Collective, instead of the instance's.
+    size : str or int
+        Size of the collective, in bytes as a number.
+    options : mapping, optional
+        Options of the method ``nccl``, such as ``{"version": "2.27.3"}``.
+
+    Raises
+    ------
+    InputError
+        If NCCL predicts no time for the collective, or has no algorithm on the machine.
+    """
+    size_bytes = whole_size(f"{size} B" if isinstance(size, int) else size, "--size")
+    machine = load(instance)
+    with locate_errors(source=machine.name):
+        found, fixed_s, per_byte_s = _on_machine(machine, collective, json.dumps(dict(options or {}), sort_keys=True))
+    pick = found.pick(size_bytes)
+    if pick is None:
+        raise InputError("NCCL has no algorithm for it with these options", source=machine.name)
+    seconds = expected_seconds(found, pick, size_bytes)
+    kind, ranks = found.problem.collective, found.problem.n
+    return Expectation(
+        machine.name,
+        kind.name,
+        ranks,
+        size_bytes,
+        seconds,
+        *interval(size_bytes, seconds),
+        float(kind.busbw_factor(ranks)) * size_bytes / seconds / 1e9,
+        pick.algorithm.value,
+        pick.protocol.value,
+        found.version,
+        pick.seconds,
+        float(max(fixed_s, per_byte_s * size_bytes)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _on_machine(machine: Instance, collective: str | None, options: str) -> tuple[Prediction, Fraction, Fraction]:
+    """Return NCCL's predictions for a machine, and lower bounds: in seconds, and in seconds per byte."""
+    posed, kind = machine_and_collective(machine, collective)
+    if kind not in COLLECTIVES:
+        names = ", ".join(each.name for each in COLLECTIVES)
+        raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
+    given = run_validation(lambda: NcclOptions.model_validate(json.loads(options)), NcclOptions.model_fields)
+    ranks = None if posed.demand is None else posed.demand.ranks
+    large, tiny = (posed.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
+    if refusal := supports(large):
+        raise InputError(str(refusal))
+    per_byte, _ = best_bound(large, flow=True)
+    least, _ = best_bound(tiny)
+    return prediction(large, given), least, per_byte / 2**60

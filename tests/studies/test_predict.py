@@ -1,0 +1,52 @@
+"""Expected times of NCCL's collectives."""
+
+from __future__ import annotations
+
+import cwb
+import pytest
+from cwb.core.errors import InputError
+from cwb.heuristics.nccl.expected import Filling, Overheads, expected_seconds
+from cwb.heuristics.nccl.method import NcclOptions, prediction
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])
+def test_expected_times_are_later_than_nccls_and_than_the_bound(collective):
+    """Without a plugin's latency, overheads only add to NCCL's prediction; the proved bound is below both."""
+    for size in ("4 KiB", "1 MiB", "1 GiB"):
+        found = cwb.predict("dgx_h100(boxes=2)", collective=collective, size=size)
+        assert found.bound_s < found.nccl_s < found.seconds
+        assert found.low_s < found.seconds < found.high_s
+
+
+def test_published_times_are_within_their_intervals():
+    """Public results of nccl-tests on eight H100, H200 and A100 are where they are expected."""
+    for machine, size, measured_us in (
+        ("dgx_h100(boxes=1)", "16 MiB", 124.0),
+        ("dgx_h100(boxes=1)", "1 GiB", 4253.0),
+        ("dgx_h200(boxes=1)", "64 MiB", 338.9),
+        ("dgx_a100(boxes=1)", "1 GiB", 8203.9),
+        ("dgx_a100(boxes=1)", "32 KiB", 43.8),
+    ):
+        found = cwb.predict(machine, collective="all_reduce", size=size)
+        assert found.low_s <= measured_us * 1e-6 <= found.high_s, (machine, size)
+
+
+def test_the_latency_of_a_plugin_chooses_but_is_not_waited_for():
+    """A latency that a plugin reports to NCCL counts in its choice; the expected time has at most the fitted one."""
+    machine = cwb.load("dgx_h100(boxes=2)", collective="all_reduce", size="1 KiB")
+    found = prediction(machine, NcclOptions(net_latency_us=75))
+    pick = found.pick(1024)
+    none = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), 75.0)
+    assert expected_seconds(found, pick, 1024, none) == pytest.approx(pick.seconds)
+    less = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), 25.0)
+    assert expected_seconds(found, pick, 1024, less) < pick.seconds - 40e-6
+
+
+def test_what_nccl_does_not_predict_is_refused():
+    """An all-to-all, an unknown option and a machine without a demand say what is expected."""
+    with pytest.raises(InputError, match="predicts no time for all_to_all"):
+        cwb.predict("dgx_a100(boxes=2)", collective="all_to_all")
+    with pytest.raises(InputError, match="version"):
+        cwb.predict("dgx_a100(boxes=2)", collective="all_reduce", options={"version": "new"})
+    with pytest.raises(InputError, match="collective"):
+        cwb.predict("dgx_a100(boxes=2)")
