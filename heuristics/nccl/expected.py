@@ -37,7 +37,7 @@ class Overheads:
 
 
 #: Fitted to the series of docs/methods/nccl.md.
-OVERHEADS = Overheads(2.0, Filling(70.0, 10 * 2**20), Filling(260.0, 36 * 2**20), 27.0)
+OVERHEADS = Overheads(2.0, Filling(78.0, 11.5 * 2**20), Filling(260.0, 36 * 2**20), 27.0)
 
 #: Sizes from which on an interval holds; 5th and 95th percentile of measured over expected times of the same series.
 INTERVALS = ((2**26, (0.85, 1.42)), (2**20, (0.86, 2.1)), (0, (0.88, 2.65)))
