@@ -62,6 +62,16 @@ def drop_first(heap: Heap, size: int) -> int:
     return size
 
 
+class Search(NamedTuple):
+    """Arrays of a search for the nodes that need a chunk and do not hold it at the start."""
+
+    arcs: ArcTable
+    state: SearchState
+    lacking: Any  #: bool (chunks, nodes)
+    partial: Any  #: bool (chunks,) True for chunks that not every storing node holds or needs
+    heap: Heap
+
+
 class KeyWeights(NamedTuple):
     """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach + noise.
 
@@ -124,23 +134,13 @@ def lacking_nodes(state: SearchState, lacking: Any, chunk: int, target: int) -> 
 
 
 @kernel
-def insert(
-    arcs: ArcTable,
-    state: SearchState,
-    lacking: Any,
-    price: Any,
-    members: Any,
-    keys: KeyWeights,
-    heap: Heap,
-    target: int,
-    allowed: int,
-) -> tuple[int, int]:
+def insert(search: Search, price: Any, members: Any, keys: KeyWeights, target: int, allowed: int) -> tuple[int, int]:
     """Deliver the chunks ``members`` to all nodes that still lack them.
 
-    ``lacking`` marks where a node needs a chunk and does not hold it at the start. The insertion is given up once the
-    epochs beyond ``target``, summed over receivers, exceed ``allowed``. Return this sum, -1 if given up, and the number
-    of arcs examined.
+    The insertion is given up once the epochs beyond ``target``, summed over receivers, exceed ``allowed``. Return this
+    sum, -1 if given up, and the number of arcs examined.
     """
+    arcs, state, lacking, _, heap = search
     count, nodes = len(arcs.arc_head), state.arrival.shape[1]
     left = np.zeros(len(members), np.int64)
     place = np.zeros(state.arrival.shape[0], np.int64)

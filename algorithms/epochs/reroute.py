@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
-from .insertion import Heap, KeyWeights, hash_to_fraction, insert, prune
+from .insertion import KeyWeights, Search, hash_to_fraction, insert, prune
 from .problem import ArcTable
 from .state import SearchState, retrace, withdraw
 
@@ -160,59 +160,34 @@ def drawn_weights(draw: Any, longest: int, seed: int) -> KeyWeights:
 
 @kernel
 def reinsert(
-    arcs: ArcTable,
-    state: SearchState,
-    lacking: Any,
-    partial: Any,
-    price: Any,
-    members: Any,
-    keys: KeyWeights,
-    heap: Heap,
-    target: int,
-    allowed: int,
-    together: bool,
+    search: Search, price: Any, members: Any, keys: KeyWeights, target: int, allowed: int, together: bool
 ) -> tuple[int, int]:
     """Insert withdrawn chunks, all at once or one after the other.
 
     Return their lateness, -1 if it exceeds ``allowed``, and the number of arcs examined.
     """
-    if together:
-        late, work = insert(arcs, state, lacking, price, members, keys, heap, target, allowed)
-        if late >= 0:
-            for i in range(len(members)):
-                if partial[members[i]]:
-                    prune(arcs, state, lacking, members[i])
-        return late, work
+    step = len(members) if together else 1
     total, work = 0, 0
-    for i in range(len(members)):
-        late, seen = insert(arcs, state, lacking, price, members[i : i + 1], keys, heap, target, allowed - total)
+    for first in range(0, len(members), step):
+        late, seen = insert(search, price, members[first : first + step], keys, target, allowed - total)
         work += seen
         if late < 0:
             return -1, work
         total += late
-        if partial[members[i]]:
-            prune(arcs, state, lacking, members[i])
+        for chunk in members[first : first + step]:
+            if search.partial[chunk]:
+                prune(search.arcs, search.state, search.lacking, chunk)
     return total, work
 
 
 @kernel
-def walk(
-    arcs: ArcTable,
-    state: SearchState,
-    lacking: Any,
-    partial: Any,
-    prices: Any,
-    heap: Heap,
-    target: int,
-    counter: int,
-    seed: int,
-    effort: int,
-) -> tuple[bool, int, int]:
+def walk(search: Search, prices: Any, target: int, counter: int, seed: int, effort: int) -> tuple[bool, int, int]:
     """Make moves until every arrival is by the target, or the effort is spent.
 
     Return True if the target is met; the number of moves, counted on from ``counter``; and the work: arcs examined
     plus chunks withdrawn.
     """
+    arcs, state, lacking, _, _ = search
     chunks, nodes = lacking.shape
     late = np.zeros(chunks, np.int64)
     for chunk in range(chunks):
@@ -249,19 +224,8 @@ def walk(
         keys = drawn_weights(draw, longest, counter)
         slack = int(-HEAT * math.log(1.0 - draw[22]))
         price = prices[int(draw[14] * len(prices))]
-        now, seen = reinsert(
-            arcs,
-            state,
-            lacking,
-            partial,
-            price,
-            members[:count],
-            keys,
-            heap,
-            target,
-            before + slack,
-            draw[15] < 0.5,
-        )
+        together = draw[15] < 0.5
+        now, seen = reinsert(search, price, members[:count], keys, target, before + slack, together)
         work += seen + count
         if now < 0:
             for i in range(count):

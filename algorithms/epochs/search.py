@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
-from .insertion import Heap, KeyWeights, empty_heap, insert, prune, spread_prices
+from .insertion import Heap, KeyWeights, Search, empty_heap, insert, prune, spread_prices
 from .problem import ArcTable, EpochNetwork, arc_table
 from .reroute import MOST, walk
 from .state import ABSENT, SearchState, empty_state, retrace
@@ -125,20 +125,18 @@ class EpochSearch:
     @cached_property
     def _price_spread(self) -> np.ndarray:
         heap = empty_heap(max(len(self.arcs.arc_head), 1))
-        network, rounds = self.network, self._price_rounds()
+        items, network = self.network.chunks * max(len(self.arcs.arc_head), 1), self.network
+        rounds = max(1, min(PRICE_ROUNDS, self.effort // (20 * items)))  # which cost a small part of the effort
         return np.asarray(spread_prices(self.arcs, self._price[0], network.initial_holders, network.need, heap, rounds))
-
-    def _price_rounds(self) -> int:
-        """Return a number of rounds that costs only a small part of the effort."""
-        return max(1, min(PRICE_ROUNDS, self.effort // (20 * self.network.chunks * max(len(self.arcs.arc_head), 1))))
 
     def _construct_once(self, heap: Heap, keys: KeyWeights, price: np.ndarray, together: bool) -> None:
         state, arcs = self._initial_state(), self.arcs
+        search = Search(arcs, state, self._lacking, self._partial, heap)
         everyone = np.arange(self.network.chunks)
         groups = [everyone] if together else list(everyone[:, None])
         self.constructions += 1
         for group in groups:
-            late, work = insert(arcs, state, self._lacking, price, group, keys, heap, 0, 1 << 60)
+            late, work = insert(search, price, group, keys, 0, 1 << 60)
             self.work += work
             if late < 0:
                 return
@@ -186,23 +184,11 @@ class EpochSearch:
         """Rip up and re-route until the bound is met or a part of the effort is spent."""
         if self._best is None or self.best is None or self.is_optimal:
             return
-        arcs = self.arcs
-        heap = empty_heap((MOST + 1) * max(len(arcs.arc_head), 1))
-        state = self.state()
+        heap, state = empty_heap((MOST + 1) * max(len(self.arcs.arc_head), 1)), self.state()
+        search = Search(self.arcs, state, self._lacking, self._partial, heap)
         while not self.is_optimal and not self._is_exhausted(part):
-            effort = min(SLICE, int(part * self.effort) - self.work + 1)
-            met, self.moves, work = walk(
-                arcs,
-                state,
-                self._lacking,
-                self._partial,
-                self._price,
-                heap,
-                self.best - 1,
-                self.moves,
-                self.budget.seed,
-                effort,
-            )
+            effort, seed = min(SLICE, int(part * self.effort) - self.work + 1), self.budget.seed
+            met, self.moves, work = walk(search, self._price, self.best - 1, self.moves, seed, effort)
             self.work += work
             if met:
                 self._keep(state.arrival, state.arc, state.start)

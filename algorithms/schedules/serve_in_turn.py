@@ -29,17 +29,25 @@ class Ways(NamedTuple):
     link: Ints  #: links of all pieces together
 
 
-class _PieceQueues(NamedTuple):
-    """Queues of pieces, by link, index of the next link at its tail, and links to go."""
+class _Service(NamedTuple):
+    """Simulation: queues of pieces by link, index of the next link at its tail, and links to go; events."""
 
+    first: Any  #: as in :class:`Ways`
+    link: Any
+    window: Any
+    delay: Any
+    place: Any  #: (links,) index of every link among those that leave the same node, from 1 on
+    at: Any  #: (pieces,) next entry of ``link``
     head: Any
     tail: Any
     after: Any
     most: Any
     count: Any
-    place: Any
     busy: Any
     marked: Any
+    touched: Any
+    start: Any
+    heap: Heap
     few: int
 
 
@@ -58,125 +66,90 @@ def serve_pieces(
     that of the pieces in the initial queues. A link with fewer than ``few`` pieces in its queue is about to be idle.
     """
     pieces, links, hops = len(ways.first) - 1, len(window), np.diff(ways.first)
-    start = np.zeros(len(ways.link), dtype=np.int64)
-    place = _places(tails)
+    by_tail = np.argsort(tails, kind="stable")
+    place = np.empty(links, dtype=np.int64)
+    place[by_tail] = np.arange(links) - offsets(np.bincount(tails))[tails[by_tail]] + 1
     shape = links, int(place.max(initial=0)) + 2, int(hops.max(initial=0)) + 1
-    waiting = _PieceQueues(
-        np.full(shape, -1),
-        np.full(shape, -1),
-        np.full(pieces, -1),
-        np.zeros(shape[:2], dtype=np.int64),
-        np.zeros(links, dtype=np.int64),
-        place,
-        np.zeros(links, dtype=np.bool_),
-        np.zeros(links, dtype=np.bool_),
-        few,
-    )
-    at, heap, touched = ways.first[:-1].copy(), empty_heap(pieces + 2 * links + 1), np.arange(links)
-    _begin(ways, at, waiting, order)
-    size = _start(ways, window, delay, at, waiting, heap, 0, 0, touched, links, start)
+    head, tail, after = np.full(shape, -1), np.full(shape, -1), np.full(pieces, -1)
+    most, count = np.zeros(shape[:2], dtype=np.int64), np.zeros(links, dtype=np.int64)
+    busy, marked = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
+    start, heap = np.zeros(len(ways.link), dtype=np.int64), empty_heap(pieces + 2 * links + 1)
+    queues = head, tail, after, most, count, busy, marked, np.arange(links), start, heap, few
+    service = _Service(*ways, window, delay, place, ways.first[:-1].copy(), *queues)
+    size = _begin(service, order)
     while size:
-        size = _serve(ways, window, delay, at, waiting, heap, size, touched, start, _EVENTS)
+        size = _serve(service, size, _EVENTS)
         if exhausted():
             return None
     return start
 
 
-def _places(tails: Ints) -> Ints:
-    """Return the index of every link among those that leave the same node, from 1 on."""
-    order = np.argsort(tails, kind="stable")
-    first = offsets(np.bincount(tails))
-    place = np.empty(len(tails), dtype=np.int64)
-    place[order] = np.arange(len(tails)) - first[tails[order]] + 1
-    return place
-
-
 @kernel
-def _begin(ways: Any, at: Any, waiting: Any, order: Any) -> None:
+def _begin(service: Any, order: Any) -> int:
+    """Fill the queues and let all links serve their first piece; return the size of the heap."""
     for piece in order:
-        if ways.first[piece] < ways.first[piece + 1]:
-            _enqueue_piece(ways, waiting, at[piece], ways.first[piece + 1] - at[piece], piece)
+        if service.first[piece] < service.first[piece + 1]:
+            _enqueue_piece(service, piece)
+    return int(_start(service, 0, 0, len(service.touched)))
 
 
 @kernel
-def _enqueue_piece(ways: Any, waiting: Any, at: int, left: int, piece: int) -> None:
-    link = ways.link[at]
-    place = waiting.place[ways.link[at + 1]] if left > 1 else 0
-    if waiting.head[link, place, left] < 0:
-        waiting.head[link, place, left] = piece
+def _enqueue_piece(service: Any, piece: int) -> None:
+    at = service.at[piece]
+    link, left = service.link[at], service.first[piece + 1] - at
+    place = service.place[service.link[at + 1]] if left > 1 else 0
+    if service.head[link, place, left] < 0:
+        service.head[link, place, left] = piece
     else:
-        waiting.after[waiting.tail[link, place, left]] = piece
-    waiting.tail[link, place, left] = piece
-    waiting.after[piece] = -1
-    waiting.most[link, place] = max(waiting.most[link, place], left)
-    waiting.count[link] += 1
+        service.after[service.tail[link, place, left]] = piece
+    service.tail[link, place, left] = piece
+    service.after[piece] = -1
+    service.most[link, place] = max(service.most[link, place], left)
+    service.count[link] += 1
 
 
 @kernel
-def _next_queue(ways: Any, at: Any, waiting: Any, link: int) -> int:
+def _next_queue(service: Any, link: int) -> int:
     """Return the queue whose first piece the link serves next; -1 if none waits."""
     best, most, fewest = -1, 0, 0
-    for place in range(waiting.most.shape[1]):
-        left = waiting.most[link, place]
-        while left > 0 and waiting.head[link, place, left] < 0:
+    for place in range(service.most.shape[1]):
+        left = service.most[link, place]
+        while left > 0 and service.head[link, place, left] < 0:
             left -= 1
-        waiting.most[link, place] = left
-        count = waiting.count[ways.link[at[waiting.head[link, place, left]] + 1]] if left > 1 else 0
-        if left > 1 and count < waiting.few:
-            left += waiting.head.shape[2]
+        service.most[link, place] = left
+        count = service.count[service.link[service.at[service.head[link, place, left]] + 1]] if left > 1 else 0
+        if left > 1 and count < service.few:
+            left += service.head.shape[2]
         if left > most or (left == most and count < fewest):
             best, most, fewest = place, left, count
     return best
 
 
 @kernel
-def _start(
-    ways: Any,
-    window: Any,
-    delay: Any,
-    at: Any,
-    waiting: Any,
-    heap: Heap,
-    size: int,
-    now: int,
-    touched: Any,
-    count: int,
-    start: Any,
-) -> int:
+def _start(service: Any, size: int, now: int, count: int) -> int:
     """Let idle touched links serve their first piece; return the new size of the heap."""
-    pieces = len(at)
+    pieces, heap = len(service.at), service.heap
     for number in range(count):
-        link = touched[number]
-        waiting.marked[link] = False
-        if waiting.busy[link] or waiting.count[link] == 0:
+        link = service.touched[number]
+        service.marked[link] = False
+        if service.busy[link] or service.count[link] == 0:
             continue
-        place = _next_queue(ways, at, waiting, link)
-        left = waiting.most[link, place]
-        piece = waiting.head[link, place, left]
-        waiting.head[link, place, left] = waiting.after[piece]
-        waiting.count[link] -= 1
-        waiting.busy[link] = True
-        start[at[piece]] = now
-        size = push_entry(heap, size, float(now + window[link]), pieces + link, 0)
-        size = push_entry(heap, size, float(now + delay[link]), piece, 0)
+        place = _next_queue(service, link)
+        left = service.most[link, place]
+        piece = service.head[link, place, left]
+        service.head[link, place, left] = service.after[piece]
+        service.count[link] -= 1
+        service.busy[link] = True
+        service.start[service.at[piece]] = now
+        size = push_entry(heap, size, float(now + service.window[link]), pieces + link, 0)
+        size = push_entry(heap, size, float(now + service.delay[link]), piece, 0)
     return size
 
 
 @kernel
-def _serve(
-    ways: Any,
-    window: Any,
-    delay: Any,
-    at: Any,
-    waiting: Any,
-    heap: Heap,
-    size: int,
-    touched: Any,
-    start: Any,
-    events: int,
-) -> int:
+def _serve(service: Any, size: int, events: int) -> int:
     """Process a number of events, up to the end of a tick; return the new size of the heap."""
-    pieces = len(at)
+    pieces, heap = len(service.at), service.heap
     while size > 0 and events > 0:
         now, count = heap.key[0], 0
         while size > 0 and heap.key[0] == now:
@@ -185,16 +158,16 @@ def _serve(
             events -= 1
             if item >= pieces:
                 link = item - pieces
-                waiting.busy[link] = False
+                service.busy[link] = False
             else:
-                at[item] += 1
-                if at[item] == ways.first[item + 1]:
+                service.at[item] += 1
+                if service.at[item] == service.first[item + 1]:
                     continue
-                link = ways.link[at[item]]
-                _enqueue_piece(ways, waiting, at[item], ways.first[item + 1] - at[item], item)
-            if not waiting.marked[link]:
-                waiting.marked[link] = True
-                touched[count] = link
+                link = service.link[service.at[item]]
+                _enqueue_piece(service, item)
+            if not service.marked[link]:
+                service.marked[link] = True
+                service.touched[count] = link
                 count += 1
-        size = _start(ways, window, delay, at, waiting, heap, size, int(now), touched, count, start)
+        size = _start(service, size, int(now), count)
     return size

@@ -6,7 +6,7 @@ In compiled loops a tree is its n - 1 links; link e joins ``tail[e]`` and ``head
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,7 +21,7 @@ GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
 
 
 class LimitedNetwork(NamedTuple):
-    """Links and carriers of a :class:`.network.Wan`, and a height limit, as compiled loops take them."""
+    """Links and carriers of a :class:`.network.Wan`, and limits of trees, as compiled loops take them."""
 
     nodes: int
     tail: Any
@@ -32,11 +32,16 @@ class LimitedNetwork(NamedTuple):
     capacity: Any  #: (carriers,) capacity of every carrier in units
     length: Any
     most: int
+    floor: int  #: smallest rate of a tree
+    #: as in :class:`GbstVariant`
+    by_radius: bool
+    fixed: bool
 
 
-def limited_network(wan: Wan, limit: HeightLimit) -> LimitedNetwork:
-    """Return the network with its height limit for compiled loops."""
-    return LimitedNetwork(wan.nodes, wan.tail, wan.head, wan.first, wan.second, wan.room, limit.length, limit.most)
+def limited_network(wan: Wan, limit: HeightLimit, floor: int, *, by_radius: bool, fixed: bool = True) -> LimitedNetwork:
+    """Return the network with limits of its trees for compiled loops."""
+    ends = wan.nodes, wan.tail, wan.head, wan.first, wan.second, wan.room
+    return LimitedNetwork(*ends, limit.length, limit.most, max(floor, 1), by_radius, fixed)
 
 
 @kernel
@@ -70,7 +75,7 @@ def grth(u: int, v: int, reach: int, D: Any, tree: Any, length: Any, fixed: bool
 
 
 @kernel
-def grow_tree(start: int, order: Any, net: Any, by_radius: bool, fixed: bool, score: Any, links: Any, D: Any) -> bool:
+def grow_tree(start: int, order: Any, net: Any, score: Any, links: Any, D: Any) -> bool:
     """Grow a tree by algorithm 1, lines 3 to 21, in order of falling score; return True if it spans."""
     nodes, tail, head, length = net.nodes, net.tail, net.head, net.length
     inside = np.zeros(nodes, np.bool_)
@@ -81,7 +86,7 @@ def grow_tree(start: int, order: Any, net: Any, by_radius: bool, fixed: bool, sc
     D[:] = 0
     inside[start] = True
     for size in range(nodes - 1):
-        chosen, least = -1, FAR if by_radius else 2 * net.most
+        chosen, least = -1, FAR if net.by_radius else 2 * net.most
         for e in order:
             a, b = tail[e], head[e]
             if inside[a] == inside[b]:
@@ -89,8 +94,8 @@ def grow_tree(start: int, order: Any, net: Any, by_radius: bool, fixed: bool, sc
             if chosen >= 0 and score[e] < score[chosen]:
                 break
             u, v = (a, b) if inside[a] else (b, a)
-            high, low = grth(u, v, length[e], D, tree, length, fixed, Dj, queue)
-            if high <= least and (low <= net.most or not by_radius):
+            high, low = grth(u, v, length[e], D, tree, length, net.fixed, Dj, queue)
+            if high <= least and (low <= net.most or not net.by_radius):
                 chosen, least = e, high
                 best[:] = Dj
         if chosen < 0:
@@ -119,19 +124,7 @@ def take(rate: int, links: Any, net: Any, left: Any, room: Any) -> None:
 
 
 @kernel
-def gbst(
-    net: Any,
-    floor: int,
-    rate_mode: int,
-    by_radius: bool,
-    fixed: bool,
-    shuffle: bool,
-    retries: int,
-    state: Any,
-    trees: Any,
-    rates: Any,
-    roots: Any,
-) -> int:
+def gbst(net: Any, rate_mode: int, shuffle: bool, retries: int, state: Any, trees: Any, rates: Any, roots: Any) -> int:
     """Run algorithm 1 until a tree fails ``retries + 1`` times or arrays are full; return the count."""
     left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
     m = len(net.tail)
@@ -143,10 +136,10 @@ def gbst(
                 j = draw(state, i + 1)
                 ranked[i], ranked[j] = ranked[j], ranked[i]
         order = ranked[np.argsort(-room[ranked], kind="mergesort")]
-        order = order[room[order] >= floor]
+        order = order[room[order] >= net.floor]
         spans = False
         for _ in range(retries + 1):
-            spans = grow_tree(draw(state, net.nodes), order, net, by_radius, fixed, room, links, D)
+            spans = grow_tree(draw(state, net.nodes), order, net, room, links, D)
             if spans:
                 break
         if not spans:
@@ -157,7 +150,7 @@ def gbst(
                 rate = min(rate, room[e])
         else:
             for j in range(m):
-                if room[j] >= (floor if rate_mode == USABLE_MIN else 1):
+                if room[j] >= (net.floor if rate_mode == USABLE_MIN else 1):
                     rate = min(rate, room[j])
         take(rate, links, net, left, room)
         trees[count], rates[count], roots[count] = links, rate, D.argmin()
@@ -235,11 +228,7 @@ _ALL = 20_000
 _RETRIES = 20
 
 RateName = Literal["global_min", "bottleneck", "usable_min"]
-RATES: dict[str, int] = {
-    "global_min": GLOBAL_MIN,
-    "bottleneck": BOTTLENECK,
-    "usable_min": USABLE_MIN,
-}
+RATES: tuple[RateName, ...] = get_args(RateName)
 
 
 @dataclass(frozen=True)
@@ -269,28 +258,16 @@ def random_state(seed: int) -> np.ndarray:
 
 def run_gbst(wan: Wan, limit: HeightLimit, floor: int, way: GbstVariant, state: np.ndarray) -> GbstTrees:
     """Run algorithm 1 once."""
-    most = MOST_TREES
+    net = limited_network(wan, limit, floor, by_radius=way.by_radius, fixed=way.fixed)
     size = 64
     while True:
         before = state.copy()
         trees = np.empty((size, wan.nodes - 1), dtype=np.int64)
         rates, roots = (np.empty(size, dtype=np.int64) for _ in range(2))
-        count = gbst(
-            limited_network(wan, limit),
-            max(floor, 1),
-            RATES[way.rate],
-            way.by_radius,
-            way.fixed,
-            way.shuffle,
-            way.retries,
-            state,
-            trees,
-            rates,
-            roots,
-        )
-        if count < size or size >= most:
+        count = gbst(net, RATES.index(way.rate), way.shuffle, way.retries, state, trees, rates, roots)
+        if count < size or size >= MOST_TREES:
             return GbstTrees(trees[:count], rates[:count], roots[:count])
-        size = min(8 * size, most)
+        size = min(8 * size, MOST_TREES)
         state[:] = before
 
 

@@ -36,28 +36,19 @@ def large_neighbourhood_search(
     trees[: len(start)] = start
     rates = np.zeros(most_trees, dtype=np.int64)
     best, best_rates = trees.copy(), rates.copy()
-    net, weighted = limited_network(wan, limit), limit.unit != "hops"
+    net = limited_network(wan, limit, floor, by_radius=limit.unit != "hops")
     for done in range(0, moves, _MOVES):
         if budget.is_exhausted:
             break
         given = len(start) if done == 0 else 0  # later, a tree without a rate may be unfinished
         few = min(_MOVES, moves - done)
-        make_moves(net, max(floor, 1), weighted, given, few, state, trees, rates, best, best_rates)
+        make_moves(net, given, few, state, trees, rates, best, best_rates)
     return best[best_rates > 0]
 
 
 @kernel
 def make_moves(
-    net: Any,
-    floor: int,
-    by_radius: bool,
-    given: int,
-    moves: int,
-    state: Any,
-    trees: Any,
-    rates: Any,
-    best: Any,
-    best_rates: Any,
+    net: Any, given: int, moves: int, state: Any, trees: Any, rates: Any, best: Any, best_rates: Any
 ) -> None:
     """Make moves; slightly worse results are accepted."""
     K = len(trees)
@@ -65,7 +56,7 @@ def make_moves(
     for i in range(K):
         if i < given or rates[i] > 0:
             take(rates[i], trees[i], net, left, room)
-    top_up(trees, rates, net, left, room, floor, given)
+    top_up(trees, rates, net, left, room, given)
     keep_best(trees, rates, best, best_rates)
     old_trees, old_rates, old_left = trees.copy(), rates.copy(), left.copy()
     score, D = np.empty(len(net.tail), np.int64), np.empty(net.nodes, np.int64)
@@ -78,9 +69,9 @@ def make_moves(
             rates[i] = 0
         for i in range(K):
             if rates[i] == 0:
-                target = max(floor, mean * (50 + draw(state, 150)) // 100)
-                regrow(i, target, net, floor, by_radius, state, trees, rates, left, room, score, D)
-        top_up(trees, rates, net, left, room, floor, 0)
+                target = max(net.floor, mean * (50 + draw(state, 150)) // 100)
+                regrow(i, target, net, state, trees, rates, left, room, score, D)
+        top_up(trees, rates, net, left, room, 0)
         keep_best(trees, rates, best, best_rates)
         if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
             old_trees[:], old_rates[:], old_left[:] = trees, rates, left
@@ -91,41 +82,30 @@ def make_moves(
 
 @kernel
 def regrow(
-    i: int,
-    target: int,
-    net: Any,
-    floor: int,
-    by_radius: bool,
-    state: Any,
-    trees: Any,
-    rates: Any,
-    left: Any,
-    room: Any,
-    score: Any,
-    D: Any,
+    i: int, target: int, net: Any, state: Any, trees: Any, rates: Any, left: Any, room: Any, score: Any, D: Any
 ) -> None:
     """Grow a tree of at most the target rate, over links of most room, of least, or random."""
     style = draw(state, 3)
     for e in range(len(net.tail)):
         score[e] = room[e] if style == 0 else (-room[e] if style == 1 else draw(state, 1000))
-    while target >= floor:
+    while target >= net.floor:
         order = np.argsort(-score, kind="mergesort")
         order = order[room[order] >= target]
-        if grow_tree(draw(state, net.nodes), order, net, by_radius, True, score, trees[i], D):
+        if grow_tree(draw(state, net.nodes), order, net, score, trees[i], D):
             rates[i] = room[trees[i]].min()
             take(rates[i], trees[i], net, left, room)
             return
-        target = target * 3 // 4 if target > floor else 0
+        target = target * 3 // 4 if target > net.floor else 0
 
 
 @kernel
-def top_up(trees: Any, rates: Any, net: Any, left: Any, room: Any, floor: int, given: int) -> None:
+def top_up(trees: Any, rates: Any, net: Any, left: Any, room: Any, given: int) -> None:
     """Raise the rate of every tree as far as its links allow."""
     for i in range(len(trees)):
         more = 0
         if rates[i] > 0 or i < given:
             more = room[trees[i]].min()
-        if rates[i] + more >= floor:
+        if rates[i] + more >= net.floor:
             take(more, trees[i], net, left, room)
             rates[i] += more
 
