@@ -135,23 +135,27 @@ class StaticBound:
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedCut:
-    """Certificate of a time-expanded cut that no schedule has the makespan ``epochs - 1``.
-
-    Every chunk from outside starts in one of the blocks, of which there are too few; as windows with a price of 1
-    each, the blocks prove the same.
-    """
+class WindowPrices:
+    """Certificate by prices that no schedule has the makespan ``epochs - 1``."""
 
     epochs: int  #: lower bound on the makespan in epochs
-    sink: int  #: the node that the cut surrounds
-    #: (blocks,) link and first epoch of every block
+    sinks: tuple[int, ...]  #: the nodes that traces lead to
+    #: (windows,) Link, first epoch and price of every priced window. A window may begin before epoch 0.
     link: Ints
     start: Ints
+    price: Ints
 
     def certificate(self) -> EpochWindowPrices:
-        """Return the blocks as windows with price 1."""
-        ones = (1,) * len(self.link)
-        return EpochWindowPrices(self.epochs, (self.sink,), tuple(self.link.tolist()), tuple(self.start.tolist()), ones)
+        """Return the prices as a certificate that can be checked."""
+        columns = (tuple(column.tolist()) for column in (self.link, self.start, self.price))
+        return EpochWindowPrices(self.epochs, self.sinks, *columns)
+
+
+class ExpandedCut(WindowPrices):
+    """Certificate of a time-expanded cut around one node, by blocks as windows with price 1.
+
+    Every chunk from outside starts in one of the blocks, of which there are too few.
+    """
 
 
 def expanded_edges(network: EpochNetwork, epochs: int) -> int:
@@ -195,7 +199,7 @@ def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
     if violation is None:
         return None
     cut = np.flatnonzero(violation.side[heads[: len(link)]] & ~violation.side[tails[: len(link)]])
-    return ExpandedCut(epochs + 1, sink, link[cut], begin[cut])
+    return ExpandedCut(epochs + 1, (sink,), link[cut], begin[cut], np.ones_like(cut))
 
 
 def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tuple[Ints, Ints, Ints]:

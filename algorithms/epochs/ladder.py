@@ -11,8 +11,7 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.schedule import Ints
 from . import flow_bounds, price_bounds
-from .flow_bounds import ExpandedCut, StaticBound, StaticCut
-from .price_bounds import WindowPrices
+from .flow_bounds import StaticBound, StaticCut, WindowPrices
 from .problem import EpochNetwork
 from .search import EpochPlan, EpochSearch
 from .symmetries import SymmetricSearch, node_representatives
@@ -40,7 +39,7 @@ class FarPair:
     target: int
 
 
-Proof = FarPair | StaticCut | ExpandedCut | WindowPrices
+Proof = FarPair | StaticCut | WindowPrices
 
 
 @dataclass(eq=False)

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.bounds import EpochWindowPrices
 from ...core.kernel import kernel
 from ...core.schedule import Ints
+from .flow_bounds import WindowPrices
 from .problem import FAR, EpochNetwork
 from .symmetries import kinds_of_nodes
 
@@ -30,23 +30,6 @@ SCALE = 10**6
 
 #: Most iterations for one program.
 ITERATIONS = 50_000
-
-
-@dataclass(frozen=True, eq=False)
-class WindowPrices:
-    """Certificate by prices that no schedule has the makespan ``epochs - 1``."""
-
-    epochs: int  #: lower bound on the makespan in epochs
-    sinks: tuple[int, ...]  #: the nodes that traces lead to
-    #: (windows,) Link, first epoch and price of every priced window. A window may begin before epoch 0.
-    link: Ints
-    start: Ints
-    price: Ints
-
-    def certificate(self) -> EpochWindowPrices:
-        """Return the prices as a certificate that can be checked."""
-        columns = (tuple(column.tolist()) for column in (self.link, self.start, self.price))
-        return EpochWindowPrices(self.epochs, self.sinks, *columns)
 
 
 @dataclass(frozen=True, eq=False)

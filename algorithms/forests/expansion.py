@@ -39,33 +39,17 @@ class ParallelLinks:
         return Network.from_parallel_edges(self.nodes, self.tail, self.head, self.units)
 
 
+@dataclass(frozen=True, eq=False)
 class Pieces:
-    """Capacity of the edges of a network without switches, in pieces that each have a path.
+    """Capacity of the edges of a network without switches, in pieces that each have a path."""
 
-    Piece ``first[e]`` is the first of edge e, -1 for none, and ``following[p]`` the next one of the same edge;
-    ``amount`` and ``path`` are copies and path of every piece. Paths below ``links`` are links; path ``links + i`` is
-    ``left[i]`` and ``right[i]`` in a row.
-    """
-
-    def __init__(
-        self, first: Ints, following: Ints, amount: Exact, path: Ints, left: Ints, right: Ints, links: int
-    ) -> None:
-        self.first, self.following, self.amount, self.path = first, following, amount, path
-        self.left, self.right, self.links = left, right, links
-
-    def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
-        """Assign pieces to every edge of every tree; see :func:`hand_out`."""
-        exact = np.result_type(wanted, self.amount)  # trees may be counted in wider numbers than links
-        self.amount = self.amount.astype(exact)
-        found: tuple[Ints, Ints, Exact] = kernel_for(hand_out, exact)(
-            edges, trees, wanted.astype(exact), self.first, self.following, self.amount
-        )
-        return found
-
-    def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
-        """Return the links of paths with offsets; see :func:`flatten`."""
-        found: tuple[Ints, Ints] = flatten(paths, self.left, self.right, self.links)
-        return found
+    first: Ints  #: (edges,) first piece of every edge, -1 for none
+    following: Ints  #: (pieces,) next piece of the same edge
+    amount: Exact  #: (pieces,) number of copies
+    path: Ints  #: (pieces,) a link if less than ``links``; path ``links + i`` is ``left[i]`` and ``right[i]`` in a row
+    left: Ints
+    right: Ints
+    links: int
 
 
 def trace_splits(wires: ParallelLinks, log: tuple[SwitchSplits, ...], graph: Network, members: Ints) -> Pieces:
@@ -116,15 +100,22 @@ def assign_paths(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], i
 def expand(
     pieces: Pieces, forest: SpanningTrees, ranks: Ints, instance_sha256: str, unit_bytes: Fraction
 ) -> TreePacking:
-    """Route every tree over links, and use up the pieces; one copy of a tree carries ``unit_bytes``."""
-    tree, node = _tree_edges(forest)
+    """Route every tree over links; one copy of a tree carries ``unit_bytes``."""
+    # Tree and lower end of every edge, tree by tree, from the root down.
+    _, depth = heights(forest.into, forest.graph.tail)
+    node = np.argsort(depth, axis=1, kind="stable")[:, 1:].reshape(-1)
+    tree = np.repeat(np.arange(len(forest)), forest.graph.nodes - 1)
     edge = forest.into[tree, node]
     served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
-    use, piece, given = pieces.hand_out(edge[served], tree[served], forest.copies[tree[served]])
+    wanted = forest.copies[tree[served]]
+    exact = np.result_type(wanted, pieces.amount)  # trees may be counted in wider numbers than links
+    use, piece, given = kernel_for(hand_out, exact)(
+        edge[served], tree[served], wanted.astype(exact), pieces.first, pieces.following, pieces.amount.astype(exact)
+    )
     whole = np.argsort(served[use], kind="stable")
     row, copies, tree_of = _cut_trees(forest, served[use][whole], given[whole])
     use = served[use][whole][row]
-    offset, links = pieces.flatten(pieces.path[piece[whole][row]])
+    offset, links = flatten(pieces.path[piece[whole][row]], pieces.left, pieces.right, pieces.links)
     parent = forest.graph.tail[edge[use]]
     return TreePacking(
         instance_sha256,
@@ -149,13 +140,6 @@ def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     following = np.arange(1, len(owner) + 1)
     following[ends[: len(begins)]] = -1
     return first, last, following
-
-
-def _tree_edges(forest: SpanningTrees) -> tuple[Ints, Ints]:
-    """Return tree and lower end of every edge, tree by tree, from the root down."""
-    _, depth = heights(forest.into, forest.graph.tail)
-    order = np.argsort(depth, axis=1, kind="stable")[:, 1:]
-    return np.repeat(np.arange(len(forest)), forest.graph.nodes - 1), order.reshape(-1).astype(np.int64)
 
 
 def _cut_trees(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints, Ints]:

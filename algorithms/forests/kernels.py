@@ -65,23 +65,14 @@ def count_entered_cuts(x: int, y: int, amount: Any, known: KnownCuts) -> None:
 
 @kernel
 def best_edges(
-    nodes: Any,
-    amount: Any,
-    allowed: int,
-    shallow: bool,
-    net: Capacities,
-    known: KnownCuts,
-    into: Any,
-    depth: Any,
-    best: Any,
-    value: Any,
-    found: Any,
+    nodes: Any, amount: Any, allowed: int, shallow: bool, net: Capacities, known: KnownCuts, tree: Any
 ) -> int:
     """Find the best edge from some tree nodes to every missing node; list these in ``found``.
 
     Lower cost is better, then more remaining capacity; if ``shallow``, a tail nearer to the root comes before both.
     """
     start, _, head, residual, weight = net
+    into, depth, best, value, found = tree
     fresh = 0
     for x in nodes:
         for edge in range(start[x], start[x + 1]):
@@ -122,10 +113,10 @@ def grow(root: int, amount: Any, thrifty: bool, net: Capacities, known: KnownCut
     depth, best, value = np.zeros(nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64), np.zeros(nodes)
     order[0] = root
     count, begin, end = 1, 0, 1
-    allowed = 0 if thrifty else 1
+    allowed, tree = 0 if thrifty else 1, (into, depth, best, value, found)
     while count < nodes:
         single = thrifty and allowed == 1
-        fresh = best_edges(order[begin:end], amount, allowed, single, net, known, into, depth, best, value, found)
+        fresh = best_edges(order[begin:end], amount, allowed, single, net, known, tree)
         before = count
         for y in found[:fresh][np.argsort(-value[found[:fresh]], kind="mergesort")]:
             edge = best[y]

@@ -89,15 +89,7 @@ def priced_tree(root: int, net: Any, price: Any, rise: float, limit: int, tree: 
 
 @kernel
 def priced_uses(
-    roots: Any,
-    rises: Any,
-    limits: Any,
-    prices: Any,
-    orbit: Any,
-    net: Any,
-    links: Any,
-    uses: Any,
-    heights: Any,
+    roots: Any, rises: Any, limits: Any, prices: Any, orbit: Any, net: Any, links: Any, uses: Any, heights: Any
 ) -> int:
     """Grow trees, each at its own prices, and count their uses of every orbit of links.
 

@@ -48,22 +48,15 @@ class Unsplittable(Exception):
 
 
 def remove_switches(
-    graph: Network,
-    demand: Exact,
-    members: Bools,
-    *,
-    patterns: bool = True,
-    stop: Callable[[], bool] = lambda: False,
+    graph: Network, demand: Exact, members: Bools, *, patterns: bool = True, stop: Callable[[], bool] = lambda: False
 ) -> SwitchlessNetwork | None:
     """Remove all nodes but the members, so that every member can still receive all demand; None if stopped.
 
     Every member can receive all demand in ``graph``. ``patterns`` allows to try whole switches at once. Raise
     Unsplittable if a switch is left with capacity; impossible if all nodes have as much in as out (theorem 7).
     """
-    sinks = near_order(graph, members)
-    log: list[SwitchSplits] = []
+    removal = _Removal(demand, near_order(graph, members), stop, patterns=patterns)
     seen: list[Groups] = []
-    counts = {"pattern": 0, "pairwise": 0, "refused": 0}
     left = ~members
     while True:
         used = np.zeros(graph.nodes, dtype=np.bool_)
@@ -72,81 +65,68 @@ def remove_switches(
         groups = find_groups(graph, members)
         seen.append(groups)
         if not left.any():
-            return SwitchlessNetwork(graph, tuple(log), tuple(seen), counts)
+            return SwitchlessNetwork(graph, tuple(removal.log), tuple(seen), removal.counts)
         batch = _batch(graph, members, left)
         if not len(batch):  # what is left reaches nobody
             graph = _without(graph, left)
             continue
         ports = {int(w): _ports(graph, groups, members, int(w)) for w in batch}
-        reduced = _remove(graph, demand, sinks, ports, log, counts, stop, patterns=patterns)
+        reduced = removal.remove(graph, ports)
         if reduced is None:
             return None
         graph = reduced
         left[batch] = False
 
 
-def _remove(
-    graph: Network,
-    demand: Exact,
-    sinks: Ints,
-    ports: dict[int, SwitchPorts | None],
-    log: list[SwitchSplits],
-    counts: dict[str, int],
-    stop: Callable[[], bool],
-    *,
-    patterns: bool,
-) -> Network | None:
-    """Remove a batch of switches: all at once, else one by one, else pair by pair; None if stopped."""
-    symmetric = {switch: p for switch, p in ports.items() if p is not None} if patterns else {}
-    if len(symmetric) == len(ports):
+class _Removal:
+    """Removal of switches, such that every sink can still receive all demand."""
+
+    def __init__(self, demand: Exact, sinks: Ints, stop: Callable[[], bool], *, patterns: bool) -> None:
+        self.demand, self.sinks, self.stop, self.patterns = demand, sinks, stop, patterns
+        self.log: list[SwitchSplits] = []
+        self.counts = {"pattern": 0, "pairwise": 0, "refused": 0}
+
+    def remove(self, graph: Network, ports: dict[int, SwitchPorts | None]) -> Network | None:
+        """Remove a batch of switches: all at once, else one by one, else pair by pair; None if stopped."""
+        symmetric = {switch: p for switch, p in ports.items() if p is not None} if self.patterns else {}
+        if len(symmetric) == len(ports) and (done := self.by_pattern(graph, symmetric)) is not None:
+            return done
+        for switch in ports:
+            alone = {switch: symmetric[switch]} if switch in symmetric else {}
+            done = self.by_pattern(graph, alone) if len(ports) > 1 else None
+            if done is None:
+                preferred = propose_pairs(alone[switch], 0) if alone else None
+                result = split_pairwise(graph, self.demand, self.sinks, switch, preferred, self.stop)
+                if self.stop():
+                    return None
+                if result is None:
+                    raise Unsplittable(switch)
+                self.counts["pairwise"] += 1
+                done, pairs = result
+                self.log.append(SwitchSplits(switch, pairs))
+            graph = done
+        return graph
+
+    def by_pattern(self, graph: Network, ports: dict[int, SwitchPorts]) -> Network | None:
+        """Remove switches by the first pattern that fits without a loss of demand; None if there is none."""
+        gone = np.zeros(graph.nodes, dtype=np.bool_)
+        gone[list(ports)] = True
+        rest = _without(graph, gone)
         for mode in MODES:
-            done = _remove_by_pattern(graph, demand, sinks, symmetric, mode, counts)
-            if done is not None:
-                counts["pattern"] += len(ports)
-                log += done[1]
-                return done[0]
-    for switch in ports:
-        alone = {switch: symmetric[switch]} if switch in symmetric else {}
-        for mode in MODES if alone and len(ports) > 1 else ():
-            done = _remove_by_pattern(graph, demand, sinks, alone, mode, counts)
-            if done is not None:
-                counts["pattern"] += 1
-                break
-        else:
-            preferred = propose_pairs(alone[switch], 0) if alone else None
-            result = split_pairwise(graph, demand, sinks, switch, preferred, stop)
-            if stop():
-                return None
-            if result is None:
-                raise Unsplittable(switch)
-            counts["pairwise"] += 1
-            done = result[0], [SwitchSplits(switch, result[1])]
-        graph = done[0]
-        log += done[1]
-    return graph
-
-
-def _remove_by_pattern(
-    graph: Network, demand: Exact, sinks: Ints, ports: dict[int, SwitchPorts], mode: int, counts: dict[str, int]
-) -> tuple[Network, list[SwitchSplits]] | None:
-    """Remove switches by a pattern; None if it does not fit or some sink would lose demand."""
-    proposals = {switch: propose_pairs(p, mode) for switch, p in ports.items()}
-    pairs = {switch: p for switch, p in proposals.items() if p is not None}
-    if not pairs or len(pairs) < len(ports):
+            proposals = {switch: propose_pairs(p, mode) for switch, p in ports.items()}
+            pairs = {switch: p for switch, p in proposals.items() if p is not None}
+            if not pairs or len(pairs) < len(ports):
+                continue
+            joined = Pairs.join(list(pairs.values()))
+            ends = np.concatenate([rest.tail, joined.source]), np.concatenate([rest.head, joined.target])
+            capacity = np.concatenate([rest.capacity, joined.amount])
+            after = Network.from_parallel_edges(graph.nodes, *ends, capacity)
+            if RootedFlow(after, self.demand, self.sinks).violation() is None:
+                self.counts["pattern"] += len(ports)
+                self.log += [SwitchSplits(switch, p) for switch, p in pairs.items()]
+                return after
+            self.counts["refused"] += 1
         return None
-    gone = np.zeros(graph.nodes, dtype=np.bool_)
-    gone[list(ports)] = True
-    rest, joined = _without(graph, gone), Pairs.join(list(pairs.values()))
-    after = Network.from_parallel_edges(
-        graph.nodes,
-        np.concatenate([rest.tail, joined.source]),
-        np.concatenate([rest.head, joined.target]),
-        np.concatenate([rest.capacity, joined.amount]),
-    )
-    if RootedFlow(after, demand, sinks).violation() is not None:
-        counts["refused"] += 1
-        return None
-    return after, [SwitchSplits(switch, p) for switch, p in pairs.items()]
 
 
 def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
@@ -190,12 +170,7 @@ def _ports(graph: Network, groups: Groups, members: Bools, switch: int) -> Switc
 
 
 def split_pairwise(
-    graph: Network,
-    demand: Exact,
-    sinks: Ints,
-    switch: int,
-    preferred: Pairs | None,
-    stop: Callable[[], bool] = lambda: False,
+    graph: Network, demand: Exact, sinks: Ints, switch: int, preferred: Pairs | None, stop: Callable[[], bool]
 ) -> tuple[Network, Pairs] | None:
     """Assign all capacity through a switch to pairs of its neighbours; None if some stays, or if stopped.
 

@@ -172,29 +172,21 @@ def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratc
 
 @kernel
 def rooted_pass(
-    position: int,
-    sinks: Any,
-    wanted: Any,
-    arcs: Arcs,
-    state: FlowState,
-    capacity: Any,
-    demand: Any,
-    work: Scratch,
-    side: Any,
+    at: int, sinks: Any, wanted: Any, arcs: Arcs, state: FlowState, capacity: Any, demand: Any, work: Scratch, side: Any
 ) -> tuple[int, Any]:
-    """Test, from ``sinks[position]`` on, that every sink can receive ``wanted``.
+    """Test, from ``sinks[at]`` on, that every sink can receive ``wanted``.
 
     A sink that can becomes a source for those after it: in any set of nodes without some sink, consider the first
     sink left out; all earlier ones are inside, so they may send without limit when it is tested. ``capacity`` and
-    ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the position of the first sink that
+    ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the at of the first sink that
     cannot, or the number of sinks; and its shortfall. ``side`` is then its side of a minimum cut.
     """
     head, mate = arcs.head, arcs.mate
     cap, supply, grown = state
     level, queue, _, _, touched = work
     lacking = wanted - wanted
-    while position < len(sinks):
-        sink = sinks[position]
+    while at < len(sinks):
+        sink = sinks[at]
         flow, size, count = flow_into(sink, wanted, arcs, state, work)
         if flow < wanted:
             side[:] = False
@@ -218,8 +210,8 @@ def rooted_pass(
             lacking = wanted - flow
             break
         grown[sink] = True
-        position += 1
-    return position, lacking
+        at += 1
+    return at, lacking
 
 
 def scratch(nodes: int, arcs: int) -> Scratch:

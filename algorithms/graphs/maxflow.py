@@ -134,11 +134,7 @@ def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
     work = flow_kernels.scratch(graph.nodes, len(arcs.head))
     wanted = graph.total + 1
     value, _, _ = kernel_for(flow_kernels.flow_into, exact)(
-        sink,
-        wanted if exact.kind == "O" else np.int64(wanted),
-        arcs,
-        flow_kernels.FlowState(rest, supply, grown),
-        work,
+        sink, wanted if exact.kind == "O" else np.int64(wanted), arcs, flow_kernels.FlowState(rest, supply, grown), work
     )
     work.level[sink] = 0
     return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), work.level < 0)

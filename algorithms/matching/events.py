@@ -47,6 +47,12 @@ class ChoiceRule(NamedTuple):
 class EngineState(NamedTuple):
     """State of the event-driven search."""
 
+    arcs: ArcTables
+    rule: ChoiceRule
+    bound: int  #: tick by which a transfer may end in any case
+    random: Any
+    rows: TransferRows
+    offer: Any  #: uint64 (words,) scratch space
     state: ChunkState  #: chunks that each rank has received
     #: set and number of the chunks that each rank lacks and that are not in transit to it
     miss: Any
@@ -70,9 +76,10 @@ def gather_by_events(
     ``owner``, ``member`` and ``rows`` are those of :func:`.step_matching.gather_in_steps`, in ticks. A transfer may in
     any case end by ``bound``; the schedule is given up if it cannot end before ``limit``.
     """
-    n, m = len(member), len(owner)
-    state, random = start_state(n, owner), seed_state(rule.seed)
-    engine = _engine_state(arcs, state, owner, m)
+    n = len(member)
+    random = seed_state(rule.seed)
+    engine = _engine_state(arcs, rule, bound, random, rows, start_state(n, owner), owner)
+    state = engine.state
     left = 0
     for rank in range(n):
         if member[rank]:
@@ -84,7 +91,7 @@ def gather_by_events(
         shuffle(engine.dirty, dirty, random)
         for index in range(dirty):
             rank = engine.dirty[index]
-            count = _serve(arcs, engine, rule, rank, now, bound, strict, random, rows, count)
+            count = _serve(engine, rank, now, strict, count)
         for row in range(begin, count):
             heapq.heappush(heap, (now + arcs.ticks[rows.arc[row]], row))
         dirty = ZERO
@@ -108,12 +115,14 @@ def gather_by_events(
             if member[head]:
                 left -= 1
                 last = now
-            dirty = _wake(arcs, engine, head, arc, dirty)
+            dirty = _wake(engine, head, arc, dirty)
     return last, count
 
 
 @kernel
-def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> EngineState:
+def _engine_state(
+    arcs: Any, rule: Any, bound: int, random: Any, rows: Any, state: ChunkState, owner: Any
+) -> EngineState:
     """Return the state before the first transfer."""
     n, size = state.have.shape
     ports = len(arcs.woken_first) - 1
@@ -122,79 +131,58 @@ def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> Eng
         for word in range(size):
             miss[rank, word] = state.full[word] & ~state.have[rank, word]
     at_island = np.zeros((max(1, arcs.islands), size), np.uint64)
-    for chunk in range(m):
+    for chunk in range(len(owner)):
         for index in range(arcs.of_first[owner[chunk]], arcs.of_first[owner[chunk] + 1]):
             put(at_island[arcs.of[index]], chunk)
+    free, carried, since = np.zeros(ports, np.int64), np.full(ports, -1, np.int64), np.full(ports, -1, np.int64)
+    offer, wanted, dirty, waiting = np.empty(size, np.uint64), state.lacking.copy(), np.arange(n), np.ones(n, np.bool_)
     return EngineState(
-        state,
-        miss,
-        state.lacking.copy(),
-        at_island,
-        np.zeros(ports, np.int64),
-        np.full(ports, -1, np.int64),
-        np.full(ports, -1, np.int64),
-        np.arange(n),
-        np.ones(n, np.bool_),
+        arcs, rule, bound, random, rows, offer, state, miss, wanted, at_island, free, carried, since, dirty, waiting
     )
 
 
 @kernel
-def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int) -> int:
+def _wake(engine: EngineState, head: int, arc: int, dirty: int) -> int:
     """Mark ranks to choose again: those that use freed ports, or receive from ``head``."""
-    for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
-        port = arcs.port[place]
+    arcs = engine.arcs
+    # The ports by which ranks send come last in the list.
+    sending = len(arcs.woken_first) - 1 - len(engine.waiting) + head
+    first, end = arcs.port_first[arc], arcs.port_first[arc + 1]
+    for place in range(first, end + 1):
+        port = arcs.port[place] if place < end else sending
         for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
             rank = arcs.woken[index]
             if not engine.waiting[rank] and engine.wanted[rank] > 0:
                 engine.waiting[rank] = True
                 engine.dirty[dirty] = rank
                 dirty += 1
-    # The ports by which ranks send come last in the list.
-    port = len(arcs.woken_first) - 1 - len(engine.waiting) + head
-    for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
-        rank = arcs.woken[index]
-        if not engine.waiting[rank] and engine.wanted[rank] > 0:
-            engine.waiting[rank] = True
-            engine.dirty[dirty] = rank
-            dirty += 1
     return dirty
 
 
 @kernel
-def _serve(
-    arcs: ArcTables,
-    engine: EngineState,
-    rule: ChoiceRule,
-    rank: int,
-    now: int,
-    bound: int,
-    strict: bool,
-    random: Any,
-    rows: TransferRows,
-    count: int,
-) -> int:
+def _serve(engine: EngineState, rank: int, now: int, strict: bool, count: int) -> int:
     """Let the free arcs into a rank choose, the quickest first; return the new number of rows."""
+    arcs, random = engine.arcs, engine.random
     engine.waiting[rank] = False
     first = arcs.into.first[rank]
     degree = arcs.into.first[rank + 1] - first
     if engine.wanted[rank] == 0 or degree == 0:
         return count
-    count = _copies(arcs, engine, rank, now, rows, count)
+    count = _copies(engine, rank, now, count)
     order = arcs.into.arc[first : first + degree].copy()
     shuffle(order, degree, random)
     order = order[np.argsort(arcs.ticks[order], kind="mergesort")]
     latest = _NEVER
-    if rule.deadline and strict:
-        latest = max(bound, _deadline(arcs, engine, order, rank, now))
-    offer = np.empty(engine.miss.shape[1], np.uint64)
+    if engine.rule.deadline and strict:
+        latest = max(engine.bound, _deadline(engine, order, rank, now))
     for arc in order:
         if engine.wanted[rank] == 0:
             break
         if not _idle(arcs, engine.free, arc, now, 0) or now + arcs.ticks[arc] > latest:
             continue
-        chunk = _pick(arcs, engine, rule, order, arc, rank, strict, offer, random)
+        chunk = _pick(engine, order, arc, rank, strict)
         if chunk >= 0:
-            _start(arcs, engine, arc, rank, chunk, now, rows, count)
+            _start(engine, arc, rank, chunk, now, count)
             count += 1
     return count
 
@@ -209,10 +197,9 @@ def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
 
 
 @kernel
-def _start(
-    arcs: ArcTables, engine: EngineState, arc: int, rank: int, chunk: int, now: int, rows: TransferRows, count: int
-) -> None:
+def _start(engine: EngineState, arc: int, rank: int, chunk: int, now: int, count: int) -> None:
     """Send a chunk over an arc."""
+    arcs, rows = engine.arcs, engine.rows
     for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
         port = arcs.port[place]
         engine.free[port], engine.carried[port], engine.since[port] = now + arcs.ticks[arc], chunk, now
@@ -225,8 +212,9 @@ def _start(
 
 
 @kernel
-def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: TransferRows, count: int) -> int:
+def _copies(engine: EngineState, rank: int, now: int, count: int) -> int:
     """Start copies of chunks that a multicast switch has begun to receive at this very tick."""
+    arcs = engine.arcs
     for place in range(arcs.into.first[rank], arcs.into.first[rank + 1]):
         arc = arcs.into.arc[place]
         port = arcs.copied[arc]
@@ -234,24 +222,15 @@ def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: Tra
             continue
         chunk = engine.carried[port]
         if has(engine.miss[rank], chunk) and _idle(arcs, engine.free, arc, now, 1):
-            _start(arcs, engine, arc, rank, chunk, now, rows, count)
+            _start(engine, arc, rank, chunk, now, count)
             count += 1
     return count
 
 
 @kernel
-def _pick(
-    arcs: ArcTables,
-    engine: EngineState,
-    rule: ChoiceRule,
-    order: Any,
-    arc: int,
-    rank: int,
-    strict: bool,
-    offer: Any,
-    random: Any,
-) -> int:
+def _pick(engine: EngineState, order: Any, arc: int, rank: int, strict: bool) -> int:
     """Choose a chunk for an arc: new to the island, only at this neighbour, or any; -1 if none."""
+    arcs, rule, offer, random = engine.arcs, engine.rule, engine.offer, engine.random
     have, miss, island = engine.state.have[arcs.tail[arc]], engine.miss[rank], arcs.island[arc]
     size = len(miss)
     if island >= 0 and rule.islands != IGNORE:
@@ -276,8 +255,9 @@ def _pick(
 
 
 @kernel
-def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: int) -> int:
+def _deadline(engine: EngineState, order: Any, rank: int, now: int) -> int:
     """Compute the tick by which the arcs into a rank could bring all that it wants."""
+    arcs = engine.arcs
     need = engine.wanted[rank]
     low, high = now, now + arcs.ticks[order[0]]
     for place in range(arcs.port_first[order[0]], arcs.port_first[order[0] + 1]):
@@ -350,15 +330,7 @@ def match_in_turns(
 
 @kernel
 def _match(
-    arcs: ArcTables,
-    have: Any,
-    pairs: Any,
-    size: int,
-    free: Any,
-    now: int,
-    random: Any,
-    rows: TransferRows,
-    count: int,
+    arcs: ArcTables, have: Any, pairs: Any, size: int, free: Any, now: int, random: Any, rows: TransferRows, count: int
 ) -> tuple[int, int]:
     """Run algorithm 1; return the new numbers of unsatisfied postconditions and of rows."""
     into, ticks = arcs.into, arcs.ticks

@@ -40,8 +40,14 @@ class ChunkState(NamedTuple):
     full: Any  #: uint64 (words,) set of all the chunks
 
 
-class DestinationScratch(NamedTuple):
-    """Working arrays for one destination."""
+class _Matching(NamedTuple):
+    """Matching in progress, with working arrays for one destination."""
+
+    into: IncomingArcs
+    state: ChunkState
+    rows: TransferRows
+    how: int
+    random: Any
 
     #: uint64 (words,) chunks that it lacks, those that exactly one neighbour has, and those that an arc may take
     miss: Any
@@ -86,7 +92,9 @@ def gather_in_steps(
     for rank in range(n):
         widest = max(widest, into.first[rank + 1] - into.first[rank])
     words, places = np.zeros((3, size), np.uint64), np.empty((4, widest), np.int64)
-    scratch = DestinationScratch(words[0], words[1], words[2], places[0], places[1], places[2], places[3])
+    matching = _Matching(
+        into, state, rows, how, random, words[0], words[1], words[2], places[0], places[1], places[2], places[3]
+    )
     ranks: Any = np.arange(n)
     step, count = ZERO, ZERO
     while is_unserved(state.lacking, member):
@@ -96,7 +104,7 @@ def gather_in_steps(
         begin = count
         for rank in ranks:
             if state.lacking[rank] > 0:
-                count = _serve(into, state, scratch, rank, how, step, random, rows, count)
+                count = _serve(matching, rank, step, count)
         if count == begin:
             return 0, count
         for row in range(begin, count):
@@ -116,55 +124,46 @@ def is_unserved(lacking: Any, member: Any) -> bool:
 
 
 @kernel
-def _serve(
-    into: IncomingArcs,
-    state: ChunkState,
-    scratch: DestinationScratch,
-    rank: int,
-    how: int,
-    step: int,
-    random: Any,
-    rows: TransferRows,
-    count: int,
-) -> int:
+def _serve(matching: Any, rank: int, step: int, count: int) -> int:
     """Match the arcs into one rank with chunks that it lacks; return the new number of rows."""
+    into, state, rows = matching.into, matching.state, matching.rows
+    how, random = matching.how, matching.random
     first = into.first[rank]
     degree = into.first[rank + 1] - first
-    _prepare(into, state, scratch, rank, first, degree)
+    _prepare(matching, rank, first, degree)
     for place in range(degree):
-        scratch.given[place] = -1
-        scratch.order[place] = place
-    shuffle(scratch.order, degree, random)
+        matching.given[place] = -1
+        matching.order[place] = place
+    shuffle(matching.order, degree, random)
     for turn in range(degree):
-        place = scratch.order[turn]
+        place = matching.order[turn]
         have = state.have[into.tail[first + place]]
-        for word in range(len(scratch.miss)):
-            scratch.offer[word] = have[word] & scratch.miss[word] & scratch.single[word]
-        chunk = choose(scratch.offer, state.copies, how, random)
+        for word in range(len(matching.miss)):
+            matching.offer[word] = have[word] & matching.miss[word] & matching.single[word]
+        chunk = choose(matching.offer, state.copies, how, random)
         if chunk < 0:
-            for word in range(len(scratch.miss)):
-                scratch.offer[word] = have[word] & scratch.miss[word]
-            chunk = choose(scratch.offer, state.copies, how, random)
+            for word in range(len(matching.miss)):
+                matching.offer[word] = have[word] & matching.miss[word]
+            chunk = choose(matching.offer, state.copies, how, random)
         if chunk < 0:
-            chunk = _augment(into, state, scratch, first, degree, place, how, random)
+            chunk = _augment(matching, first, degree, place)
         else:
-            scratch.given[place] = chunk
+            matching.given[place] = chunk
         if chunk >= 0:
-            drop(scratch.miss, chunk)
+            drop(matching.miss, chunk)
             state.copies[chunk] += 1
     for place in range(degree):
-        if scratch.given[place] >= 0:
-            rows.arc[count], rows.chunk[count] = into.arc[first + place], scratch.given[place]
+        if matching.given[place] >= 0:
+            rows.arc[count], rows.chunk[count] = into.arc[first + place], matching.given[place]
             rows.head[count], rows.start[count] = rank, step
             count += 1
     return count
 
 
 @kernel
-def _prepare(
-    into: IncomingArcs, state: ChunkState, scratch: DestinationScratch, rank: int, first: int, degree: int
-) -> None:
+def _prepare(matching: Any, rank: int, first: int, degree: int) -> None:
     """Compute the chunks that a rank lacks, and those that exactly one neighbour has."""
+    into, state = matching.into, matching.state
     mine = state.have[rank]
     for word in range(len(mine)):
         once, twice = np.uint64(0), np.uint64(0)
@@ -172,44 +171,36 @@ def _prepare(
             theirs = state.have[into.tail[first + place], word]
             twice |= once & theirs
             once |= theirs
-        scratch.single[word] = once & ~twice
-        scratch.miss[word] = state.full[word] & ~mine[word]
+        matching.single[word] = once & ~twice
+        matching.miss[word] = state.full[word] & ~mine[word]
 
 
 @kernel
-def _augment(
-    into: IncomingArcs,
-    state: ChunkState,
-    scratch: DestinationScratch,
-    first: int,
-    degree: int,
-    start: int,
-    how: int,
-    random: Any,
-) -> int:
+def _augment(matching: Any, first: int, degree: int, start: int) -> int:
     """Match an arc by a shortest augmenting path; return the newly used chunk, or -1."""
+    into, state = matching.into, matching.state
     for place in range(degree):
-        scratch.before[place] = -2
-    scratch.before[start] = -1
-    scratch.queue[0] = start
+        matching.before[place] = -2
+    matching.before[start] = -1
+    matching.queue[0] = start
     head, tail = 0, 1
     while head < tail:
-        place = scratch.queue[head]
+        place = matching.queue[head]
         head += 1
         have = state.have[into.tail[first + place]]
         if place != start:
-            for word in range(len(scratch.miss)):
-                scratch.offer[word] = have[word] & scratch.miss[word]
-            fresh = choose(scratch.offer, state.copies, how, random)
+            for word in range(len(matching.miss)):
+                matching.offer[word] = have[word] & matching.miss[word]
+            fresh = choose(matching.offer, state.copies, matching.how, matching.random)
             if fresh >= 0:
                 chunk = fresh
                 while place != -1:
-                    chunk, scratch.given[place] = scratch.given[place], chunk
-                    place = scratch.before[place]
+                    chunk, matching.given[place] = matching.given[place], chunk
+                    place = matching.before[place]
                 return fresh
         for other in range(degree):
-            if scratch.before[other] == -2 and scratch.given[other] >= 0 and has(have, scratch.given[other]):
-                scratch.before[other] = place
-                scratch.queue[tail] = other
+            if matching.before[other] == -2 and matching.given[other] >= 0 and has(have, matching.given[other]):
+                matching.before[other] = place
+                matching.queue[tail] = other
                 tail += 1
     return -1

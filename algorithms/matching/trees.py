@@ -106,7 +106,7 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
     for copy in range(chunks):
         _mark_covered(after, before, copy, ZERO, covered, parents, stock, waiting)
     order = np.arange(generators)
-    given, came, queue = np.empty(generators, np.int64), np.empty(generators, np.int64), np.empty(generators, np.int64)
+    given, scratch = np.empty(generators, np.int64), np.empty((2, generators), np.int64)
     count, step = 0, 0
     while count < edges.shape[1]:
         shuffle(order, generators, random)
@@ -118,7 +118,7 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
                 given[g] = item
                 taken[item] = True
             elif waiting[g] > 0:
-                _augment(before, g, covered, taken, parents, stock, given, came, queue, random)
+                _augment(before, g, covered, taken, parents, stock, given, scratch, random)
         begin = count
         for g in range(generators):
             if given[g] >= 0:
@@ -173,19 +173,11 @@ def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> in
 
 @kernel
 def _augment(
-    before: Any,
-    start: int,
-    covered: Any,
-    taken: Any,
-    parents: Any,
-    stock: Any,
-    given: Any,
-    came: Any,
-    queue: Any,
-    random: Any,
+    before: Any, start: int, covered: Any, taken: Any, parents: Any, stock: Any, given: Any, scratch: Any, random: Any
 ) -> None:
     """Find a shortest augmenting path: a generator takes another's item, which finds a further one."""
     generators, n = before.shape
+    came, queue = scratch
     came[:] = -2
     came[start] = -1
     queue[0] = start

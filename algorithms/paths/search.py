@@ -188,20 +188,11 @@ def _improve(
 
 @kernel
 def reach(
-    net: Any,
-    busy: Any,
-    dist: Any,
-    scratch: Any,
-    size: int,
-    members: int,
-    goal: int,
-    wanted: int,
-    slack: int,
-    begin: int,
+    net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, wanted: int, slack: int, begin: int
 ) -> int:
     """Search from the nodes of a tree; return the last target reached, -1 if the search ended before.
 
-    The tree has ``members`` nodes in ``scratch.tree`` with their labels, which the chunk leaves from tick ``begin`` on.
+    The chunk leaves the nodes ``scratch.tree``, which have labels, from tick ``begin`` on.
     ``goal`` is the only target, or -1 for all nodes that ``scratch.wanted`` stamps; the search stops after ``wanted``
     of these. ``slack`` limits the edges by which the path to the only target may exceed the shortest; -1 for any
     number.
@@ -209,7 +200,7 @@ def reach(
     scratch.stamp[0] += 1
     now, job = scratch.stamp[0], scratch.stamp[1]
     entries = ZERO
-    for index in range(members):
+    for index in range(scratch.stamp[2]):
         v = scratch.tree[index]
         if spreads(net, scratch, v, begin):
             scratch.mark[v], scratch.hop[v] = now, 0
@@ -309,13 +300,13 @@ def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j
     while scratch.stamp[3]:
         count = scratch.stamp[3] if whole else 1
         late = ZERO
-        found = reach(net, busy, dist, scratch, size, scratch.stamp[2], goal, count, slack, late)
+        found = reach(net, busy, dist, scratch, size, goal, count, slack, late)
         if found < 0:
             if busy.words.shape[1]:
                 return TICKS
             # Only full buffers can bar a way for good: when everything is over, there is one.
             late = _idle_from(busy)
-            found = reach(net, busy, dist, scratch, size, scratch.stamp[2], goal, count, slack, late)
+            found = reach(net, busy, dist, scratch, size, goal, count, slack, late)
         if not whole:
             halt = _keep(net, busy, pool, scratch, j, size, found, late)
             if halt:

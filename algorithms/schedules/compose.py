@@ -61,21 +61,12 @@ def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSch
     if schedule.sends.reduce.any() or schedule.chunks.reduced.any():
         raise InputError("a schedule that reduces cannot be reversed", place="sends.reduce")
     sends, chunks = schedule.sends, schedule.chunks
-    within = np.arange(len(sends.path_links)) - sends.path_offset[:-1][sends.hop_send]
-    links = sends.path_links[sends.path_offset[1:][sends.hop_send] - 1 - within]
-    if topology is not None:
-        links = reverse_links(topology)[links]
+    links = _reverse_paths(sends.path_offset, sends.path_links, topology)
+    every, again = np.ones_like(chunks.reduced), np.ones_like(sends.reduce)
     return StepSchedule(
         schedule.instance_sha256,
-        Chunks(
-            chunks.units,
-            chunks.unit_bytes,
-            chunks.groups,
-            chunks.needed_by,
-            chunks.held_by,
-            np.ones_like(chunks.reduced),
-        ),
-        Sends(sends.chunk, sends.target, sends.source, np.ones_like(sends.reduce), sends.path_offset, links),
+        replace(chunks, held_by=chunks.needed_by, needed_by=chunks.held_by, reduced=every),
+        Sends(sends.chunk, sends.target, sends.source, again, sends.path_offset, links),
         schedule.steps - 1 - schedule.step,
     )
 
@@ -88,23 +79,12 @@ def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
     a, b = first.chunks, second.chunks
     if len(a) != len(b) or a.unit_bytes != b.unit_bytes or (a.units != b.units).any():
         raise InputError("the chunks of the two schedules differ", place="chunks.units")
-    groups = tuple(dict.fromkeys((*a.groups, *b.groups)))
-    index = {group: position for position, group in enumerate(groups)}
-    of_a, of_b = (np.array([index[group] for group in part.groups], dtype=np.int64) for part in (a, b))
+    groups, (of_a, of_b) = _common_groups((a, b))
     if (of_a[a.needed_by] != of_b[b.held_by]).any():
         raise InputError("the second schedule does not start where the first ends", place="chunks.held_by")
-    chunks = Chunks(
-        a.units, a.unit_bytes, groups, of_a[a.held_by], of_b[b.needed_by], np.asarray(a.reduced | b.reduced)
-    )
-    s, t = first.sends, second.sends
-    sends = Sends(
-        np.concatenate([s.chunk, t.chunk]),
-        np.concatenate([s.source, t.source]),
-        np.concatenate([s.target, t.target]),
-        np.concatenate([s.reduce, t.reduce]),
-        np.concatenate([s.path_offset, t.path_offset[1:] + s.path_offset[-1]]),
-        np.concatenate([s.path_links, t.path_links]),
-    )
+    reduced = np.asarray(a.reduced | b.reduced)
+    chunks = Chunks(a.units, a.unit_bytes, groups, of_a[a.held_by], of_b[b.needed_by], reduced)
+    sends = _all_sends((first.sends, second.sends), (0, 0))
     return replace(first, chunks=chunks, sends=sends, step=np.concatenate([first.step, second.step + first.steps]))
 
 
@@ -116,9 +96,7 @@ def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedu
     if len(schedules) == 1:
         return replace(schedules[0], instance_sha256=instance_sha256)
     parts = [schedule.chunks for schedule in schedules]
-    groups = tuple(dict.fromkeys(group for part in parts for group in part.groups))
-    index = {group: position for position, group in enumerate(groups)}
-    place = [np.array([index[group] for group in part.groups], dtype=np.int64) for part in parts]
+    groups, place = _common_groups(parts)
     # One unit that every schedule's unit is a multiple of: the greatest common divisor of fractions.
     scale = lcm(*(part.unit_bytes.denominator for part in parts))
     unit = Fraction(gcd(*(int(part.unit_bytes * scale) for part in parts)), scale)
@@ -130,18 +108,27 @@ def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedu
         np.concatenate([where[part.needed_by] for where, part in zip(place, parts, strict=True)]),
         np.concatenate([part.reduced for part in parts]),
     )
-    first_chunk = np.cumsum([0, *(len(part) for part in parts)])
-    all_sends = [schedule.sends for schedule in schedules]
-    offset = offsets(np.concatenate([sends.hops for sends in all_sends]))
-    sends = Sends(
-        np.concatenate([sends.chunk + first for sends, first in zip(all_sends, first_chunk, strict=False)]),
-        np.concatenate([sends.source for sends in all_sends]),
-        np.concatenate([sends.target for sends in all_sends]),
-        np.concatenate([sends.reduce for sends in all_sends]),
-        offset,
-        np.concatenate([sends.path_links for sends in all_sends]),
-    )
+    sends = _all_sends([schedule.sends for schedule in schedules], offsets([len(part) for part in parts])[:-1].tolist())
     return StepSchedule(instance_sha256, chunks, sends, np.concatenate([schedule.step for schedule in schedules]))
+
+
+def _common_groups(parts: Sequence[Chunks]) -> tuple[tuple[tuple[int, ...], ...], list[Ints]]:
+    """Return the different groups of several chunks, and the position in them of every part's groups."""
+    groups = tuple(dict.fromkeys(group for part in parts for group in part.groups))
+    index = {group: position for position, group in enumerate(groups)}
+    return groups, [np.array([index[group] for group in part.groups], dtype=np.int64) for part in parts]
+
+
+def _all_sends(parts: Sequence[Sends], first_chunk: Sequence[int]) -> Sends:
+    """Concatenate sends, with chunks counted from another number in each part."""
+    return Sends(
+        np.concatenate([sends.chunk + first for sends, first in zip(parts, first_chunk, strict=True)]),
+        np.concatenate([sends.source for sends in parts]),
+        np.concatenate([sends.target for sends in parts]),
+        np.concatenate([sends.reduce for sends in parts]),
+        offsets(np.concatenate([sends.hops for sends in parts])),
+        np.concatenate([sends.path_links for sends in parts]),
+    )
 
 
 def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> TreePacking:
@@ -151,13 +138,15 @@ def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> Tre
     """
     if packing.kind is TreeKind.BOTH:
         raise InputError("in-out trees cannot be reversed", place="trees.kind")
-    hops = np.diff(packing.path_offset)
-    within = np.arange(len(packing.path_links)) - np.repeat(packing.path_offset[:-1], hops)
-    links = packing.path_links[np.repeat(packing.path_offset[1:] - 1, hops) - within]
-    if topology is not None:
-        links = reverse_links(topology)[links]
     kind = TreeKind.IN if packing.kind is TreeKind.OUT else TreeKind.OUT
-    return replace(packing, kind=kind, path_links=links)
+    return replace(packing, kind=kind, path_links=_reverse_paths(packing.path_offset, packing.path_links, topology))
+
+
+def _reverse_paths(offset: Ints, links: Ints, topology: Topology | None) -> Ints:
+    """Return the links of every path from its end to its start, or the reverse links of these."""
+    hops = np.diff(offset)
+    back = links[np.repeat(offset[1:] + offset[:-1] - 1, hops) - np.arange(len(links))]
+    return back if topology is None else reverse_links(topology)[back]
 
 
 def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:

@@ -66,9 +66,7 @@ def group_problems(instance: Instance) -> list[GroupProblem]:
 
 
 def supports_groups(
-    instance: Instance,
-    collectives: Sequence[Collective],
-    fits: Callable[[GroupProblem], Refusal | None] | None = None,
+    instance: Instance, collectives: Sequence[Collective], fits: Callable[[GroupProblem], Refusal | None] | None = None
 ) -> Refusal | None:
     """Return why a method for single collectives does not support an instance, or None (``Method.supports``).
 

@@ -221,7 +221,5 @@ def _candidates(way: ChunkMoves, lost: int) -> list[int]:
 
 def _move_ends(move: Move, lost: int, node: int) -> Move:
     return replace(
-        move,
-        source=node if move.source == lost else move.source,
-        target=node if move.target == lost else move.target,
+        move, source=node if move.source == lost else move.source, target=node if move.target == lost else move.target
     )

@@ -18,14 +18,7 @@ _MOVES = 500
 
 
 def large_neighbourhood_search(
-    wan: Wan,
-    limit: HeightLimit,
-    start: Ints,
-    most_trees: int,
-    floor: int,
-    moves: int,
-    state: np.ndarray,
-    budget: Budget,
+    wan: Wan, limit: HeightLimit, start: Ints, most_trees: int, floor: int, moves: int, state: Any, budget: Budget
 ) -> Ints:
     """Improve trees with integer rates by a number of moves, or until the budget ends.
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...algorithms.epochs.flow_bounds import ExpandedCut, StaticCut
+from ...algorithms.epochs.flow_bounds import ExpandedCut, StaticCut, WindowPrices
 from ...algorithms.epochs.ladder import FarPair, LadderResult, Proof, solve
-from ...algorithms.epochs.price_bounds import WindowPrices
 from ...algorithms.epochs.problem import EpochNetwork
 from ...algorithms.epochs.search import EpochPlan, EpochSearch
 from ...core.bounds import Certificate, EpochCut, EpochDistance, SolverBound
@@ -38,7 +37,7 @@ def certificate_of(proof: Proof) -> Certificate:
             return EpochDistance(proof.source, proof.target)
         case StaticCut():
             return EpochCut(tuple(np.flatnonzero(proof.side).tolist()), proof.sink, proof.threshold)
-        case ExpandedCut() | WindowPrices():
+        case WindowPrices():
             return proof.certificate()
 
 

@@ -106,7 +106,7 @@ def test_one_switch_by_hand():
     network = Network((0, 1, 2), (3,), {link: 2 for v in range(3) for link in ((v, 3), (3, v))})
     graph, demand = digraph(network.capacity, 4), column(4, dict.fromkeys(range(3), 1))
     wanted = Pairs(np.array([0, 1]), np.array([1, 0]), np.array([2, 2]))
-    result = split_pairwise(graph, demand, near_order(graph, flags(4, range(3))), 3, wanted)
+    result = split_pairwise(graph, demand, near_order(graph, flags(4, range(3))), 3, wanted, lambda: False)
     assert result is not None
     after, done = result
     assert (done.source[0], done.target[0], done.amount[0]) == (0, 1, 2)
