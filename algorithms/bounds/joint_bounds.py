@@ -101,10 +101,7 @@ def joint_cut(
 
 
 def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
-    """List source, target and bytes of data that only one rank has and only one needs.
-
-    The pairs of all collectives are listed.
-    """
+    """List source, target and bytes, over all collectives, of data that only one rank has and only one needs."""
     source, target, sizes = list[int](), list[int](), list[Fraction]()
     for demand in instance.demands:
         asked = conditions(demand, instance.npus)

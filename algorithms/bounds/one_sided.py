@@ -76,10 +76,7 @@ class Law:
 
 
 def one_sided(value: Value, at: Fraction, *, up: bool) -> Side | None:
-    """Return the derivative at ``at``, in B/s, towards larger (``up``) or smaller bandwidths, and the range of its law.
-
-    None if no optimum is known at ``at`` or at the bandwidths nearby.
-    """
+    """Return the derivative towards larger (``up``) or smaller bandwidths, and its law's range; None if unknown."""
     base = value(at)
     if base is None:
         return None

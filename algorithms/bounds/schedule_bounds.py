@@ -141,10 +141,7 @@ def earliest_arrival(size_bytes: Fraction, wires: Iterable[Wire]) -> Fraction:
 
 
 def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple[Fraction, PartitionCertificate]:
-    """Bound an all-reduce by the links into disjoint sets of nodes, given by position.
-
-    Nodes in no set are switches, see :class:`~cwb.core.bounds.PartitionCertificate`.
-    """
+    """Bound an all-reduce by the links into disjoint sets of nodes (:class:`~cwb.core.bounds.PartitionCertificate`)."""
     topology, group = instance.topology, group_of(instance)
     if group.kind is not Collective.ALL_REDUCE:
         raise InputError("expected an all_reduce", place="collective")
@@ -293,10 +290,7 @@ class _Travels:
 def link_distances(
     topology: Topology, lengths: Sequence[int], sources: NDArray[np.int64], *, backwards: bool = False
 ) -> NDArray[np.float64]:
-    """Return distances between nodes under the given lengths of the links.
-
-    See :func:`~cwb.algorithms.graphs.distances.distances`.
-    """
+    """Return :func:`~cwb.algorithms.graphs.distances.distances` of nodes under the given lengths of the links."""
     tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
     return distances(len(topology.nodes), tail, head, lengths, sources, backwards=backwards)
 
@@ -304,10 +298,7 @@ def link_distances(
 def _blocks(
     topology: Topology, lengths: Sequence[int], nodes: Ints, starts: Ints, travels: _Travels, *, backwards: bool = False
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield distances from some positions of a group to those that data travels to, and 0 to others.
-
-    Block by block, with the number of the block's first start.
-    """
+    """Yield blocks of starts, by their first, with distances to positions that data travels to, and 0 to others."""
     for first in range(0, len(starts), _BLOCK):
         block = starts[first : first + _BLOCK]
         far = link_distances(topology, lengths, nodes[block], backwards=backwards)[:, nodes]

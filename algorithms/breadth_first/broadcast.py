@@ -100,10 +100,7 @@ class IncomingLinks:
 
 
 def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
-    """Sort links, an array of (source, target) with parallel links one by one, by the node that they enter.
-
-    Raise InputError if a node has no link into it or out of it.
-    """
+    """Sort links, rows of source and target, by the node that they enter; every node needs links in and out."""
     nodes = len(names)
     source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
     into, out = np.bincount(target, minlength=nodes), np.bincount(source, minlength=nodes)
@@ -127,10 +124,7 @@ def translate_nodes(node: Ints, by: Ints, digits: tuple[tuple[int, int], ...], s
 
 
 def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int], ...]:
-    """Find digits whose shifts are automorphisms, the largest first, that number all nodes; or none.
-
-    Rings and circulant graphs have one digit, tori and hypercubes one per dimension.
-    """
+    """Find digits (one of rings, one per dimension of tori) whose shifts are automorphisms of all nodes; or none."""
     if len(set(np.bincount(target, minlength=nodes).tolist())) > 1:
         return ()
     edges = np.sort(source * nodes + target)
@@ -239,10 +233,7 @@ class Broadcast:
         return lcm(*(load.denominator for load in self.loads))
 
     def bandwidth(self, degree: int | None = None) -> Fraction:
-        """Return T_B in units of M/B, equation (2).
-
-        ``degree`` links share the bandwidth B of a node; by default the largest degree.
-        """
+        """Return T_B in M/B, equation (2); ``degree`` links, by default the most, share the bandwidth B of a node."""
         return Fraction(degree or self.graph.degree, self.graph.nodes) * sum(self.loads, Fraction(0))
 
     def split(self, pieces: int | None = None) -> PieceRanges:

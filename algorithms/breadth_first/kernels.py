@@ -15,11 +15,7 @@ from ...core.kernel import kernel
 
 @kernel
 def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
-    """Assign whole pieces of classes of shards to links of limited capacity.
-
-    Fill ``sent`` (classes x links); return a mark of links too few for the pieces that need them, none if all are
-    sent.
-    """
+    """Fill ``sent`` with pieces of classes on links of limited capacity; mark the links that are too few, if any."""
     classes, width = over.shape
     free, left = _fill(over, counts, capacity, pieces, sent)
     owner, origin, queue = np.empty((3, width), np.int64)
@@ -141,10 +137,7 @@ def _within(links: Any, over: Any, counts: Any) -> Any:
 
 @kernel
 def distances(source: Any, targets: Any, zero: Any) -> Any:
-    """Compute distances from all nodes (columns) to some (rows), 0 also without a path.
-
-    ``source`` holds the tails of the links into every node; ``zero`` is a number of the result's type.
-    """
+    """Compute distances from all nodes (columns) to some (rows), 0 also without a path, by the tails of links."""
     nodes, width = source.shape
     distance = np.full((len(targets), nodes), zero)
     queue = np.empty(nodes, np.int64)

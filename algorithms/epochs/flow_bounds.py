@@ -152,10 +152,7 @@ class WindowPrices:
 
 
 class ExpandedCut(WindowPrices):
-    """Certificate of a time-expanded cut around one node, by blocks as windows with price 1.
-
-    Every chunk from outside starts in one of the blocks, of which there are too few.
-    """
+    """Certificate of a time-expanded cut around one node, whose blocks, windows with price 1, are too few."""
 
 
 def expanded_edges(network: EpochNetwork, epochs: int) -> int:

@@ -47,10 +47,7 @@ class _Program:
 
 @dataclass(frozen=True, eq=False)
 class _QuotientNetwork:
-    """Quotient network: nodes of one kind merged, links of one kind merged with their total room.
-
-    Some optimal flow to the sinks is equal on equal links, and so are its prices.
-    """
+    """Network with equal nodes and links merged; some optimal flow is equal on equal links, and so are its prices."""
 
     network: EpochNetwork
     sinks: tuple[int, ...]
@@ -262,10 +259,7 @@ def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints
 
 @kernel
 def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, toll: Any, now: int) -> None:
-    """Relax the tolls of one epoch by all starts in it.
-
-    ``ahead`` is the table of all epochs, ``row`` that of this one.
-    """
+    """Relax the tolls ``row`` of one epoch, of those of all epochs (``ahead``), by all starts in it."""
     for e in range(len(tail) - 1, -1, -1):
         then = now + delay[e]
         if then < len(ahead):

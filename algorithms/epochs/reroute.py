@@ -98,10 +98,7 @@ def contested_link(arcs: ArcTable, into: Any, into_first: Any, node: int, draw: 
 
 @kernel
 def choose_chunks(state: SearchState, critical: int, link: int, draw: Any, members: Any) -> int:
-    """Choose the late chunk and up to five others, users of a link if one is given; return their number.
-
-    ``draw`` holds numbers from 0 to 1.
-    """
+    """Choose the late chunk and up to five others, users of a link if one is given; return their number."""
     members[0] = critical
     count, chunks = 1, state.arrival.shape[0]
     for i in range(int(draw[1] * MOST)):
@@ -126,10 +123,7 @@ def leads_over(arcs: ArcTable, arc: int, link: int) -> bool:
 
 @kernel
 def strike_arcs(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None:
-    """Remove a chunk's arcs to a node or over a link, and all arcs below them.
-
-    ``mark`` is scratch space of one entry per node.
-    """
+    """Remove a chunk's arcs to a node or over a link, and all arcs below them; ``mark`` is scratch space."""
     nodes = len(arc)
     for node in range(nodes):
         struck = node == at or (link >= 0 and arc[node] >= 0 and leads_over(arcs, arc[node], link))
@@ -162,10 +156,7 @@ def drawn_weights(draw: Any, longest: int, seed: int) -> KeyWeights:
 def reinsert(
     search: Search, price: Any, members: Any, keys: KeyWeights, target: int, allowed: int, together: bool
 ) -> tuple[int, int]:
-    """Insert withdrawn chunks, all at once or one after the other.
-
-    Return their lateness, -1 if it exceeds ``allowed``, and the number of arcs examined.
-    """
+    """Insert withdrawn chunks; return their lateness, -1 if it exceeds ``allowed``, and the number of arcs examined."""
     step = len(members) if together else 1
     total, work = 0, 0
     for first in range(0, len(members), step):

@@ -165,10 +165,7 @@ class EpochSearch:
         return True
 
     def rows(self) -> tuple[Ints, Ints] | None:
-        """Return arc and start of every arrival of the best schedule, None if there is none.
-
-        Both have shape (chunks, nodes) and are -1 where a chunk does not come by an arc.
-        """
+        """Return arc and start of every arrival, -1 without an arc, of the best schedule; None if there is none."""
         return None if self._best is None else (self._best[1].astype(np.int64), self._best[2].astype(np.int64))
 
     def adopt(self, arc: Ints, start: Ints) -> None:
@@ -194,10 +191,7 @@ class EpochSearch:
                 self._keep(state.arrival, state.arc, state.start)
 
     def improve_several(self) -> None:
-        """Improve the best constructions by successive halving, with equal effort in every round.
-
-        Progress of a walk is random, so several short ones are worth more than a long one.
-        """
+        """Improve the best constructions by successive halving: short random walks are worth more than a long one."""
         if (known := self.rows()) is not None and self.best is not None and self.starts:
             self._remember(self.best, *known)
         walks = [self._start_from(arc, start) for _, arc, start in self._made]

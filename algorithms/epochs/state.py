@@ -46,10 +46,7 @@ def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> 
 
 @kernel
 def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
-    """Return the first epoch from ``start`` on with room for another start on the link.
-
-    ``NEVER`` if there is none within the table.
-    """
+    """Return the first epoch from ``start`` on with room for another start on the link, or ``NEVER``."""
     while start + window <= table.shape[1]:
         after = int(blocked_until(table, link, start, window, room))
         if after == start:
@@ -162,10 +159,7 @@ def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any
 
 @kernel
 def free_start(arcs: ArcTable, table: Any, arc: int, start: int) -> int:
-    """Return the first epoch from ``start`` on at which every link of the arc is free.
-
-    ``NEVER`` if there is none within the table.
-    """
+    """Return the first epoch from ``start`` on at which every link of the arc is free, or ``NEVER``."""
     first, end = arcs.hop_first[arc], arcs.hop_first[arc + 1]
     h = first
     agreed = 0

@@ -80,10 +80,7 @@ class SymmetryGroup:
         return np.asarray(np.unique(self.links.min(axis=0), return_inverse=True)[1].reshape(-1))
 
     def with_generator(self, nodes: Ints, links: Ints) -> SymmetryGroup | None:
-        """Return the group generated with one more element.
-
-        None if the elements do not commute, fix a link or a source, or are too many.
-        """
+        """Add a generator; None if elements do not commute, fix links or sources, or are too many."""
         if any((nodes[own] != own[nodes]).any() for own in self.nodes):
             return None
         known = {own.tobytes() for own in self.nodes}
@@ -151,10 +148,7 @@ class _SymmetrySearch:
             self._place[members] = np.arange(len(members))
 
     def find_mapping(self, first: int, image: int) -> Ints | None:
-        """Search a symmetry that maps a node to another, as close to a shift of the numbers as possible.
-
-        The search is not exhaustive.
-        """
+        """Search, not exhaustively, a symmetry that maps ``first`` to ``image``, close to a shift of the numbers."""
         n = self.network.nodes
         count = np.bincount(self.kind)
         part = (self._place[image] - self._place[first]) / count[self.kind[first]]
@@ -265,10 +259,7 @@ class SymmetricSearch:
         known: tuple[Ints, Ints] | None,
         step: Callable[[EpochSearch], None],
     ) -> tuple[Ints, Ints] | None:
-        """Run a step of a search under a group, from a schedule that is symmetric under a larger one.
-
-        Return arcs and starts of all chunks if there is a better schedule.
-        """
+        """Run a step of a search under a group from a symmetric schedule; return arcs and starts if it gains."""
         whole, before = self._whole, (search.work, search.moves, search.constructions, search.best)
         if known is not None:
             search.adopt(known[0][bases], known[1][bases])
@@ -288,10 +279,7 @@ class SymmetricSearch:
 def _unfold_schedule(
     arcs: ArcTable, group: SymmetryGroup, source: Ints, bases: Ints, arc: Ints, start: Ints
 ) -> tuple[Ints, Ints] | None:
-    """Return the images of a schedule of some chunks under all elements.
-
-    None if the image of an arc is not among the arcs.
-    """
+    """Return the images of a schedule of some chunks under all elements; None if an arc has no image."""
     order = np.argsort(source, kind="stable")
     place = np.empty(len(source), dtype=np.int64)
     place[order] = np.arange(len(source))

@@ -53,10 +53,7 @@ class Pieces:
 
 
 def trace_splits(wires: ParallelLinks, log: tuple[SwitchSplits, ...], graph: Network, members: Ints) -> Pieces:
-    """Replay the log of splits, from the links to the edges of ``graph`` that they have become.
-
-    ``members`` has the node in the network of every node of the graph.
-    """
+    """Replay the log of splits, from the links to the edges of ``graph``, of nodes ``members`` in the network."""
     n, links, dtype = wires.nodes, len(wires.tail), wires.units.dtype
     into = [s.pairs.source * n + s.switch for s in log]
     out = [s.switch * n + s.pairs.target for s in log]

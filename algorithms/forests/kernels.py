@@ -193,10 +193,7 @@ def lower(root: int, amount: Any, scarce: float, net: Capacities, into: Any) -> 
 def lower_each(
     order: Any, scarce: float, limit: Any, root: Any, copies: Any, trees: Any, height: Any, net: Capacities
 ) -> int:
-    """Replace tree after tree by a lowest one if that is not higher than its limit; return their number.
-
-    ``trees``, ``height`` and the remaining capacities are changed.
-    """
+    """Replace tree after tree by a lowest one if that is not higher than its limit; return their number."""
     into = np.empty(trees.shape[1], dtype=np.int64)
     changed = 0
     for t in order:

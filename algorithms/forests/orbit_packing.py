@@ -128,10 +128,7 @@ class OrbitForest:
 
 
 def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lambda: False) -> OrbitForest | None:
-    """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped.
-
-    ``seed`` is that of the random changes of prices.
-    """
+    """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped."""
     best: OrbitForest | None = None
     grown = 0
     while grown < _AGAIN and not stop():

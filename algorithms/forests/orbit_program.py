@@ -231,10 +231,7 @@ def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
 def rounded_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], weight: Sequence[float]
 ) -> list[Fraction] | None:
-    """Round weights, which sum to about 1 per root, to multiples of one part; None if they do not fit.
-
-    The largest remainders are rounded up. Trees and orbits are those of :func:`exact_weights`.
-    """
+    """Round weights, the largest remainders up, to multiples of one part; None if they do not fit."""
     found = [Fraction(0)] * len(root)
     for which in sorted(set(root)):
         trees = [j for j, each in enumerate(root) if each == which]

@@ -98,10 +98,7 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
 
 
 class CutPool:
-    """Cuts that no tree may overload; any set of nodes is allowed, since its slack is exact.
-
-    Groups of the network, level by level, are the first cuts, and a cut found in one group is copied to equal ones.
-    """
+    """Cuts that no tree may overload, at first all groups; one found in a group is copied to equal groups."""
 
     def __init__(self, graph: Network, groups: Iterable[Groups]) -> None:
         self.graph = graph
@@ -353,10 +350,7 @@ class Packer:
         return [tree.root for tree in reversed(taken)]
 
     def _exists(self) -> bool:
-        """Test that the trees still demanded exist in the remaining capacities.
-
-        If not, the violated cut joins the pool.
-        """
+        """Test that the trees still demanded exist in what is left; if not, the violated cut joins the pool."""
         self.counts["tests"] += 1
         self._flow.ask(self.residual, self.left)
         violation = self._flow.violation()

@@ -47,10 +47,7 @@ class Groups:
 
 
 def find_groups(graph: Network, members: Bools) -> Groups:
-    """Find the components of the members by the edges among them, with corresponding positions.
-
-    All other nodes are left out, and edges to them count as a property of a node.
-    """
+    """Find the components of the members; edges to other nodes count as a property of a node."""
     nodes = np.flatnonzero(members)
     place = np.full(graph.nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))

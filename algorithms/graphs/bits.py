@@ -83,11 +83,7 @@ def shuffle(items: Any, count: int, state: Any) -> None:
 
 @kernel
 def choose(words: Any, copies: Any, how: int, state: Any) -> int:
-    """Choose a chunk of a set, -1 of an empty one; the search begins at a random place.
-
-    ``copies`` counts the ranks that have each chunk, or are about to get it; ``how`` is ``ANY``, ``RAREST`` or
-    ``RARE_OF_64``.
-    """
+    """Choose a chunk of a set, by ``how`` and the number of ``copies`` of each; -1 of an empty one."""
     size = len(words)
     first, turn = draw(state, size), draw(state, 64)
     right, left = np.uint64(turn), np.uint64(64 - turn)

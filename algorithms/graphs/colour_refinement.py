@@ -64,11 +64,7 @@ class Classes:
 
 
 def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequence[Any]) -> Classes:
-    """Return the coarsest equitable partition that is finer than the first colours.
-
-    First colours of balances tell right-hand sides apart; those of ``arcs`` (such as delays) and ``links`` (such as
-    capacities) are any hashables.
-    """
+    """Return the coarsest equitable partition that is finer than given colours, any hashables, of arcs and links."""
     sources = len(balances)
     own = np.array(number_values(arcs), dtype=np.int64)
     link = np.array(number_values(links), dtype=np.int64)
@@ -101,10 +97,7 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
 def _split_by_hashes(
     network: FlowArcs, flow: Ints, balance: Ints, link: Ints, around: tuple[Ints, Ints]
 ) -> tuple[Ints, Ints, Ints, int]:
-    """Split colours by sums of hashes: fast, never too fine, but possibly too coarse.
-
-    Whole multisets are then compared once, not in every round.
-    """
+    """Split colours by sums of hashes: fast, never too fine, possibly too coarse."""
     colours = [_mix_bits(part.astype(np.uint64) + np.uint64(1)) for part in (flow, balance, link)]
     count, rounds = 0, 0
     while True:

@@ -114,10 +114,7 @@ def route(topology: Topology, source: Ints, target: Ints) -> Paths:
 
 
 def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys below the limit, sorted, and the index of each key among them.
-
-    A table is used unless it would be much larger than the keys.
-    """
+    """Return the sorted distinct keys, and the index of each key among them."""
     if limit > max(16 * len(keys), 2**16):
         found, inverse = np.unique(keys, return_inverse=True)
         return found, inverse.astype(np.int64)

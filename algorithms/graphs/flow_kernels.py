@@ -43,10 +43,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> tuple[int, int]:
-    """Label nodes with their distance to the sink, up to the first level where flow can start.
-
-    Return that level, or -1 if flow can start nowhere; and the number of labelled nodes in ``queue``.
-    """
+    """Label nodes by distance to the sink; return the first level where flow can start, or -1, and their number."""
     first, head, mate = arcs
     cap, supply, grown = state
     level[sink] = 0

@@ -49,10 +49,7 @@ class _Network:
                 yield image
 
     def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
-        """Find a symmetry that maps one ordered pair to another; None if none is found.
-
-        Given a choice, nodes are moved if possible, since that exchanges many links at once, else fixed.
-        """
+        """Find a symmetry that maps one ordered pair to another, and moves nodes if possible; None if none is found."""
         return self._find_mapping(one, other, kept=False) or self._find_mapping(one, other, kept=True)
 
     def _find_mapping(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
@@ -114,10 +111,7 @@ def link_orbits(
     links: Sequence[Hashable],
     exhausted: Callable[[], bool] = lambda: False,
 ) -> list[tuple[Pair, ...]]:
-    """Return classes of linked pairs of nodes, the smaller first, that symmetries exchange.
-
-    Symmetries keep the colours of nodes and of links. Once ``exhausted``, the remaining pairs are classes of their own.
-    """
+    """Return classes of linked pairs that symmetries exchange; once ``exhausted``, pairs are classes of their own."""
     network = _Network(nodes, ends, links)
     root = {pair: pair for pair in network.pairs}
 

@@ -32,10 +32,7 @@ class ViolatedCut:
 
 
 class RootedFlow:
-    """Successive tests that every sink can receive all demand; capacities may fall between the tests.
-
-    Nodes send at most ``demand``. Tests are fast if neighbours in ``sinks`` are close to one another.
-    """
+    """Successive tests that every sink can receive all demand, fast if ``sinks`` are in an order of neighbours."""
 
     def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
         self.graph, self.sinks = graph, sinks

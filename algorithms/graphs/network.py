@@ -46,10 +46,7 @@ def number_values(values: Iterable[Hashable]) -> list[int]:
 
 
 def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
-    """Sort edges by the node at one of their ends.
-
-    Return the first position of each node, shape (nodes + 1,), and the edges in this order.
-    """
+    """Sort edges by one of their ends; return the first position of each node, and the edges."""
     first = offsets(np.bincount(ends, minlength=nodes))
     return first, np.argsort(ends, kind="stable").astype(np.int64)
 

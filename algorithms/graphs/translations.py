@@ -107,10 +107,7 @@ _SMALL = 32
 
 
 def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
-    """Find commuting translations of which no product but the identity fixes a rank.
-
-    Only those suggested by the order of the ranks are found; there may be others.
-    """
+    """Find commuting translations, suggested by the order of the ranks, of which no product fixes a rank."""
     found: list[Translation] = []
     stretch = len(network.ranks)
     while stretch > 1:

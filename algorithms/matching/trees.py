@@ -48,10 +48,7 @@ class Cayley:
 
 
 def recognize(topology: Topology) -> Cayley | None:
-    """Find sizes whose translations map rank 0's links to links of every rank; None if none fit.
-
-    Rank 0's neighbours at 1, a, a b, ... suggest the sizes of a grid; one cycle of all ranks is tried too.
-    """
+    """Find sizes, suggested by rank 0's neighbours, whose translations map its links to those of all ranks; or None."""
     n, ends = len(topology.nodes), np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     kinds = {(id(e.bandwidth_Bps), id(e.latency_s)): (e.bandwidth_Bps, e.latency_s) for e in topology.links}
     from_zero = np.sort(ends[ends[:, 0] == 0, 1])
@@ -303,10 +300,7 @@ class ReductionTrees(NamedTuple):
 def _serve_by_priority(
     tail: Any, head: Any, ticks: Any, back: Any, owner: Any, parent: Any, turn: Any, rows: TransferRows, adds: Any
 ) -> int:
-    """Serve ready operations by priority, on every link separately; return the last arrival.
-
-    Operation ``2 (chunk n + v)`` adds the part of v to its parent, ``2 (chunk n + v) + 1`` sends v the sum.
-    """
+    """Serve ``2 (chunk n + v)``, which adds v's part, and the next, which sends v the sum, by priority."""
     chunks, n = parent.shape
     left = np.zeros((chunks, n), np.int64)
     down, up = np.zeros((chunks, n), np.float64), np.zeros((chunks, n), np.float64)

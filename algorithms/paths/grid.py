@@ -26,11 +26,7 @@ def sides_of(topology: Topology) -> tuple[int, ...] | None:
 
 
 def grid_sides(tail: Ints, head: Ints, nodes: int) -> tuple[int, ...] | None:
-    """Return the sides of a grid with row-major node numbers, the last first; None for other networks.
-
-    The neighbours of the first node give the strides, hence the sides; then every link must exist once and no
-    other.
-    """
+    """Return the sides of a grid with row-major node numbers, the last first; None for other networks."""
     strides = sorted(head[tail == 0].tolist())
     if not strides or strides[0] != 1:
         return None

@@ -175,10 +175,7 @@ class ReplacementWays:
         return reroute(change.new, change.node[self.source], change.node[self.target], offset, links, self.size)
 
     def affected_nodes(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:
-        """List the names of remaining nodes that send or receive anything different.
-
-        ``other`` marks new paths that differ from the old ones, ``stays`` old paths whose data are still sent.
-        """
+        """Name the remaining nodes with ``other`` new paths, or old paths, whose data ``stays``, that are left out."""
         left_out = np.setdiff1d(np.flatnonzero(stays), self.number)
         ends = self.source[other], self.target[other], ways.source[left_out], ways.target[left_out]
         nodes = np.unique(np.concatenate(ends))
@@ -186,10 +183,7 @@ class ReplacementWays:
 
 
 class Loads:
-    """Bytes over every link of a changed network; nodes are those of the old one.
-
-    A send is assumed to use the path with the fastest slowest link, and of those the shortest.
-    """
+    """Bytes over every link of a changed network, by sends over paths with the fastest slowest link."""
 
     def __init__(self, change: Change) -> None:
         self._change = change

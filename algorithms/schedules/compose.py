@@ -72,10 +72,7 @@ def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSch
 
 
 def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
-    """Run one schedule after the other, with chunk i of the first as input of chunk i of the second.
-
-    An example is a reduce-scatter and an all-gather of the same chunks.
-    """
+    """Run one schedule after the other, with chunk i of the first as input of chunk i of the second."""
     a, b = first.chunks, second.chunks
     if len(a) != len(b) or a.unit_bytes != b.unit_bytes or (a.units != b.units).any():
         raise InputError("the chunks of the two schedules differ", place="chunks.units")
@@ -89,10 +86,7 @@ def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
 
 
 def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedule:
-    """Run schedules of different data in parallel, such as those of several process groups, step by step.
-
-    ``instance_sha256`` is the digest of the instance of all of them together.
-    """
+    """Run schedules of different data, such as those of several process groups, in parallel, step by step."""
     if len(schedules) == 1:
         return replace(schedules[0], instance_sha256=instance_sha256)
     parts = [schedule.chunks for schedule in schedules]
@@ -132,10 +126,7 @@ def _all_sends(parts: Sequence[Sends], first_chunk: Sequence[int]) -> Sends:
 
 
 def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> TreePacking:
-    """Convert out-trees to in-trees, or in-trees to out-trees, of the same roots, edges and units.
-
-    ``topology`` is that of :func:`reverse`.
-    """
+    """Convert out-trees to in-trees, or back, of the same roots and edges; ``topology`` is that of :func:`reverse`."""
     if packing.kind is TreeKind.BOTH:
         raise InputError("in-out trees cannot be reversed", place="trees.kind")
     kind = TreeKind.IN if packing.kind is TreeKind.OUT else TreeKind.OUT

@@ -68,10 +68,7 @@ def group_problems(instance: Instance) -> list[GroupProblem]:
 def supports_groups(
     instance: Instance, collectives: Sequence[Collective], fits: Callable[[GroupProblem], Refusal | None] | None = None
 ) -> Refusal | None:
-    """Return why a method for single collectives does not support an instance, or None (``Method.supports``).
-
-    ``fits`` tests a collective further: it returns a reason to reject it, or None.
-    """
+    """Return why a method for single collectives, with a further test ``fits``, does not support an instance."""
     if not isinstance(instance.network, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
     if not instance.demands:
@@ -93,29 +90,20 @@ def _find_fault(problem: GroupProblem, collectives: Sequence[Collective]) -> Ref
 
 
 def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
-    """Return the fewest sends of any algorithm that delivers chunks one by one.
-
-    ``parts`` is the number of parts of the data; by default that of the collective.
-    """
+    """Return the fewest sends of any algorithm that delivers chunks of ``parts`` of the data one by one."""
     n, kind = problem.n, problem.collective
     parts = parts or (1 if kind.rooted else n)
     return kind.passes * parts * (n - 1) * problem.demand.chunks
 
 
 def check_size(sends: int, hops: int | None = None) -> None:
-    """Reject a schedule with too many sends (Unsupported), or beyond the remaining time or memory (OutOfTime).
-
-    ``hops`` is the number of links on the paths of all sends, by default one per send.
-    """
+    """Reject a schedule with too many sends, or whose ``hops`` exceed the remaining time or memory (OutOfTime)."""
     if sends > MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}")
     require_schedulable(sends, hops)
 
 
 def parallel_uses(topology: Topology) -> list[int]:
-    """Return the sends that every link serves in a step, ``floor(b_e / min b)``, exactly.
-
-    A link of k times the smallest bandwidth counts as k parallel ones; the remainder is lost.
-    """
+    """Return the sends that every link serves in a step, ``floor(b_e / min b)``, exactly; the remainder is lost."""
     smallest = min(link.bandwidth_Bps for link in topology.links)
     return [int(link.bandwidth_Bps // smallest) for link in topology.links]

@@ -63,10 +63,7 @@ class _Links:
 
 
 def first_come(topology: Topology, steps: StepSchedule) -> Fraction:
-    """Return the last arrival in seconds if links serve requests first come, first served.
-
-    A send waits for the sends that bring its chunk to its source in earlier steps.
-    """
+    """Return the last arrival in seconds if links serve sends first come, first served."""
     play, tick_s = _play_steps(topology, steps)
     return int(play.end.max(initial=0)) * tick_s
 

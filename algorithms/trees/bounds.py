@@ -142,10 +142,7 @@ class Ceiling:
 
 
 def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:
-    """Return the least rate bound of the partitions and cuts of a network with all its directed links.
-
-    ``strongest`` is the strength of ``wan``, its undirected links for trees, if already known.
-    """
+    """Return the least rate bound of partitions and cuts, given the strength of ``wan``, if already known."""
     if wan.balanced:
         found = strongest or strength(wan)
         return Ceiling(found.rate, PartitionCertificate(found.parts))

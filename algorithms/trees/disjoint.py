@@ -72,10 +72,7 @@ class DisjointRates:
         return [rate for rate in found if rate]
 
     def trees(self, choice: int, budget: Budget) -> Ints | None:
-        """Find trees of any height with these rates; None if there are none, or the budget ended.
-
-        If there are none, a set of links is added that excludes this choice and others.
-        """
+        """Find trees with these rates; None if the budget ended, or with a new set of links that excludes them."""
         wan, rates = self.wan, self.of_choice(choice)
         allowed = np.array([wan.capacity >= rate for rate in rates]).reshape(-1, len(wan))
         forests = largest_forests(wan.nodes, wan.tail, wan.head, allowed, budget)

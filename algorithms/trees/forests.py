@@ -46,10 +46,7 @@ class Forests:
 
 
 def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: Budget) -> Forests | None:
-    """Find the largest link-disjoint forests; None if the budget ended first.
-
-    ``allowed``, of shape (forests, links), marks the links that a forest may have.
-    """
+    """Find the largest link-disjoint forests of ``allowed`` links, (forests, links); None if the budget ended first."""
     of, reached = np.full(len(tail), -1, dtype=np.int64), np.zeros(len(tail), dtype=np.bool_)
     for first in range(0, len(tail), _LINKS):
         if budget.is_exhausted:
@@ -169,11 +166,7 @@ def hang(i: int, nodes: int, tail: Any, head: Any, of: Any, up: Any, above: Any,
 
 
 def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) -> RatedTrees | None:
-    """Return the two trees with the largest sum of rates; None if none exist or the budget ended.
-
-    ``widest`` is the largest rate of one tree, from :func:`.one_tree.widest_tree`; ``floor`` the smallest of any,
-    in units.
-    """
+    """Return the two trees, of rates from ``floor`` to ``widest``, with the largest sum; None if none, or stopped."""
     capacities = sorted({int(c) for c in wan.capacity} | ({floor} if floor else set()))
     least = floor or 1
     best: tuple[Fraction | int, Fraction | int, Fraction | int] = 0, 0, 0

@@ -296,10 +296,7 @@ class TreePool:
 def run_many_starts(
     wan: Wan, limit: HeightLimit, starts: int, floor: int, most_trees: int | None, budget: Budget
 ) -> TreePool:
-    """Run algorithm 1 from many random starts, with both r*, random ties and retries.
-
-    If K trees are requested, the smallest rate is drawn too, since trees of small rates take room from others.
-    """
+    """Run algorithm 1 from many random starts, with both r* and random ties; for K trees, with random least rates."""
     state = random_state(budget.seed)
     weighted = limit.unit != "hops"
     capacities = np.unique(wan.capacity)

@@ -108,10 +108,7 @@ class LowForests:
 
 @kernel
 def change_labels(links: Any, most: int, allowed: Any, changes: int, state: Any, forest: Any) -> int:
-    """Change labels until every site has a parent, by link ``into``, or the changes are used up.
-
-    Return the number of sites left out.
-    """
+    """Change labels until every site has a parent, or changes are used up; return the number left out."""
     roots, label, into, owner = forest
     count, nodes = label.shape
     size = count * nodes

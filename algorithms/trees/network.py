@@ -206,10 +206,7 @@ def pose(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
 
 
 def _pairs(topology: Topology, kept: Collection[tuple[int, ...]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Pair links with reverse links: pairs that share no directed link, and all pairs of the other links.
-
-    A link without a reverse is in no pair.
-    """
+    """Pair links with reverse links: pairs that share no directed link, and all pairs of the other links."""
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, ends in enumerate(topology.link_ends):
         between[ends].append(index)
@@ -233,10 +230,7 @@ def _pairs(topology: Topology, kept: Collection[tuple[int, ...]]) -> tuple[set[t
 
 
 def _partners(topology: Topology, some: Sequence[int], others: Sequence[int]) -> set[tuple[int, int]]:
-    """Match each link with a reverse one, no slower and of no larger latency; empty if impossible.
-
-    Trees that fit on the links with any reverse links then fit with these.
-    """
+    """Match each link with a reverse one, no slower and of no larger latency; empty if impossible."""
     links = topology.links
 
     def order(e: int) -> tuple[Fraction, Fraction]:

@@ -130,10 +130,7 @@ def low_enough(wan: Wan, limit: HeightLimit, trees: Ints) -> Ints:
 
 
 def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: Fraction | int = 0) -> RatedTrees:
-    """Convert rates of a solver to exact ones: simple fractions if these fit, else reduced until they do.
-
-    Trees with rates below ``floor``, or of 0, are dropped.
-    """
+    """Convert rates of a solver, without those below ``floor``, to simple fractions if these fit, else reduced ones."""
     largest = float(within_reach(wan, trees).room.max(initial=1))
     kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
     trees = trees[kept]
