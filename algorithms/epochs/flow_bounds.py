@@ -155,11 +155,6 @@ class ExpandedCut(WindowPrices):
     """Certificate of a time-expanded cut around one node, whose blocks, windows with price 1, are too few."""
 
 
-def expanded_edges(network: EpochNetwork, epochs: int) -> int:
-    """Return an upper limit on the number of edges of the time-expanded network."""
-    return int((epochs // network.window).sum()) + network.nodes * epochs
-
-
 def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tuple[int, ExpandedCut | None]:
     """Raise a bound epoch by epoch, by flows to one node, while it is below ``below``."""
     best, proof = at_least, None

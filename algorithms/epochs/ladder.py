@@ -13,10 +13,10 @@ from ...core.schedule import Ints
 from . import flow_bounds, price_bounds
 from .flow_bounds import StaticBound, StaticCut, WindowPrices
 from .problem import EpochNetwork
-from .search import EpochPlan, EpochSearch
+from .search import EpochSearch
 from .symmetries import SymmetricSearch, node_representatives
 
-#: Edges of the largest network over time that is tried.
+#: Edges of the largest network over time that is tried, at most.
 EXPANDED_EDGES = 200_000
 
 #: Starts in the largest program for prices that is tried, and in all of them together.
@@ -50,21 +50,6 @@ class LadderResult:
     search: EpochSearch  #: search with the best schedule; it can be continued
 
     @property
-    def bound(self) -> int:
-        """Lower bound on every schedule's makespan in epochs."""
-        return self.search.bound
-
-    @property
-    def makespan(self) -> int | None:
-        """Makespan of the best schedule in epochs; None if there is none."""
-        return self.search.best
-
-    @property
-    def optimal(self) -> bool:
-        """True if bound and makespan are equal."""
-        return self.search.is_optimal
-
-    @property
     def open(self) -> bool:
         """True if bound and makespan differ and time is left."""
         return not self.search.is_optimal and not self.search.budget.is_exhausted
@@ -73,10 +58,6 @@ class LadderResult:
         """Adopt a better bound with its proof; do nothing if the proof is None."""
         if proof is not None:
             self.search.bound, self.proof = bound, proof
-
-    def plan(self) -> EpochPlan | None:
-        """Return the best schedule, None if there is none."""
-        return self.search.plan()
 
 
 def solve(
@@ -128,10 +109,14 @@ def _far_pair(network: EpochNetwork) -> FarPair:
 def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None:
     """Raise the bound by flows over time if the time-expanded network is small enough."""
     for sink in sinks.tolist():
-        best = result.makespan
-        if best is None or not result.open or flow_bounds.expanded_edges(network, best) > EXPANDED_EDGES:
+        best = result.search.best
+        if (
+            best is None
+            or not result.open
+            or int((best // network.window).sum()) + network.nodes * best > EXPANDED_EDGES
+        ):
             return
-        result.raise_to(*flow_bounds.improve(network, result.bound, sink, best))
+        result.raise_to(*flow_bounds.improve(network, result.search.bound, sink, best))
 
 
 def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]]:
@@ -143,10 +128,10 @@ def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]
 def _raise_by_prices(network: EpochNetwork, result: LadderResult, sets: Iterator[tuple[int, ...]]) -> None:
     """Raise the bound by window prices for sets of sinks, if the linear programs are small enough."""
     starts = 0
-    while (best := result.makespan) is not None and result.open and (together := next(sets, None)) is not None:
-        size = price_bounds.size(network, together, result.bound)
+    while (best := result.search.best) is not None and result.open and (together := next(sets, None)) is not None:
+        size = price_bounds.size(network, together, result.search.bound)
         if size > PRICED_STARTS or starts + size > ALL_PRICED_STARTS:
             continue
         starts += size
         remaining = result.search.budget.clock.remaining_s()
-        result.raise_to(*price_bounds.improve(network, result.bound, together, best, remaining))
+        result.raise_to(*price_bounds.improve(network, result.search.bound, together, best, remaining))

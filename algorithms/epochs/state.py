@@ -37,7 +37,7 @@ RECENT = 4
 def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> int:
     """Return ``start`` if the link is free there, else the first epoch after the last full window."""
     if start + window > table.shape[1]:
-        return int(table.shape[1])
+        return int(table.shape[1]) + 1
     for t in range(start + window - 1, start - 1, -1):
         if table[link, t] >= room:
             return t + 1
@@ -196,22 +196,11 @@ def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc
             return -1.0
         if new:
             window = arcs.window[link]
-            if is_taken(state.table, arcs.row[link], at, window, arcs.room[link]):
+            if blocked_until(state.table, arcs.row[link], at, window, arcs.room[link]) != at:
                 return -1.0
             total += price[link]
         new_before = new
     return total
-
-
-@kernel
-def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
-    """Check if a link has no room at an epoch."""
-    if start + window > table.shape[1]:
-        return True
-    for t in range(start, start + window):  # noqa: SIM110 (compiled)
-        if table[row, t] >= room:
-            return True
-    return False
 
 
 @kernel

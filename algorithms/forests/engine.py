@@ -134,8 +134,13 @@ def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
     root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
     trees = _with_room(forest.into)
     count = kernel(trials, random, count, root, copies, trees, height, _remaining_capacities(forest))
-    changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
-    return _merge_equal_trees(changed) if count > len(forest) else changed
+    root, copies, trees = root[:count], copies[:count], trees[:count]
+    if count > len(forest):  # equal trees become one
+        _, first, which = np.unique(trees, axis=0, return_index=True, return_inverse=True)
+        sums: Any = np.zeros(len(first), dtype=copies.dtype)
+        np.add.at(sums, which.reshape(-1), copies)
+        root, copies, trees = root[first], sums, trees[first]
+    return replace(forest, root=root, copies=copies, into=trees)
 
 
 def _remaining_capacities(forest: SpanningTrees) -> Capacities:
@@ -148,14 +153,6 @@ def _with_room(column: Any) -> Any:
     wide = np.zeros((len(column) + _ROOM, *column.shape[1:]), dtype=column.dtype)
     wide[: len(column)] = column
     return wide
-
-
-def _merge_equal_trees(forest: SpanningTrees) -> SpanningTrees:
-    """Merge equal trees."""
-    _, first, which = np.unique(forest.into, axis=0, return_index=True, return_inverse=True)
-    copies: Any = np.zeros(len(first), dtype=forest.copies.dtype)
-    np.add.at(copies, which.reshape(-1), forest.copies)
-    return replace(forest, root=forest.root[first], copies=copies, into=forest.into[first])
 
 
 def _cubes(forest: SpanningTrees) -> int:

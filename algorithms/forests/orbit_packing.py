@@ -188,16 +188,16 @@ class _Packing:
 
     def price(self, solution: Solution) -> int:
         """Grow trees at the prices of a solution; return the number of new ones."""
-        fresh = self._grow_priced_trees(solution) if self.begun else self._initial_trees()
+        if self.begun:
+            fresh = self._grow_priced_trees(solution)
+        else:
+            trees = [_TreeRequest(root, rise) for root in self.roots for rise in _RISES] * self.times
+            fresh = self._grow_trees(trees, self._perturb_prices(self.network.scarcity, _NOISE[-1], len(trees)))
         self.begun = True
         if fresh:
             self.program.forget(solution)
             self.program.add(fresh)
         return len(fresh)
-
-    def _initial_trees(self) -> list[Column]:
-        trees = [_TreeRequest(root, rise) for root in self.roots for rise in _RISES] * self.times
-        return self._grow_trees(trees, self._perturb_prices(self.network.scarcity, _NOISE[-1], len(trees)))
 
     def _grow_priced_trees(self, solution: Solution) -> list[Column]:
         """Grow trees at a solution's prices and at smoothed earlier ones, both randomly perturbed."""

@@ -42,7 +42,7 @@ def distances(
     if sum(values.tolist()) >= 2**53:
         raise InputError("lengths of links have no common unit in which their sum is below 2^53", place="network.links")
     ends = (head, tail) if backwards else (tail, head)
-    graph = _matrix(nodes, *ends, values)
+    graph = least_lengths(nodes, *ends, values)
     found: NDArray[np.float64] = dijkstra(graph, indices=None if sources is None else np.asarray(sources))
     return found
 
@@ -57,13 +57,13 @@ def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[In
 
     # A link of no length must not be taken for none: lengths are one more than n times what they are, which keeps their
     # order.
-    graph = _matrix(nodes, tail, head, length * nodes + 1)
+    graph = least_lengths(nodes, tail, head, length * nodes + 1)
     far, before = dijkstra(graph, directed=False, return_predecessors=True)
     reach = np.where(np.isinf(far), -1, far) // nodes
     return reach.astype(np.int64), before.astype(np.int64)
 
 
-def _matrix(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
+def least_lengths(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
     """Return lengths as a sparse matrix, with the shortest of parallel links instead of their sum."""
     from scipy.sparse import csr_array
 

@@ -48,11 +48,7 @@ class RootedFlow:
         self._side = np.zeros(graph.nodes, dtype=np.bool_)
         self.restart()
 
-    def restart(self) -> None:
-        """Restart the tests at the first sink."""
-        self.resume(0)
-
-    def resume(self, position: int) -> None:
+    def restart(self, position: int = 0) -> None:
         """Restart the tests at a sink; those before it have passed."""
         self.position = position
         self._grown = np.zeros(self.graph.nodes, dtype=np.bool_)
@@ -162,22 +158,37 @@ def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
     grows, sinks that have passed need not be tested again. Raise Unreachable if no capacity enters a set that must
     receive something.
     """
-    found = WorstCut(Fraction(0), None, 0)
-    entering = graph.entering()
-    total = int(demand.sum())
+    entering, total = graph.entering(), int(demand.sum())
     start = max((int(s) for s in sinks), key=lambda s: _ratio(total - int(demand[s]), int(entering[s]), graph, s))
     ratio = _ratio(total - int(demand[start]), int(entering[start]), graph, start)
     if ratio == 0:
-        return found
-    side = _single(graph, start)
-    position, steps = 0, 0
+        return WorstCut(ratio, None, 0)
+
+    def flow_at(ratio: Fraction) -> RootedFlow:
+        scaled = exact_array([ratio.denominator * int(d) for d in demand])
+        return RootedFlow(graph.scale_capacity(ratio.numerator), scaled, sinks)
+
+    def ratio_of(side: Bools) -> Fraction:
+        return _ratio(int(demand[~side].sum()), graph.into(side), graph, side)
+
+    ratio, side, steps = _newton(flow_at, ratio_of, ratio)
+    return WorstCut(ratio, _single(graph, start) if side is None else side, steps)
+
+
+def _newton(
+    flow_at: Callable[[Fraction], RootedFlow], needed: Callable[[Bools], Fraction], start: Fraction
+) -> tuple[Fraction, Bools | None, int]:
+    """Raise a value to what the violated set needs, until none is; return it, the last set, and the steps."""
+    value, position, steps = start, 0, 0
+    side: Bools | None = None
     while True:
-        flow = _flow_at(graph, demand, sinks, ratio, position)
+        flow = flow_at(value)
+        flow.restart(position)
         violation = flow.violation()
         if violation is None:
-            return WorstCut(ratio, side, steps)
+            return value, side, steps
         side, steps, position = violation.side, steps + 1, flow.position
-        ratio = _ratio(int(demand[~side].sum()), graph.into(side), graph, side)
+        value = needed(side)
 
 
 def smallest_step(
@@ -193,23 +204,8 @@ def smallest_step(
     enough capacity into it. Return U, and the last set that was not served at any smaller one, None if ``start`` is
     enough.
     """
-    U, position = start, 0
-    side: Bools | None = None
-    while True:
-        flow = RootedFlow(capacities(U), demand, sinks)
-        flow.resume(position)
-        violation = flow.violation()
-        if violation is None:
-            return U, side
-        side, position = violation.side, flow.position
-        U = needed(side)
-
-
-def _flow_at(graph: Network, demand: Ints, sinks: Ints, ratio: Fraction, position: int) -> RootedFlow:
-    scaled = exact_array([ratio.denominator * int(d) for d in demand])
-    flow = RootedFlow(graph.scale_capacity(ratio.numerator), scaled, sinks)
-    flow.resume(position)
-    return flow
+    U, side, _ = _newton(lambda U: RootedFlow(capacities(U), demand, sinks), needed, start)
+    return U, side
 
 
 def _ratio(outside: int, entering: int, graph: Network, side: Bools | int) -> Fraction:

@@ -109,12 +109,13 @@ _SMALL = 32
 def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     """Find commuting translations, suggested by the order of the ranks, of which no product fixes a rank."""
     found: list[Translation] = []
-    stretch = len(network.ranks)
+    stretch, place = len(network.ranks), np.arange(len(network.ranks))
     while stretch > 1:
         for step in range(1, stretch // 2 + 1):
             if stretch % step:
                 continue
-            image = _extend_permutation(network, _rotate_stretches(len(network.ranks), stretch, step))
+            within = place % stretch
+            image = _extend_permutation(network, place - within + (within + step) % stretch)
             if image is not None:
                 found.append(Translation(image, stretch // step))
                 stretch = step
@@ -124,12 +125,6 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
                 found += _of_stretches(network, stretch)
             break
     return tuple(found)
-
-
-def _rotate_stretches(ranks: int, stretch: int, step: int) -> Ints:
-    """Rotate every stretch of the list of ranks by a step."""
-    place = np.arange(ranks)
-    return place - place % stretch + (place % stretch + step) % stretch
 
 
 def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
@@ -163,7 +158,9 @@ def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
     found: list[Translation] = []
     group = np.arange(stretch)[None, :]
     for period, order in usable:
-        powers = _powers(order, period)
+        powers = [np.arange(stretch)]
+        for _ in range(period - 1):
+            powers.append(order[powers[-1]])
         commutes = all(np.array_equal(order[each], each[order]) for each in group)
         larger = np.concatenate([power[group] for power in powers])
         if not commutes or len(np.unique(larger[:, 0])) < len(larger):
@@ -212,13 +209,6 @@ def _period(order: Ints) -> int:
         place = order[place]
         length[(place == np.arange(len(order))) & (length == 0)] = times
     return int(length[0]) if (length == length[0]).all() else 0
-
-
-def _powers(order: Ints, period: int) -> list[Ints]:
-    found = [np.arange(len(order))]
-    for _ in range(period - 1):
-        found.append(order[found[-1]])
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,18 +52,15 @@ class BusyIntervals:
 
     def earliest(self, links: Sequence[int], ready: int, ticks: int) -> int:
         """Return the first tick from ``ready`` on from which all links are free for so many ticks."""
-        begin = ready
-        while True:
-            ends = [end for link in links if (end := self._clash(link, begin, begin + ticks)) is not None]
-            if not ends:
-                return begin
-            begin = max(ends)
-
-    def _clash(self, link: int, begin: int, end: int) -> int | None:
-        """Return the end of the last busy interval that overlaps the given one, None if there is none."""
-        spans = self._spans.get(link, [])
-        index = bisect_left(spans, (end,)) - 1
-        return spans[index][1] if index >= 0 and spans[index][1] > begin else None
+        begin, clash = ready, True
+        while clash:
+            clash = False
+            for link in links:
+                spans = self._spans.get(link, [])
+                last = bisect_left(spans, (begin + ticks,)) - 1  # the last busy interval that may overlap
+                if last >= 0 and spans[last][1] > begin:
+                    begin, clash = spans[last][1], True
+        return begin
 
 
 @dataclass

@@ -206,10 +206,11 @@ class Loads:
 
     def seconds(self, sends: Iterable[tuple[int, int]], size: float) -> float:
         """Return the time of the busiest link of some sends, including its present load; infinite without a path."""
-        return max((self._finish_after(link, size * count) for link, count in self._links(sends).items()), default=0.0)
-
-    def _finish_after(self, link: int, size: float) -> float:
-        return float((self._busy[link] + size) / self._rate[link]) if link >= 0 else np.inf
+        ends = (
+            float((self._busy[link] + size * count) / self._rate[link]) if link >= 0 else np.inf
+            for link, count in self._links(sends).items()
+        )
+        return max(ends, default=0.0)
 
     def _links(self, sends: Iterable[tuple[int, int]]) -> dict[int, int]:
         """Count the sends over each link; -1 stands for a missing path."""

@@ -100,19 +100,13 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
     )
     heap = empty_heap(hops) if small else Heap(np.empty(hops, dtype=object), *empty_heap(hops)[1:])
     serve = _serve_hops if small else interpreted_form(_serve_hops)
-    size = _fill_heap(heap, play)
+    begin = play.first[:-1][play.missing == 0]  # all sends without predecessors, at tick 0: equal keys are a heap
+    size = len(begin)
+    heap.key[:size], heap.item[:size] = 0, begin
     while size:
         size = serve(play, heap, size, _EVENTS)
     place = np.argsort(order)
     return play._replace(start=play.start[place], end=play.end[place]), links.tick_s
-
-
-def _fill_heap(heap: Heap, play: _Play) -> int:
-    """Enter all sends without predecessors at tick 0; equal keys in order are a heap."""
-    start = play.first[:-1][play.missing == 0]
-    heap.key[: len(start)] = 0
-    heap.item[: len(start)] = start
-    return len(start)
 
 
 class _Play(NamedTuple):

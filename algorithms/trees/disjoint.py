@@ -34,12 +34,6 @@ MOST_CHOSEN = 4_000_000
 _CHANGES = 2000
 
 
-def all_choices(rates: int, most_trees: int) -> Ints:
-    """Enumerate the ``comb(rates + K, K)`` choices of K of so many rates, 0 for no tree."""
-    every = chain.from_iterable(combinations_with_replacement(range(rates + 1), most_trees))
-    return np.fromiter(every, dtype=np.int64).reshape(-1, most_trees)
-
-
 @dataclass(eq=False)
 class DisjointRates:
     """Feasible and excluded rates of at most K trees without a common link."""
@@ -64,7 +58,8 @@ class DisjointRates:
         rates = np.unique(wan.capacity[(wan.capacity >= least) & (wan.capacity <= widest)])
         if most_trees * comb(len(rates) + most_trees, most_trees) > MOST_CHOSEN:
             return None
-        return cls(wan, np.append(0, rates), all_choices(len(rates), most_trees))
+        every = chain.from_iterable(combinations_with_replacement(range(len(rates) + 1), most_trees))
+        return cls(wan, np.append(0, rates), np.fromiter(every, dtype=np.int64).reshape(-1, most_trees))
 
     def of_choice(self, choice: int) -> list[int]:
         """Return the rates of a choice in decreasing order."""
@@ -80,17 +75,14 @@ class DisjointRates:
             return None
         if (forests.of >= 0).sum() == len(rates) * (wan.nodes - 1):
             return np.array([forests.links(i) for i in range(len(rates))], dtype=np.int64).reshape(-1, wan.nodes - 1)
-        inside = ~forests.reached
-        need = np.array([0, *(self.fewest_links(inside, rate) for rate in self.rates[1:].tolist())])
+        inside, need = ~forests.reached, np.zeros(len(self.rates), dtype=np.int64)
+        for place, rate in enumerate(self.rates[1:].tolist(), 1):  # the fewest links of the set in a tree of the rate
+            links = ~inside & (wan.capacity >= rate)
+            need[place] = components(wan.nodes, wan.tail[links], wan.head[links]).max()
         self.sets.append(inside)
         self.needs.append((need, int(inside.sum())))
         self.open &= ~self.excluded_choices(len(self.sets) - 1)
         return None
-
-    def fewest_links(self, inside: Bools, rate: int) -> int:
-        """Return the fewest links of a set in a tree of a rate."""
-        links = ~inside & (self.wan.capacity >= rate)
-        return int(components(self.wan.nodes, self.wan.tail[links], self.wan.head[links]).max())
 
     def excluded_choices(self, index: int) -> Bools:
         """Mark the choices that need more links of a set than it has."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.schedule import Bools, Ints
+from ..graphs.distances import least_lengths
 from ..graphs.distances import shortest_paths as paths_between
 from .network import HeightLimit, Wan
 
@@ -56,18 +57,12 @@ def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
     low, high = 0, len(values) - 1
     while low <= high:
         middle = (low + high) // 2
-        tree = low_tree(wan, limit, wan.capacity >= values[middle])
-        if tree is None:
+        height, tree = lowest_tree(wan, limit, wan.capacity >= values[middle])
+        if tree is None or height > limit.most:
             high = middle - 1
         else:
             best, low = tree, middle + 1
     return None if best is None else (int(wan.capacity[best].min()), best)
-
-
-def low_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> Ints | None:
-    """Return the lowest spanning tree of some links if it is low enough, else None."""
-    height, tree = lowest_tree(wan, limit, usable)
-    return tree if tree is not None and height <= limit.most else None
 
 
 def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints | None]:
@@ -83,21 +78,9 @@ def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints 
 
 def spanning_tree(wan: Wan, order: Sequence[int]) -> list[int] | None:
     """Return the first spanning tree in this order of links (Kruskal); None if there is none."""
-    group = list(range(wan.nodes))
-    tail, head = wan.tail.tolist(), wan.head.tolist()
-    tree: list[int] = []
+    from scipy.sparse.csgraph import minimum_spanning_tree
 
-    def find(v: int) -> int:
-        while group[v] != v:
-            group[v] = group[group[v]]
-            v = group[v]
-        return v
-
-    for e in order:
-        a, b = find(tail[e]), find(head[e])
-        if a != b:
-            group[a] = b
-            tree.append(e)
-            if len(tree) == wan.nodes - 1:
-                return sorted(tree)
-    return None
+    links = np.array(order, dtype=np.int64)
+    places = np.arange(1, len(links) + 1)
+    tree = minimum_spanning_tree(least_lengths(wan.nodes, wan.tail[links], wan.head[links], places))
+    return sorted(links[tree.data.astype(np.int64) - 1].tolist()) if tree.nnz == wan.nodes - 1 else None

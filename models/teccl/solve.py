@@ -70,22 +70,22 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         budget.tell(Incumbent(best, float(problem.seconds(search.bound)), answer=answer))
 
     result = solve(network, relaxed, budget, options.effort * 1_000_000, tell)
-    plan = result.plan()
-    if plan is None or result.makespan is None:
+    plan = result.search.plan()
+    if plan is None or result.search.best is None:
         return Outcome(
             Status.LIMIT,
-            bound=float(problem.seconds(result.bound)),
+            bound=float(problem.seconds(result.search.bound)),
             certificate=certificate_of(result.proof),
-            message=f"no schedule found in time: {result.bound} epochs are needed at least",
+            message=f"no schedule found in time: {result.search.bound} epochs are needed at least",
             metrics=_metrics(result),
         )
-    last = ModelBisection(problem, solver, budget, result.bound, result.makespan, plan)
+    last = ModelBisection(problem, solver, budget, result.search.bound, result.search.best, plan)
     if options.model_columns and result.open:
         last.run(options.model_columns)
     result.search.bound = last.low
     with budget.clock.phase("search"):
         result.search.improve()
-    if result.makespan < last.high and (plan := result.plan()) is not None:
+    if result.search.best < last.high and (plan := result.search.plan()) is not None:
         last.high, last.plan = plan.makespan, plan
     metrics, certificate = _metrics(result) | {"models": len(last.reports)}, certificate_of(result.proof)
     if last.raised is not None:
@@ -102,7 +102,7 @@ def _metrics(result: LadderResult) -> dict[str, object]:
         "constructions": result.search.constructions,
         "moves": result.search.moves,
         "proof": PROOFS[type(result.proof)],
-        "lower_bound_epochs": result.bound,
+        "lower_bound_epochs": result.search.bound,
     }
 
 

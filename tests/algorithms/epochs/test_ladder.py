@@ -44,12 +44,12 @@ def test_schedules_are_right_and_not_shorter_than_the_bound(demand, first):
         case = random_case(seed, most=14, demand=demand)
         network = case.network()
         result = solve(network, network, Budget(), EFFORT)
-        plan = result.plan()
+        plan = result.search.plan()
         assert plan is not None
         found, makespan = faults(case, plan.chunk, plan.start, plan.paths)
         assert found == []
-        assert makespan == result.makespan
-        assert result.bound <= makespan
+        assert makespan == result.search.best
+        assert result.search.bound <= makespan
 
 
 def test_every_bound_holds():
@@ -58,7 +58,7 @@ def test_every_bound_holds():
         case = random_case(seed, most=9)
         network = case.network()
         result = solve(network, network, Budget(), EFFORT)
-        plan = result.plan()
+        plan = result.search.plan()
         assert plan is not None
         _, makespan = faults(case, plan.chunk, plan.start, plan.paths)
         static, low = StaticBound(network), network.diameter
@@ -90,7 +90,7 @@ def test_a_block_out_of_a_switch_takes_what_comes_in_it():
     case = Case("switch", 3, 1, wires, True, (0, 1), ((2,), (2,)))
     network = case.network()
     result = solve(network, network, Budget(), EFFORT)
-    assert (result.bound, result.makespan) == (9, 9)
+    assert (result.search.bound, result.search.best) == (9, 9)
     assert flow_bounds.improve(network, 0, 2, 100)[0] <= 9
 
 
@@ -101,7 +101,7 @@ def test_blocks_that_arrive_too_early_may_wait_in_a_switch():
     case = Case("switch", 3, 1, wires, True, (0, 1), ((2,), (2,)))
     network = case.network()
     result = solve(network, network, Budget(), EFFORT)
-    assert (result.bound, result.makespan) == (4, 4)
+    assert (result.search.bound, result.search.best) == (4, 4)
     assert flow_bounds.improve(network, 0, 2, 100)[0] <= 4
 
 
@@ -111,10 +111,10 @@ def test_prices_prove_more_than_blocks():
     network = case.network()
     result = solve(network, network, Budget(), 2_000_000)
     assert type(result.proof) is flow_bounds.WindowPrices
-    assert result.optimal
+    assert result.search.is_optimal
     proof = result.proof
     assert price_bounds.check_prices(network, proof)
-    assert recomputed_bound(case, proof.certificate()) == result.bound
+    assert recomputed_bound(case, proof.certificate()) == result.search.bound
     assert not price_bounds.check_prices(network, replace(proof, epochs=proof.epochs + 1))
     assert not price_bounds.check_prices(network, replace(proof, price=0 * proof.price))
 

@@ -188,11 +188,11 @@ def test_resuming_takes_those_before_as_served():
     graph = random_digraph(seeded_random(7), 20, 6)
     demand = column(6, dict.fromkeys(range(6), 40))
     flow = RootedFlow(graph, demand, np.arange(6))
-    flow.resume(4)
+    flow.restart(4)
     found = flow.violation()
     assert found is not None
     assert found.sink >= 4
-    flow.resume(6)
+    flow.restart(6)
     assert flow.violation() is None
 
 
