@@ -20,11 +20,8 @@ from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from .schedule_bounds import DemandGroup, bytes_leaving, earliest_arrival, group_of, link_distances
 
-#: Sets times collectives that are looked at.
-_EFFORT = 200_000
-
-#: Sources whose distances are computed at once.
-_BLOCK = 256
+_EFFORT = 200_000  #: sets times collectives that are looked at
+_BLOCK = 256  #: sources whose distances are computed at once
 
 
 def groups_of(instance: Instance) -> list[DemandGroup]:

@@ -20,8 +20,7 @@ Number = Fraction | float
 #: The optimum in seconds at a bandwidth in B/s; None where it could not be found.
 Value = Callable[[Fraction], Number | None]
 
-#: Relative difference at which optima in floating point are the same.
-TOLERANCE = 1e-7
+TOLERANCE = 1e-7  #: relative difference at which optima in floating point are the same
 
 #: A law in floating point may miss a point between two others by this part of what they differ, and of the optimum.
 _OF_CHANGE, _OF_OPTIMUM = 1e-5, 2e-9
@@ -29,14 +28,9 @@ _OF_CHANGE, _OF_OPTIMUM = 1e-5, 2e-9
 #: How near a law is sought: steps of a quarter, a sixteenth and so on of the bandwidth; fewer in floating point.
 _STEPS, _FLOAT_STEPS = 12, 3
 
-#: How far a law is followed: so many times twice, or half, the bandwidth.
-_DOUBLINGS = 4
-
-#: Lines that are tried for the one that takes over, and halvings where there is none.
-_LINES, _BISECTIONS = 8, 12
-
-#: Step of a derivative without a law, over the bandwidth.
-_SMALL = Fraction(1, 64)
+_DOUBLINGS = 4  #: how far a law is followed: so many times twice, or half, the bandwidth
+_LINES, _BISECTIONS = 8, 12  #: lines that are tried for the one that takes over, and halvings where there is none
+_SMALL = Fraction(1, 64)  #: step of a derivative without a law, over the bandwidth
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,9 @@ from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ..graphs.distances import distances
 
-#: A bound in seconds and what proves it.
-Bound = tuple[Fraction, Certificate]
-
-#: Latency and bandwidth of a link.
-Wire = tuple[Fraction, Fraction]
-
-#: Sources whose distances are computed at once.
-_BLOCK = 256
+Bound = tuple[Fraction, Certificate]  #: a bound in seconds and what proves it
+Wire = tuple[Fraction, Fraction]  #: latency and bandwidth of a link
+_BLOCK = 256  #: sources whose distances are computed at once
 
 
 @dataclass(frozen=True)

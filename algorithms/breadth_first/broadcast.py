@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ...core.errors import InputError, Unsupported
 from ...core.schedule import Ints
 
-#: Pairs of a node and one of those whose distances are needed; each takes 2 bytes.
-MAX_PAIRS = 2**27
+MAX_PAIRS = 2**27  #: pairs of a node and one of those whose distances are needed; each takes 2 bytes
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,7 @@ from ..graphs.maxflow import RootedFlow
 from ..graphs.network import Network
 from .problem import FAR, EpochNetwork
 
-#: Sets of chunks tried for one node, by their distance.
-MOST_SETS = 24
+MOST_SETS = 24  #: sets of chunks tried for one node, by their distance
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,18 +16,12 @@ from .problem import EpochNetwork
 from .search import EpochSearch
 from .symmetries import SymmetricSearch, node_representatives
 
-#: Edges of the largest network over time that is tried, at most.
-EXPANDED_EDGES = 200_000
-
-#: Starts in the largest program for prices that is tried, and in all of them together.
-PRICED_STARTS = 40_000
+EXPANDED_EDGES = 200_000  #: edges of the largest network over time that is tried
+PRICED_STARTS = 40_000  #: starts in the largest program for prices that is tried, and in all of them together
 ALL_PRICED_STARTS = 120_000
 
-#: Nodes that are tried in pairs, the most promising ones.
-PAIRED = 3
-
-#: Part of the effort that the search may take before prices are tried.
-FIRST_SEARCH = 0.25
+PAIRED = 3  #: nodes that are tried in pairs, the most promising ones
+FIRST_SEARCH = 0.25  #: part of the effort that the search may take before prices are tried
 
 
 @dataclass(frozen=True)

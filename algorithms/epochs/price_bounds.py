@@ -25,11 +25,8 @@ from .flow_bounds import WindowPrices
 from .problem import FAR, EpochNetwork
 from .symmetries import kinds_of_nodes
 
-#: Prices are multiples of one over this.
-SCALE = 10**6
-
-#: Most iterations for one program.
-ITERATIONS = 50_000
+SCALE = 10**6  #: prices are multiples of one over this
+ITERATIONS = 50_000  #: most iterations for one program
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,14 @@ from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 from ..graphs.distances import distances
 
-#: A distance that does not exist; sums of two of them still fit 64 bits.
-FAR = 1 << 40
+FAR = 1 << 40  #: a distance that does not exist; sums of two of them still fit 64 bits
 
 
 #: Starts in a window that reservations can count; a link with more room is used as if it had no more, which costs
 #: time and never correctness.
 MOST_STARTS = np.iinfo(np.int16).max
 
-#: Chains kept for a pair of nodes; with one only, every 16th random instance with switches stays open.
-CHAINS = 8
+CHAINS = 8  #: chains kept for a pair of nodes; with one only, every 16th random instance with switches stays open
 
 
 def epoch_distances(

@@ -12,26 +12,13 @@ from .insertion import KeyWeights, Search, hash_to_fraction, insert, prune
 from .problem import ArcTable
 from .state import SearchState, retrace, withdraw
 
-#: Most chunks that are withdrawn at once.
-MOST = 6
-
-#: How often the others are chunks that stand in the way of the late one.
-TARGETED = 0.5
-
-#: How often only a part of every chosen chunk's tree is withdrawn.
-IN_PART = 0.8
-
-#: Epochs by which moves may make things worse, on average.
-HEAT = 1.5
-
-#: Marks of nodes.
-UNKNOWN, KEPT, STRUCK = 0, 1, 2
-
-#: Numbers drawn for a move.
-DRAWS = 32
-
-#: Weights of the prices, before they are scattered.
-WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
+MOST = 6  #: most chunks that are withdrawn at once
+TARGETED = 0.5  #: how often the others are chunks that stand in the way of the late one
+IN_PART = 0.8  #: how often only a part of every chosen chunk's tree is withdrawn
+HEAT = 1.5  #: epochs by which moves may make things worse, on average
+UNKNOWN, KEPT, STRUCK = 0, 1, 2  #: marks of nodes
+DRAWS = 32  #: numbers drawn for a move
+WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  #: weights of the prices, before they are scattered
 
 
 @kernel

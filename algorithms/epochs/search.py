@@ -21,14 +21,9 @@ WEIGHTS = (0.0, 2.0, 0.5, 8.0, 1000.0)
 TAILS = (0.0, 0.5)
 SLOWNESS = (0.0, 1.0)
 
-#: ArcTable looked at between two looks at the clock.
-SLICE = 2_000_000
-
-#: Rounds of multiplicative weights for the second row of prices.
-PRICE_ROUNDS = 60
-
-#: Part of the effort that constructions may take once there is a schedule.
-CONSTRUCTIONS = 0.3
+SLICE = 2_000_000  #: ArcTable looked at between two looks at the clock
+PRICE_ROUNDS = 60  #: rounds of multiplicative weights for the second row of prices
+CONSTRUCTIONS = 0.3  #: part of the effort that constructions may take once there is a schedule
 
 #: How often a construction looks at every arc of every chunk, about: none is begun that has not so much effort left.
 LOOKS = 4

@@ -19,18 +19,12 @@ from ...core.errors import Unsupported
 from ...core.kernel import kernel
 from .problem import ArcTable
 
-#: Given back where there is no free epoch within the table.
-NEVER = -1
+NEVER = -1  #: given back where there is no free epoch within the table
 
 
-#: The chunk is not there.
-ABSENT = np.int32(2**30)
-
-#: Cells of the largest table of reservations.
-MAX_CELLS = 2**30
-
-#: How many of a chunk's latest starts on a link are looked at for sharing.
-RECENT = 4
+ABSENT = np.int32(2**30)  #: the chunk is not there
+MAX_CELLS = 2**30  #: cells of the largest table of reservations
+RECENT = 4  #: how many of a chunk's latest starts on a link are looked at for sharing
 
 
 @kernel

@@ -13,16 +13,12 @@ from ..graphs.network import number_values
 from .problem import ArcTable, EpochNetwork
 from .search import EpochSearch
 
-#: Images of the first source that are tried, and elements of the largest group.
-TRIES = 48
+TRIES = 48  #: images of the first source that are tried, and elements of the largest group
 
 LARGEST = 4096
 
-#: Part of the effort for each group.
-PART = 0.2
-
-#: Constructions under a group that moves start from, the best.
-STARTS = 8
+PART = 0.2  #: part of the effort for each group
+STARTS = 8  #: constructions under a group that moves start from, the best
 
 
 def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:

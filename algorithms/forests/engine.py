@@ -21,8 +21,7 @@ from .kernels import Capacities, exchange, lower, lower_each
 from .packing import CutPool, Packer, SpanningTrees, exact_tree, seeds
 from .splitting import SwitchlessNetwork, remove_switches
 
-#: Passes in which every tree may become lower.
-_PASSES = 3
+_PASSES = 3  #: passes in which every tree may become lower
 
 #: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
 _SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
@@ -31,11 +30,8 @@ _SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
 #: so where capacities need Python's integers, which are slow.
 _WORK, _WIDE_WORK = 1_000_000, 10_000
 
-#: Trees that a round may have more at its end than at its begin, before equal ones are made one.
-_ROOM = 256
-
-#: Rounds without gain after which exchanging ends.
-_IDLE = 10
+_ROOM = 256  #: trees that a round may have more at its end than at its begin, before equal ones are made one
+_IDLE = 10  #: rounds without gain after which exchanging ends
 
 
 def lower_trees(forest: SpanningTrees) -> SpanningTrees:
@@ -159,11 +155,8 @@ def _cubes(forest: SpanningTrees) -> int:
     return int((forest.height() ** 3 * forest.copies).sum())
 
 
-#: Networks up to this size are packed in both ways of growing, and the lower forest is kept.
-_BOTH_WAYS = 256
-
-#: Networks up to this size let pairs of trees exchange edges, to bring the tallest down.
-_EXCHANGED = 512
+_BOTH_WAYS = 256  #: networks up to this size are packed in both ways of growing, and the lower forest is kept
+_EXCHANGED = 512  #: networks up to this size let pairs of trees exchange edges, to bring the tallest down
 
 
 @dataclass(frozen=True, eq=False)

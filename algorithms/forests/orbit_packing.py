@@ -26,42 +26,31 @@ from .priced_tree import priced_tree, priced_uses
 #: What depth costs, in prices of the dearest link: cheap trees, those between, and low ones.
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)
 
-#: Heights that cheap trees must not exceed, beyond that of the highest tree of the root that is used.
-_LOWER = (-1, 0)
+_LOWER = (-1, 0)  #: heights that cheap trees must not exceed, beyond that of the highest tree of the root that is used
 
 #: By how much the last prices are changed at random, and so those of all solutions, of which later ones count more.
 _NOISE = (0.3, 3.0)
 
-#: Part that the prices of all solutions before count.
-_BEFORE = 0.7
-
-#: What links cost at least: this part of the dearest, in proportion to how little room they have.
-_LEAST = 1e-3
+_BEFORE = 0.7  #: part that the prices of all solutions before count
+_LEAST = 1e-3  #: what links cost at least: this part of the dearest, in proportion to how little room they have
 
 #: Rounds: at most, and of how many the last must have gained this part of the value together while trees fit, and
 #: before.
 _ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
 
-#: Nodes of trees that are grown until no more is tried to make trees lower.
-_WORK = 37_000_000
-
-#: Nodes of trees up to which small networks are packed again, with other changes of prices.
-_AGAIN = 45_000
+_WORK = 37_000_000  #: nodes of trees that are grown until no more is tried to make trees lower
+_AGAIN = 45_000  #: nodes of trees up to which small networks are packed again, with other changes of prices
 
 #: Trees for every root and price of depth that are grown before there are prices; and nodes of all of them.
 _FIRST, _FIRST_WORK = 16, 1_000_000
 
-#: Nodes of trees that are grown at once.
-_AT_ONCE = 1_000_000
+_AT_ONCE = 1_000_000  #: nodes of trees that are grown at once
 
 #: Solutions that are tried where weights have no common denominator, and part of the columns of each.
 _OTHERS, _PART = 30, 0.8
 
-#: Part of a room that is left free where weights are rounded.
-_SPARE = 1e-3
-
-#: No limit to heights.
-_ANY = 2**31
+_SPARE = 1e-3  #: part of a room that is left free where weights are rounded
+_ANY = 2**31  #: no limit to heights
 
 
 @dataclass(frozen=True, eq=False)

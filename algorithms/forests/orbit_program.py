@@ -22,14 +22,9 @@ from ...core.stdout import silent_highs
 #: Cost of a shortage of 1, at which forests use twice the capacity, in units of the largest cube of a height.
 _TOO_MUCH = 100.0
 
-#: Tolerance of floating-point linear programs.
-EXACT = 1e-9
-
-#: Columns of the program, for each of its rows.
-_COLUMNS = 32
-
-#: Primal simplex, which continues from the last basis after columns were added.
-_PRIMAL = 4
+EXACT = 1e-9  #: tolerance of floating-point linear programs
+_COLUMNS = 32  #: columns of the program, for each of its rows
+_PRIMAL = 4  #: primal simplex, which continues from the last basis after columns were added
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +167,8 @@ class OrbitProgram:
         return np.asarray(cubes / self.roots, dtype=np.float64)
 
 
-#: Common denominators beyond this are not taken: amounts of all trees together have to fit into 64 bits.
-MOST = 2**52
-
-#: Parts that are rounded to.
-PARTS = 2**16
+MOST = 2**52  #: common denominators beyond this are not taken: amounts of all trees together have to fit into 64 bits
+PARTS = 2**16  #: parts that are rounded to
 
 
 def exact_weights(

@@ -23,20 +23,11 @@ from ..graphs.network import INT64_SAFE, Exact, Network, components, kernel_for
 from .kernels import Capacities, KnownCuts, grow, heights
 from .symmetry import Groups
 
-#: Distinct capacities at which the network is cut into strongly connected parts.
-_THRESHOLDS = 24
-
-#: A pool larger than this costs more than it saves.
-_MOST = 4096
-
-#: Trees between two tests: at first, and at most.
-_FIRST_TEST, _LAST_TEST = 8, 256
-
-#: How often the number of copies is halved before what is left is tested.
-_HALVINGS = 4
-
-#: How often in a row a first tree may be taken back before a certain one is built.
-_PATIENCE = 12
+_THRESHOLDS = 24  #: distinct capacities at which the network is cut into strongly connected parts
+_MOST = 4096  #: a pool larger than this costs more than it saves
+_FIRST_TEST, _LAST_TEST = 8, 256  #: trees between two tests: at first, and at most
+_HALVINGS = 4  #: how often the number of copies is halved before what is left is tested
+_PATIENCE = 12  #: how often in a row a first tree may be taken back before a certain one is built
 
 
 def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:

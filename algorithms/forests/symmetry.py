@@ -22,14 +22,9 @@ from ...core.schedule import Bools, Ints
 from ..graphs.network import Exact, Network, components
 from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
 
-#: Larger groups keep the order of their nodes.
-_LARGEST = 128
-
-#: How often other choices are tried where the first ones did not lead to equal groups.
-_TRIES = 4
-
-#: Ways to join the ports below with those above: in runs, each with all, around the circle.
-MODES = (0, 1, 2)
+_LARGEST = 128  #: larger groups keep the order of their nodes
+_TRIES = 4  #: how often other choices are tried where the first ones did not lead to equal groups
+MODES = (0, 1, 2)  #: ways to join the ports below with those above: in runs, each with all, around the circle
 
 
 @dataclass(frozen=True, eq=False)

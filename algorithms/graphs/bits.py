@@ -16,8 +16,7 @@ ANY, RAREST, RARE_OF_64 = 0, 1, 2
 #: calls for both.
 ZERO: Any = np.int64(0)
 
-#: Candidates that ``RARE_OF_64`` looks at.
-_FEW = 64
+_FEW = 64  #: candidates that ``RARE_OF_64`` looks at
 
 
 @kernel

@@ -30,8 +30,7 @@ from .network import number_values
 
 Ints = NDArray[np.int64]
 
-#: Whole rows are compared as one number up to this one.
-_LARGEST = 2**62
+_LARGEST = 2**62  #: whole rows are compared as one number up to this one
 
 #: Odd factors that tell the parts of a colour apart.
 _WEIGHTS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)

@@ -23,8 +23,7 @@ from ...core.ragged import offsets, ranges
 from ...core.schedule import Ints
 from ...core.topology import Topology
 
-#: Entries of the table (targets x nodes) that one search fills.
-_TABLE = 2**22
+_TABLE = 2**22  #: entries of the table (targets x nodes) that one search fills
 
 
 def distances(

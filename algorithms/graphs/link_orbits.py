@@ -13,8 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from .network import number_values
 
-#: A pair of nodes, the smaller position first.
-Pair = tuple[int, int]
+Pair = tuple[int, int]  #: a pair of nodes, the smaller position first
 
 
 class _Network:

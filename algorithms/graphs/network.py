@@ -14,11 +14,8 @@ from ...core.kernel import interpreted_form
 from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 
-#: Sums below this are exact in 64 bits; above it, Python's integers are used.
-INT64_SAFE = 2**62
-
-#: Exact integers: int64, or Python's in an object array where these might not do.
-Exact = NDArray[Any]
+INT64_SAFE = 2**62  #: sums below this are exact in 64 bits; above it, Python's integers are used
+Exact = NDArray[Any]  #: exact integers: int64, or Python's in an object array where these might not do
 
 
 def exact_array(values: Iterable[int]) -> Exact:

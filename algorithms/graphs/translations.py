@@ -102,8 +102,7 @@ def scramble(value: Hashes) -> Hashes:
     return np.asarray(mixed ^ (mixed >> _SHIFT), dtype=np.uint64)
 
 
-#: Stretches of more ranks are not searched for symmetries of their own.
-_SMALL = 32
+_SMALL = 32  #: stretches of more ranks are not searched for symmetries of their own
 
 
 def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...core.kernel import kernel
 
-#: More than any difference of costs.
-FAR = 2**62
+FAR = 2**62  #: more than any difference of costs
 
 
 @kernel

@@ -27,11 +27,8 @@ from ..graphs.bits import ZERO, choose, draw, drop, has, put, seed_state, shuffl
 from .network import ArcTables
 from .step_matching import ChunkState, TransferRows, is_unserved, start_state
 
-#: Rules for slow links into islands.
-IGNORE, PREFER, INSIST = 0, 1, 2
-
-#: Beyond every tick.
-_NEVER = 2**62
+IGNORE, PREFER, INSIST = 0, 1, 2  #: rules for slow links into islands
+_NEVER = 2**62  #: beyond every tick
 
 
 class ChoiceRule(NamedTuple):

@@ -18,8 +18,7 @@ from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
 from ..graphs.network import components, edges_by
 
-#: Arcs beyond which a network of switches is rejected.
-MAX_ARCS = 4_000_000
+MAX_ARCS = 4_000_000  #: arcs beyond which a network of switches is rejected
 
 
 class IncomingArcs(NamedTuple):

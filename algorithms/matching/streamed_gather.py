@@ -19,8 +19,7 @@ from ...core.schedule import Ints
 from ..graphs.bits import draw, low_bit, seed_state
 from .network import IncomingArcs
 
-#: Sends that a block has room for: some 16 MiB, and less than half a second.
-_BLOCK = 2**22
+_BLOCK = 2**22  #: sends that a block has room for: some 16 MiB, and less than half a second
 
 
 class StreamState(NamedTuple):

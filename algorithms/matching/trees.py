@@ -30,11 +30,8 @@ from ..graphs.network import edges_by
 from .network import RankNetwork
 from .step_matching import TransferRows, room_for
 
-#: Generators beyond which the general engine is used.
-MAX_GENERATORS = 64
-
-#: Shapes that are tried at most.
-_SHAPES = 64
+MAX_GENERATORS = 64  #: generators beyond which the general engine is used
+_SHAPES = 64  #: shapes that are tried at most
 
 
 @dataclass(frozen=True, eq=False)

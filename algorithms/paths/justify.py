@@ -27,8 +27,7 @@ from ...core.schedule import Bools, Floats, Ints, Schedule, sends_from_lists
 from ...core.timing import Semantics
 from ...core.topology import NodeKind, Topology
 
-#: Turns of justification and other parents, at most.
-MAX_TURNS = 50
+MAX_TURNS = 50  #: turns of justification and other parents, at most
 
 #: A send that must not start before another one has started, and by how many ticks later.
 Precedence = tuple[int, int, int]

@@ -17,8 +17,7 @@ from ..graphs.bits import low_bit
 
 Words = NDArray[np.uint64]
 
-#: Larger than any tick.
-NEVER = 2**61
+NEVER = 2**61  #: larger than any tick
 
 
 class PathNetwork(NamedTuple):

@@ -18,14 +18,9 @@ from ...core.schedule import Ints
 from ..graphs.bits import ZERO, draw
 from .reservations import NEVER, PathNetwork, Words, can_stay, earliest, give_back, has_room, stay, take
 
-#: Hops are below this in the keys of the heap; more of them only blur the order.
-_HOPS = 4096
-
-#: More edges than any way has.
-_ANY = 2**40
-
-#: Starts and parents in a pool: no parent, the source itself.
-SOURCE = -1
+_HOPS = 4096  #: hops are below this in the keys of the heap; more of them only blur the order
+_ANY = 2**40  #: more edges than any way has
+SOURCE = -1  #: starts and parents in a pool: no parent, the source itself
 
 #: Why placing has come to a halt: more room is needed for sends, for intervals, or for ticks.
 DONE, SENDS, INTERVALS, TICKS = range(4)

@@ -15,8 +15,7 @@ from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import Topology
 
-#: Into so many parts at most what a pair of nodes sends is divided, each with a path of its own.
-MOST_PARTS = 16
+MOST_PARTS = 16  #: into so many parts at most what a pair of nodes sends is divided, each with a path of its own
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import NodeKind, Topology
 
-#: Most chunks that are listed, unless a caller allows others.
-MAX_CHUNKS = 1_000_000
+MAX_CHUNKS = 1_000_000  #: most chunks that are listed, unless a caller allows others
 
 
 @dataclass(frozen=True)
@@ -202,8 +201,7 @@ def edge_labels(
     return network_labels(topology, n=range(len(topology.nodes)), e=ends, c=[chunk.source for chunk in chunks])
 
 
-#: Switches that an edge may lead through.
-MAX_SWITCHES = 3
+MAX_SWITCHES = 3  #: switches that an edge may lead through
 
 
 @dataclass(frozen=True)

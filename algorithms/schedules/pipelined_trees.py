@@ -24,8 +24,7 @@ from ...core.topology import Topology
 from ..bounds.schedule_bounds import best_bound
 from .problem import check_size
 
-#: Most pieces that a tree's share is cut into unasked.
-MAX_PIECES = 4096
+MAX_PIECES = 4096  #: most pieces that a tree's share is cut into unasked
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,12 @@ from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 
-#: Given times that differ by less than this part of the schedule's length are the same.
-_SAME_TIME = 1e-9
+_SAME_TIME = 1e-9  #: given times that differ by less than this part of the schedule's length are the same
 
 #: Ticks below this are exact in the keys of a heap; hops that one call of the kernel serves.
 _EXACT, _EVENTS = 2**53, 500_000
 
-#: Most replays after which sends may still change a sum before it was forwarded.
-_ROUNDS = 200
+_ROUNDS = 200  #: most replays after which sends may still change a sum before it was forwarded
 
 
 class _Links:

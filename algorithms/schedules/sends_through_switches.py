@@ -14,8 +14,7 @@ import numpy as np
 from ...core.schedule import Floats, Schedule, Sends, StepSchedule, sends_from_lists
 from ...core.topology import NodeKind, Topology
 
-#: Times closer than this part of the schedule's length are one instant that was rounded.
-_SAME_TIME = 1e-9
+_SAME_TIME = 1e-9  #: times closer than this part of the schedule's length are one instant that was rounded
 
 
 class _Arrival(NamedTuple):

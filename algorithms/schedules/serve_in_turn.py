@@ -18,8 +18,7 @@ from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 
-#: Events that one call of the kernel takes: a fraction of a second.
-_EVENTS = 500_000
+_EVENTS = 500_000  #: events that one call of the kernel takes: a fraction of a second
 
 
 class Ways(NamedTuple):

@@ -166,8 +166,7 @@ def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost
     return came / wanted if wanted else 1.0
 
 
-#: Nodes that are tried in place of a lost one, for every chunk.
-MOST_CANDIDATES = 16
+MOST_CANDIDATES = 16  #: nodes that are tried in place of a lost one, for every chunk
 
 
 def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> Iterator[list[Move]]:

@@ -30,8 +30,7 @@ from .trees import RatedTrees
 #: Choices of rates are listed where they are at most so many rates in all; the verifier does the same.
 MOST_CHOSEN = 4_000_000
 
-#: Changes of labels for rates that are tried for the first time.
-_CHANGES = 2000
+_CHANGES = 2000  #: changes of labels for rates that are tried for the first time
 
 
 @dataclass(eq=False)

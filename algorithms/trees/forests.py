@@ -28,8 +28,7 @@ from ...core.schedule import Bools, Ints
 from .network import Wan
 from .trees import RatedTrees
 
-#: Links between two looks at the clock.
-_LINKS = 256
+_LINKS = 256  #: links between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False)

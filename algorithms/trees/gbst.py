@@ -218,14 +218,9 @@ def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
     return count
 
 
-#: Trees of one start beyond which it is cut off.
-MOST_TREES = 10_000
-
-#: All spanning trees are listed where there are at most so many.
-_ALL = 20_000
-
-#: Random starts after which a tree is given up.
-_RETRIES = 20
+MOST_TREES = 10_000  #: trees of one start beyond which it is cut off
+_ALL = 20_000  #: all spanning trees are listed where there are at most so many
+_RETRIES = 20  #: random starts after which a tree is given up
 
 RateName = Literal["global_min", "bottleneck", "usable_min"]
 RATES: tuple[RateName, ...] = get_args(RateName)

@@ -24,17 +24,13 @@ from .network import HeightLimit, Wan
 from .one_tree import shortest_paths
 from .trees import draw
 
-#: Changes between two looks at the clock.
-_CHANGES = 5000
+_CHANGES = 5000  #: changes between two looks at the clock
 
 #: Of a hundred changes, so many concern a site that paths reach, and so many any site; the others exchange roots.
 _REACHED, _ANY = 40, 50
 
-#: One in so many changes that leave one site more out is kept.
-_WORSE = 100
-
-#: Attempts at a change.
-_ATTEMPTS = 50
+_WORSE = 100  #: one in so many changes that leave one site more out is kept
+_ATTEMPTS = 50  #: attempts at a change
 
 
 class SiteLinks(NamedTuple):

@@ -13,8 +13,7 @@ from .gbst import grow_tree, limited_network, take
 from .network import HeightLimit, Wan
 from .trees import draw
 
-#: Moves between two looks at the clock.
-_MOVES = 500
+_MOVES = 500  #: moves between two looks at the clock
 
 
 def large_neighbourhood_search(

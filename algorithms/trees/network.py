@@ -21,14 +21,9 @@ from ...core.schedule import Ints
 from ...core.topology import Topology
 from ..graphs.network import components
 
-#: Networks beyond this are rejected before memory is taken.
-MAX_NODES, MAX_LINKS = 2000, 20_000
-
-#: Sums of capacities stay below this, so that 64-bit integers and floats hold them exactly.
-_EXACT = 2**53
-
-#: Unit of latency: heights are compared in whole nanoseconds, a link's rounded up.
-_NS = 10**9
+MAX_NODES, MAX_LINKS = 2000, 20_000  #: networks beyond this are rejected before memory is taken
+_EXACT = 2**53  #: sums of capacities stay below this, so that 64-bit integers and floats hold them exactly
+_NS = 10**9  #: unit of latency: heights are compared in whole nanoseconds, a link's rounded up
 
 
 def supports(instance: Instance) -> Refusal | None:

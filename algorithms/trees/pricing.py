@@ -23,8 +23,7 @@ from .network import HeightLimit, Wan
 from .one_tree import shortest_paths, spanning_tree
 from .trees import FAR
 
-#: Prices become integers of at most this size, so that sums over a tree are exact.
-_SCALE = 2**40
+_SCALE = 2**40  #: prices become integers of at most this size, so that sums over a tree are exact
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,11 +68,8 @@ def centres(trees: Any, tail: Any, head: Any, length: Any, nodes: int, roots: An
         roots[i], heights[i] = centre(trees[i], tail, head, length, nodes)
 
 
-#: Rates that are not simple fractions are cut to this part of the largest capacity.
-_FINE = 2**31
-
-#: Denominators that a vertex of a small linear program may have.
-_SIMPLE = 360
+_FINE = 2**31  #: rates that are not simple fractions are cut to this part of the largest capacity
+_SIMPLE = 360  #: denominators that a vertex of a small linear program may have
 
 
 @dataclass(frozen=True, eq=False)
