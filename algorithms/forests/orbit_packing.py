@@ -5,7 +5,7 @@ load every link of an orbit equally. So the room of a forest is one number per o
 network is, and weights of trees are columns of a small linear program: the trees of every root weigh 1, and no
 orbit of links is used beyond its room. Some symmetric forest is as fast as the optimum: the average of any optimal
 one over all translations. Columns come from dual prices: a tree that is cheap at these prices, with more or less
-weight on its height (:mod:`.priced_tree`). Once the rooms suffice, the sum of the cubes of all heights is reduced.
+weight on its height (:func:`.kernels.priced_tree`). Once the rooms suffice, the sum of the cubes of all heights is reduced.
 Finally the weights are solved for exactly.
 """
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from ...core.schedule import Bools, Floats, Ints
 from ..graphs.network import edges_by
+from .kernels import priced_tree, priced_uses
 from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights, rounded_weights
-from .priced_tree import priced_tree, priced_uses
 
 #: What depth costs, in prices of the dearest link: cheap trees, those between, and low ones.
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)

@@ -4,14 +4,14 @@ Symbols are those of MTree (Luo, Wang and Xing, "Efficient Inter-Datacenter AllR
 spanning trees T_i with rates r_i, ``sum_{i: e in T_i} r_i <= b_e`` on every link e, since a tree that reduces and
 broadcasts simultaneously loads both directions of its links by its rate.
 
-=============  =========================================================================
+=============  ===========================================================================
 ``network``    links with exact capacities, and limits on the height of trees
 ``trees``      heights of trees, exact rates, the resulting packing, its measures
 ``bounds``     the strength bounds any trees, the ceiling any schedule
 ``one_tree``   shortest paths; the widest and the lowest tree, exactly
-``forests``    link-disjoint forests and the two best trees, exactly (matroid union)
+``disjoint``   link-disjoint forests and trees, and the two best trees, exactly (matroid union)
+``labels``     low link-disjoint trees of given rates, by search
 ``pricing``    the cheapest trees under prices, and bounds from prices
-``gbst``       MTree's algorithms 1 and 2, many starts, all trees of a small network
-``lns``        large neighbourhood search for K trees
-=============  =========================================================================
+``gbst``       MTree's algorithms 1 and 2, many starts, large neighbourhood search, all trees
+=============  ===========================================================================
 """

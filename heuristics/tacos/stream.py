@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...algorithms.matching.network import RankNetwork, reversed_arcs
-from ...algorithms.matching.streamed_gather import GatherStream, bytes_of
+from ...algorithms.matching.step_matching import GatherStream, bytes_of
 from ...core.budget import Budget
 from ...core.collective import Collective
 from ...core.equal_steps import Digest

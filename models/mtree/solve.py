@@ -19,10 +19,8 @@ from fractions import Fraction
 import numpy as np
 
 from ...algorithms.trees.bounds import whole_rate
-from ...algorithms.trees.disjoint import DisjointRates, low_trees_apart
-from ...algorithms.trees.forests import best_pair
-from ...algorithms.trees.gbst import TreePool, every_tree, random_state, run_many_starts
-from ...algorithms.trees.lns import large_neighbourhood_search
+from ...algorithms.trees.disjoint import DisjointRates, best_pair, low_trees_apart
+from ...algorithms.trees.gbst import TreePool, every_tree, large_neighbourhood_search, random_state, run_many_starts
 from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.pricing import Prices

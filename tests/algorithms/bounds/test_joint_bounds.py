@@ -105,7 +105,7 @@ def with_own_sizes(draw):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(with_own_sizes())
 def test_no_bound_on_sizes_of_their_own_is_beaten(instance):
     """Every bound that a method, the cut or a rank proves is at most the time of each verified schedule."""

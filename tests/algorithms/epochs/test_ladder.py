@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow  # random networks are searched
 HIGHS = solvers.get("highs")
 METHOD = registry.get("teccl")
 
-EFFORT = 300_000
+EFFORT = 150_000
 
 
 @pytest.mark.parametrize("demand", ["all_gather", "broadcast", "custom"])
@@ -54,7 +54,7 @@ def test_schedules_are_right_and_not_shorter_than_the_bound(demand, first):
 
 def test_every_bound_holds():
     """No bound of any kind, for any node, is beyond a schedule that a replay finds right."""
-    for seed in range(2000, 2030):
+    for seed in range(2000, 2016):
         case = random_case(seed, most=9)
         network = case.network()
         result = solve(network, network, Budget(), EFFORT)

@@ -9,13 +9,12 @@ from random import Random
 import numpy as np
 import pytest
 from cwb.algorithms.trees.bounds import whole_rate
-from cwb.algorithms.trees.disjoint import DisjointRates, low_trees_apart
-from cwb.algorithms.trees.forests import largest_forests
+from cwb.algorithms.trees.disjoint import DisjointRates, best_pair, largest_forests, low_trees_apart
 from cwb.algorithms.trees.network import pose
-from cwb.algorithms.trees.one_tree import widest_tree
+from cwb.algorithms.trees.one_tree import lowest_tree, widest_tree
 from cwb.algorithms.trees.trees import bottlenecks, heights_of
 from cwb.core.budget import Budget
-from mtree_networks import all_trees, best_of_rates, instance, random_edges
+from mtree_networks import all_trees, best_of_rates, height, instance, random_edges, small
 
 
 def acyclic(nodes, edges):
@@ -118,3 +117,31 @@ def test_too_many_rates_are_not_listed():
     """Nothing is listed for more choices of rates than the verifier tries."""
     wan = pose(instance(3, [(0, 1, rate, 1) for rate in range(1, 50)] + [(1, 2, rate, 1) for rate in range(1, 50)]))
     assert DisjointRates.of(wan, 10, 1, 49) is None
+
+
+def best_rate_of_pair(edges, one, other):
+    """Largest sum of rates of two trees: each has at most its least capacity, both together that of a common link."""
+    narrow = [min(edges[e][2] for e in tree) for tree in (one, other)]
+    return min([sum(narrow), *(edges[e][2] for e in one & other)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_one_and_two_trees(seed):
+    """One tree of any height limit, and two of any height, are as fast as the best of all."""
+    nodes, edges, wan = small(seed)
+    trees = all_trees(nodes, edges)
+    late = [edge[3] * 10**6 for edge in edges]
+    nearest = lowest_tree(wan, wan.latencies(Fraction(1)), wan.capacity > 0)[0]
+    assert nearest == min(height(nodes, edges, tree, late) for tree in trees)
+    lowest = lowest_tree(wan, wan.hops(None), wan.capacity > 0)[0]
+    assert lowest == min(height(nodes, edges, tree) for tree in trees)
+    for most in range(lowest, nodes):
+        rate = max(min(edges[e][2] for e in t) for t in trees if height(nodes, edges, t) <= most)
+        assert widest_tree(wan, wan.hops(most))[0] * wan.unit_Bps == Fraction(rate * 10**6, 8)
+    assert widest_tree(wan, wan.hops(lowest - 1)) is None
+    most = max(best_rate_of_pair(edges, *pair) for pair in combinations_with_replacement(map(frozenset, trees), 2))
+    widest = widest_tree(wan, wan.hops(None))[0]
+    pair = best_pair(wan, widest, Budget())
+    found = max(Fraction(widest), pair.total if pair is not None else Fraction(0))
+    assert found * wan.unit_Bps == Fraction(most * 10**6, 8)
