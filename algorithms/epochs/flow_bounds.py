@@ -139,8 +139,7 @@ class WindowPrices:
 
     epochs: int  #: lower bound on the makespan in epochs
     sinks: tuple[int, ...]  #: the nodes that traces lead to
-    #: (windows,) Link, first epoch and price of every priced window. A window may begin before epoch 0.
-    link: Ints
+    link: Ints  #: (windows,) Link, first epoch and price of every priced window. A window may begin before epoch 0.
     start: Ints
     price: Ints
 

@@ -44,8 +44,7 @@ class EpochNetwork:
     tail: Ints
     head: Ints
     delay: Ints  #: (links,) epochs from start to arrival, at least 0; at least 1 on some link of every cycle
-    #: (links,) any ``window`` epochs in a row take at most ``room`` starts; both at least 1
-    window: Ints
+    window: Ints  #: (links,) any ``window`` epochs in a row take at most ``room`` starts; both at least 1
     room: Ints
     stores: Bools  #: (nodes,) True for nodes that keep what they receive: compute nodes
     copies: Bools  #: (nodes,) True for nodes that, without storing, may forward one arrival over several links

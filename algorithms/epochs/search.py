@@ -34,8 +34,7 @@ class EpochPlan:
     """Schedule of paths from storing node to storing node."""
 
     makespan: int  #: epoch of the last needed arrival
-    #: (moves,) chunk and first epoch of every move
-    chunk: Ints
+    chunk: Ints  #: (moves,) chunk and first epoch of every move
     start: Ints
     offset: Ints  #: (moves + 1,) first link of every move, as an index into ``links``
     links: Ints  #: (hops,) links of all moves, each started on as soon as the chunk is there

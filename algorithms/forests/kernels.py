@@ -23,8 +23,7 @@ class Capacities(NamedTuple):
     start: Any  #: (nodes + 1,) first edge of every node
     tail: Any
     head: Any
-    #: (edges,) remaining capacity, and the factor that makes it comparable: 1 over the whole capacity
-    residual: Any
+    residual: Any  #: (edges,) remaining capacity, and the factor that makes it comparable: 1 over the whole capacity
     weight: Any
 
 
@@ -32,11 +31,9 @@ class KnownCuts(NamedTuple):
     """Cuts that a tree enters once for free, and further times by their slack."""
 
     inside: Any  #: bool (cuts, nodes) True for the nodes inside of each cut
-    #: cuts around node y: ``cuts[start[y] : start[y + 1]]``
-    start: Any
+    start: Any  #: cuts around node y: ``cuts[start[y] : start[y + 1]]``
     cuts: Any
-    #: (cuts,) capacity beyond the demand, and of the tree being grown its free entry and its load
-    slack: Any
+    slack: Any  #: (cuts,) capacity beyond the demand, and of the tree being grown its free entry and its load
     free: Any
     used: Any
 

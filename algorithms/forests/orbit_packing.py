@@ -83,8 +83,7 @@ class OrbitTree:
     """Tree of one of the roots, by nodes of the network."""
 
     root: int  #: position in ``OrbitNetwork.roots`` of its root
-    #: (edges,) nodes; an edge comes after the one that reaches its parent
-    parent: Ints
+    parent: Ints  #: (edges,) nodes; an edge comes after the one that reaches its parent
     child: Ints
     offset: Ints  #: (edges + 1,) first link of every edge, as an index into ``links``
     links: Ints  #: links of all edges, from parent to child
@@ -106,8 +105,7 @@ class OrbitForest:
 
     trees: tuple[OrbitTree, ...]
     weight: tuple[Fraction, ...]  #: weight of every tree, greater than 0
-    #: linear programs that were solved, and trees that were grown for them
-    rounds: int
+    rounds: int  #: linear programs that were solved, and trees that were grown for them
     tried: int
 
     def tallness(self) -> tuple[int, Fraction]:

@@ -43,12 +43,10 @@ class Column:
 class Solution:
     """Optimum of the program over its current columns."""
 
-    #: columns with a positive weight, and these weights
-    used: tuple[Column, ...]
+    used: tuple[Column, ...]  #: columns with a positive weight, and these weights
     weight: Floats
     lacking: float  #: shortage of capacity, common to all orbits
-    #: (orbits,) and (roots,) dual values of the capacities and of the roots' sums of weights
-    price: Floats
+    price: Floats  #: (orbits,) and (roots,) dual values of the capacities and of the roots' sums of weights
     worth: Floats
     value: float  #: objective: the cost of the shortage plus that of heights
     full: Bools  #: (orbits,) True for orbits whose capacity is used up

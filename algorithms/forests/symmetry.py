@@ -148,8 +148,7 @@ class SwitchPorts:
 
     node: Ints  #: (ports,) node number of every neighbour
     capacity: Exact  #: (ports,) capacity in each of the two directions
-    #: (ports,) group and position of those that are no switches
-    group: Ints
+    group: Ints  #: (ports,) group and position of those that are no switches
     position: Ints
     up: Bools  #: (ports,) True if the neighbour is a switch, too
 

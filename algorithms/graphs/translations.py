@@ -34,8 +34,7 @@ class ColouredNetwork:
     """Network as arrays, with colours of nodes and links."""
 
     colour: Ints  #: (nodes,) colours of nodes, which symmetries keep
-    #: (links,) ends of links; parallel links are separate
-    tail: Ints
+    tail: Ints  #: (links,) ends of links; parallel links are separate
     head: Ints
     label: Ints  #: (links,) colours of links, from 0, which symmetries keep
     #: nodes that define translations, in an order in which equal parts of the network are contiguous and ordered alike

@@ -51,16 +51,14 @@ class EngineState(NamedTuple):
     rows: TransferRows
     offer: Any  #: uint64 (words,) scratch space
     state: ChunkState  #: chunks that each rank has received
-    #: set and number of the chunks that each rank lacks and that are not in transit to it
-    miss: Any
+    miss: Any  #: set and number of the chunks that each rank lacks and that are not in transit to it
     wanted: Any
     at_island: Any  #: uint64 (islands, words) chunks that some rank of the island has or is about to receive
     #: (ports,) tick at which each port becomes free, its last chunk, and the tick at which that chunk started
     free: Any
     carried: Any
     since: Any
-    #: queue of ranks that choose next, and a mark for each rank in it
-    dirty: Any
+    dirty: Any  #: queue of ranks that choose next, and a mark for each rank in it
     waiting: Any
 
 

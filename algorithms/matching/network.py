@@ -25,8 +25,7 @@ class IncomingArcs(NamedTuple):
     """Arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``."""
 
     first: Any  #: (ranks + 1,) first position of each rank's arcs
-    #: (arcs,) tail rank and number of each arc
-    tail: Any
+    tail: Any  #: (arcs,) tail rank and number of each arc
     arc: Any
 
 
@@ -34,20 +33,16 @@ class ArcTables(NamedTuple):
     """Arrays of a :class:`RankNetwork` for the compiled engine of events."""
 
     into: IncomingArcs
-    #: (arcs,) ends of each arc, and duration of a transfer
-    head: Any
+    head: Any  #: (arcs,) ends of each arc, and duration of a transfer
     tail: Any
     ticks: Any
-    #: ports of arc a: ``port[port_first[a] : port_first[a + 1]]``
-    port_first: Any
+    port_first: Any  #: ports of arc a: ``port[port_first[a] : port_first[a + 1]]``
     port: Any
-    #: ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``
-    woken_first: Any
+    woken_first: Any  #: ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``
     woken: Any
     copied: Any  #: (arcs,) the port from which a multicast switch can feed several arcs, or -1
     island: Any  #: (arcs,) the island that a slow arc leads into, or -1
-    #: islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``
-    of_first: Any
+    of_first: Any  #: islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``
     of: Any
     islands: int
     alone: bool  #: True if every arc has a port of its own, so that the deadline rule is exact
@@ -60,8 +55,7 @@ class RankNetwork:
     ranks: int
     tail: Ints
     head: Ints
-    #: (arcs,) duration of a transfer in ticks, rounded up; and rounded down, for lower bounds
-    ticks: Ints
+    ticks: Ints  #: (arcs,) duration of a transfer in ticks, rounded up; and rounded down, for lower bounds
     least: Ints
     paths: tuple[tuple[int, ...], ...]  #: links of every arc, in order
     #: ports of every arc, busy while it sends: its links, or a number of its own if it has a part of them

@@ -61,11 +61,9 @@ class _Matching(NamedTuple):
     miss: Any
     single: Any
     offer: Any
-    #: (arcs,) the chunk that each of its arcs takes, and the order in which they choose
-    given: Any
+    given: Any  #: (arcs,) the chunk that each of its arcs takes, and the order in which they choose
     order: Any
-    #: (arcs,) for augmenting paths: the predecessor of each arc, and the queue of the search
-    before: Any
+    before: Any  #: (arcs,) for augmenting paths: the predecessor of each arc, and the queue of the search
     queue: Any
 
 
@@ -225,8 +223,7 @@ class StreamState(NamedTuple):
     lacking: Any
     word: Any  #: (arcs,) word in which each arc last found a chunk; arcs are ordered by the ranks that they enter
     dry: Any  #: bool (arcs,) True for arcs that found nothing
-    #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
-    given: Any
+    given: Any  #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
     last: Any
     random: Any
 

@@ -39,8 +39,7 @@ class Cayley:
     """Network that is invariant under its translations."""
 
     sizes: tuple[int, ...]  #: orders of the cyclic groups, the innermost first
-    #: (generators, ranks) image and preimage of every rank under every generator
-    after: Ints
+    after: Ints  #: (generators, ranks) image and preimage of every rank under every generator
     before: Ints
 
 
@@ -280,16 +279,13 @@ def _trees(
 class ReductionTrees(NamedTuple):
     """Trees of all chunks, and their progress."""
 
-    #: (arcs,) tail rank of each arc, and its reverse arc
-    tail: Any
+    tail: Any  #: (arcs,) tail rank of each arc, and its reverse arc
     back: Any
-    #: (chunks,) root of each chunk, and the weight of its place in the order
-    owner: Any
+    owner: Any  #: (chunks,) root of each chunk, and the weight of its place in the order
     turn: Any
     parent: Any  #: (chunks, ranks) the arc into each rank, or -1
     left: Any  #: (chunks, ranks) children whose parts have not arrived
-    #: float (chunks, ranks) distances to the farthest leaf below, and to the root, in ticks
-    down: Any
+    down: Any  #: float (chunks, ranks) distances to the farthest leaf below, and to the root, in ticks
     up: Any
 
 

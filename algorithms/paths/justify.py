@@ -66,13 +66,11 @@ class BusyIntervals:
 class TimedSends:
     """Sends with times in ticks."""
 
-    #: chunk and both nodes of every send
-    chunk: list[int]
+    chunk: list[int]  #: chunk and both nodes of every send
     source: list[int]
     target: list[int]
     links: list[tuple[int, ...]]  #: path of every send, in order
-    #: start and duration of every send
-    begin: list[int]
+    begin: list[int]  #: start and duration of every send
     ticks: list[int]
     reduce: list[bool]  #: True for sends that add to the receiver's data
     edges: list[Precedence]  #: precedences between sends: ``(first, second, lag)``

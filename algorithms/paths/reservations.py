@@ -25,11 +25,9 @@ class PathNetwork(NamedTuple):
 
     tail: Ints
     head: Ints
-    #: (nodes + 1,) and (edges,) edges by the node that they leave
-    first: Ints
+    first: Ints  #: (nodes + 1,) and (edges,) edges by the node that they leave
     leaving: Ints
-    #: (edges + 1,) and (parts,) links of every edge, in order
-    part_first: Ints
+    part_first: Ints  #: (edges + 1,) and (parts,) links of every edge, in order
     link: Ints
     #: (sizes, parts) ticks from the start of the edge until a chunk of a size enters the link, and for which it holds
     #: it

@@ -29,13 +29,11 @@ DONE, SENDS, INTERVALS, TICKS = range(4)
 class Jobs(NamedTuple):
     """Conditions (section 6.4.1): chunks with their source and targets."""
 
-    #: (jobs,) number of the chunk, its source node, its size class, and the tick from which it is there
-    chunk: Ints
+    chunk: Ints  #: (jobs,) number of the chunk, its source node, its size class, and the tick from which it is there
     source: Ints
     size: Ints
     release: Ints
-    #: (jobs + 1,) and (targets,) nodes that need it, without the source
-    target_first: Ints
+    target_first: Ints  #: (jobs + 1,) and (targets,) nodes that need it, without the source
     target: Ints
 
     @property
@@ -52,8 +50,7 @@ class SendPool(NamedTuple):
     start: Ints
     parent: Ints
     fill: Ints  #: (1,) number of sends that are or were in use
-    #: (jobs,) first send of a job, their number, and the tick at which the last target has the chunk
-    first: Ints
+    first: Ints  #: (jobs,) first send of a job, their number, and the tick at which the last target has the chunk
     length: Ints
     finish: Ints
 
@@ -81,11 +78,9 @@ class SearchScratch(NamedTuple):
     wanted: Ints
     place: Ints
     left: Ints
-    #: (nodes,) stamps of the nodes of the tree, and the nodes
-    inside: Ints
+    inside: Ints  #: (nodes,) stamps of the nodes of the tree, and the nodes
     tree: Ints
-    #: (edges + nodes,) keys and nodes of the heap
-    key: Ints
+    key: Ints  #: (edges + nodes,) keys and nodes of the heap
     node: Ints
     walk: Ints  #: (nodes,) a path while it is traced back
     state: Words

@@ -22,8 +22,7 @@ MOST_PARTS = 16  #: into so many parts at most what a pair of nodes sends is div
 class ReroutedPaths:
     """Paths in the changed network."""
 
-    #: first index of each path in ``links``, and the links of all
-    offset: Ints
+    offset: Ints  #: first index of each path in ``links``, and the links of all
     links: Ints
     moved: Bools  #: (paths,) True if a path differs from the old one
 
@@ -106,12 +105,10 @@ def best_path(
 class Change:
     """Difference between two networks."""
 
-    #: the network before and after
-    old: Topology
+    old: Topology  #: the network before and after
     new: Topology
     lost: list[int]  #: nodes of the old network that are gone
-    #: position in the new network of every old node and link; -1 if it is gone
-    node: Ints
+    node: Ints  #: position in the new network of every old node and link; -1 if it is gone
     link: Ints
 
     @classmethod
@@ -131,11 +128,9 @@ class Change:
 class Ways:
     """Paths of sends, or of edges of trees, with their bytes."""
 
-    #: (ways,) first and last node of every path
-    source: Ints
+    source: Ints  #: (ways,) first and last node of every path
     target: Ints
-    #: first index of each path in ``links``, and the links of all
-    offset: Ints
+    offset: Ints  #: first index of each path in ``links``, and the links of all
     links: Ints
     size: Floats  #: (ways,) bytes sent over every path
 
@@ -158,8 +153,7 @@ class Ways:
 class ReplacementWays:
     """Replacement paths between nodes of the old network."""
 
-    #: (ways,) first and last node of every path
-    source: Ints
+    source: Ints  #: (ways,) first and last node of every path
     target: Ints
     number: Ints  #: (ways,) old path of each, which is kept if the ends are the same; -1 for none
     size: Floats  #: (ways,) bytes sent over every path

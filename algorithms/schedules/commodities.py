@@ -208,12 +208,10 @@ MAX_SWITCHES = 3  #: switches that an edge may lead through
 class RankEdge:
     """Link between two ranks, or path through switches."""
 
-    #: positions of the ranks' nodes
-    source: int
+    source: int  #: positions of the ranks' nodes
     target: int
     links: tuple[int, ...]
-    #: the smallest bandwidth and the sum of the latencies of the links
-    bandwidth_Bps: Fraction
+    bandwidth_Bps: Fraction  #: the smallest bandwidth and the sum of the latencies of the links
     latency_s: Fraction
 
 

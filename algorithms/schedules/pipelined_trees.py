@@ -31,11 +31,9 @@ MAX_PIECES = 4096  #: most pieces that a tree's share is cut into unasked
 class TreeEdge:
     """Edge between a node and its parent."""
 
-    #: positions of the two nodes in the topology
-    child: int
+    child: int  #: positions of the two nodes in the topology
     parent: int
-    #: links from child to parent, and back, in order
-    up: tuple[int, ...]
+    up: tuple[int, ...]  #: links from child to parent, and back, in order
     down: tuple[int, ...]
 
 
@@ -44,8 +42,7 @@ class TreeSend:
     """Send of every piece of a tree."""
 
     tree: int
-    #: positions of the nodes in the topology
-    source: int
+    source: int  #: positions of the nodes in the topology
     target: int
     reduce: bool  #: True for sends towards the root
     path: tuple[int, ...]

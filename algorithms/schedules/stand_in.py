@@ -23,12 +23,10 @@ from .changes import Change, Loads
 class Move:
     """Send of a chunk."""
 
-    #: sending and receiving node of the chunk
-    source: int
+    source: int  #: sending and receiving node of the chunk
     target: int
     reduce: bool  #: True if the target adds the data to its own
-    #: times at which the source is read and the target written; at equal times writes come before reads
-    read: float
+    read: float  #: times at which the source is read and the target written; at equal times writes come before reads
     write: float
     send: int  #: index of this send, or of the send that it replaces, in the schedule
 

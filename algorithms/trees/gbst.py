@@ -27,15 +27,13 @@ class LimitedNetwork(NamedTuple):
     nodes: int
     tail: Any
     head: Any
-    #: (links,) the two carriers of every link
-    first: Any
+    first: Any  #: (links,) the two carriers of every link
     second: Any
     capacity: Any  #: (carriers,) capacity of every carrier in units
     length: Any
     most: int
     floor: int  #: smallest rate of a tree
-    #: as in :class:`GbstVariant`
-    by_radius: bool
+    by_radius: bool  #: as in :class:`GbstVariant`
     fixed: bool
 
 

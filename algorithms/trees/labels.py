@@ -39,8 +39,7 @@ class SiteLinks(NamedTuple):
     tail: Any
     head: Any
     length: Any  #: (links,) lengths of links, at least 1
-    #: links at site v: ``near[begin[v] : begin[v + 1]]``
-    begin: Any
+    begin: Any  #: links at site v: ``near[begin[v] : begin[v + 1]]``
     near: Any
 
 
@@ -48,8 +47,7 @@ class Labelling(NamedTuple):
     """Labels of all sites in all trees, and a matching of sites to links."""
 
     roots: Any  #: (trees,) root of every tree, whose label is 0
-    #: (trees, sites) label of every site, and the link to its parent, -1 for none
-    label: Any
+    label: Any  #: (trees, sites) label of every site, and the link to its parent, -1 for none
     into: Any
     owner: Any  #: (links,) site that has a link, ``i * sites + v`` in tree i; -1 for none
 

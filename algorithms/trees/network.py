@@ -66,15 +66,12 @@ class Wan:
     """
 
     topology: Topology
-    #: (links,) the two sites of every link
-    tail: Ints
+    tail: Ints  #: (links,) the two sites of every link
     head: Ints
     latency_ns: Ints  #: (links,) the larger latency of the two directions, rounded up to nanoseconds
-    #: (links,) the directed link from tail to head, and the one from head to tail
-    forth: Ints
+    forth: Ints  #: (links,) the directed link from tail to head, and the one from head to tail
     back: Ints
-    #: (links,) carriers of every link: forth, and back; equal if the pair itself is the carrier
-    first: Ints
+    first: Ints  #: (links,) carriers of every link: forth, and back; equal if the pair itself is the carrier
     second: Ints
     #: (carriers,) capacity of every carrier in multiples of ``unit_Bps``; a pair has the smaller one of its two
     #: directions
