@@ -229,7 +229,6 @@ def _leaving_by_number(kind: Collective, ranks: int, count: int, *, first: bool)
 
 
 def _leaving(kind: Collective, members: Bools) -> int:
-    """Count the pieces that leave some positions."""
     pieces = _pieces(kind, len(members))
     some = np.array([members[list(group)].any() for group in pieces.groups])
     every = np.array([members[list(group)].all() for group in pieces.groups])

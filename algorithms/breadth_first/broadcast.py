@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, Unsupported
+from ...core.ragged import ranges
 from ...core.schedule import Ints
 
 MAX_PAIRS = 2**27  #: pairs of a node and one of those whose distances are needed; each takes 2 bytes
@@ -109,7 +110,7 @@ def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
     digits = translations(source, target, nodes)
     relative = translate_nodes(source, target, digits, -1) if digits else np.zeros_like(source)
     order = np.lexsort((relative, target))
-    slot = np.arange(len(order)) - np.repeat(np.cumsum(into) - into, into)
+    slot = ranges(np.zeros_like(into), into)
     sources = np.repeat(np.arange(nodes)[:, None], into.max(), axis=1)
     numbers = np.full_like(sources, -1)
     sources[target[order], slot], numbers[target[order], slot] = source[order], order
@@ -196,8 +197,7 @@ class PieceRanges:
     def single_pieces(self) -> PieceRanges:
         """Split every share into single pieces."""
         length = self.stop - self.start
-        before = np.cumsum(length) - length
-        start = np.repeat(self.start - before, length) + np.arange(int(length.sum()))
+        start = ranges(self.start, length)
         target, source, slot, step = (np.repeat(of, length) for of in (self.target, self.source, self.slot, self.step))
         return PieceRanges(self.graph, self.pieces, target, source, slot, step, start, start + 1)
 

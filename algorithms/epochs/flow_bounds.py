@@ -29,6 +29,7 @@ import numpy as np
 
 from ...core.bounds import EpochWindowPrices
 from ...core.kernel import kernel
+from ...core.ragged import ranges
 from ...core.schedule import Bools, Ints
 from ..graphs.maxflow import RootedFlow
 from ..graphs.network import Network
@@ -199,8 +200,7 @@ def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tup
     useful = np.flatnonzero((first <= last) & (first < FAR))
     count = (last - first)[useful] // network.window[useful] + 1
     link = np.repeat(useful, count)
-    number = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
-    begin = first[link] + number * network.window[link]
+    begin = first[link] + ranges(np.zeros_like(count), count) * network.window[link]
     return link, begin, np.minimum(begin + network.window[link] - 1, last[link])
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
+from ...core.ragged import ranges
 from ...core.schedule import Ints
 from .flow_bounds import WindowPrices
 from .problem import FAR, EpochNetwork
@@ -55,9 +56,7 @@ class _QuotientNetwork:
         members = np.argsort(self.kind, kind="stable")
         count = np.bincount(self.kind)
         begin, many = (np.cumsum(count) - count)[link], count[link]
-        row = np.repeat(np.arange(len(link)), many)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
-        return members[begin[row] + place], start[row], price[row]
+        return members[ranges(begin, many)], np.repeat(start, many), np.repeat(price, many)
 
 
 def _build_quotient(network: EpochNetwork, sinks: tuple[int, ...]) -> _QuotientNetwork:
@@ -178,7 +177,7 @@ def _starts(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> tuple
         count = last - first + 1
         columns[0].append(np.full(int(count.sum()), group))
         columns[1].append(np.repeat(useful, count))
-        columns[2].append(np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum()))
+        columns[2].append(ranges(first, count))
     groups, links, times = (np.concatenate(part).astype(np.int64) for part in columns)
     return groups, links, times
 
@@ -249,7 +248,7 @@ def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints
     begin = np.maximum(first[of], program.at - network.window[of] + 1)
     many = np.minimum(last[of], program.at) - begin + 1
     column = np.repeat(np.arange(len(of)), many)
-    row = np.repeat(base[of] + begin - first[of] - np.cumsum(many) + many, many) + np.arange(many.sum())
+    row = ranges(base[of] + begin - first[of], many)
     link = np.repeat(links, count)
     return row, column, link, first[link] + np.arange(len(link)) - base[link]
 

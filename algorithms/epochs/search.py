@@ -10,6 +10,7 @@ from itertools import islice, product
 import numpy as np
 
 from ...core.budget import Budget
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Ints
 from .insertion import Heap, KeyWeights, Search, empty_heap, insert, prune, spread_prices
 from .problem import ArcTable, EpochNetwork, arc_table
@@ -204,7 +205,6 @@ class EpochSearch:
             walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
 
     def _start_from(self, arc: Ints, start: Ints) -> EpochSearch:
-        """Return a separate, silent search that starts from a schedule."""
         quiet = replace(self.budget, progress=lambda _: None)
         other = EpochSearch(self.network, self.bound, quiet, 0, self.arcs)
         other._price = self._price
@@ -238,6 +238,5 @@ class EpochSearch:
         chunk, node = np.nonzero((taken >= 0) & (arrival < ABSENT))
         arc = taken[chunk, node].astype(np.int64)
         first, hops = self.arcs.hop_first[arc], np.diff(self.arcs.hop_first)[arc]
-        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-        links = self.arcs.hop_link[np.repeat(first - offset[:-1], hops) + np.arange(offset[-1])].astype(np.int64)
-        return EpochPlan(self.best, chunk, start[chunk, node].astype(np.int64), offset, links)
+        links = self.arcs.hop_link[ranges(first, hops)].astype(np.int64)
+        return EpochPlan(self.best, chunk, start[chunk, node].astype(np.int64), offsets(hops), links)

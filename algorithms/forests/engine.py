@@ -122,7 +122,6 @@ class _Work:
 
 
 def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
-    """Try to exchange edges of random pairs of trees."""
     graph, count = forest.graph, len(forest)
     work = _WIDE_WORK if forest.copies.dtype == object else _WORK
     trials = max(min(work // len(graph), count * (count - 1) // 2), 1)

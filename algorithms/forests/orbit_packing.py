@@ -204,7 +204,6 @@ class _Packing:
         )
 
     def _perturb_prices(self, price: Floats, noise: float, times: int) -> Floats:
-        """Return randomly perturbed prices; shape (times, orbits)."""
         return np.asarray(price * (1 + noise * self.random.random((times, len(price)))))
 
     def exact(self, solution: Solution) -> OrbitForest | None:

@@ -117,7 +117,6 @@ class OrbitProgram:
         self._highs.addCol(self.lack, 0.0, highspy.kHighsInf, orbits, every, -np.ones(orbits))
 
     def _load(self, columns: Sequence[Column], *, low: bool) -> None:
-        """Load columns that are not in the solver yet."""
         if not columns:
             return
         import highspy
@@ -135,7 +134,6 @@ class OrbitProgram:
         self._loaded += count
 
     def _solution(self) -> Solution:
-        """Run the solver and return the optimum with its dual values."""
         import highspy
 
         highs = self._highs
@@ -210,7 +208,6 @@ def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | N
 
 
 def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
-    """Eliminate a column of a row by another row, in lowest terms."""
     common = gcd(row[column], by[column])
     times, less = by[column] // common, row[column] // common
     found = [times * a - less * b for a, b in zip(row, by, strict=True)]

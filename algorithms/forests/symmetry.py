@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.ragged import ranges
 from ...core.schedule import Bools, Ints
 from ..graphs.network import Exact, Network, components
 from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
@@ -55,7 +56,7 @@ def find_groups(graph: Network, members: Bools) -> Groups:
     position = np.zeros(graph.nodes, dtype=np.int64)
     order = np.argsort(label, kind="stable")
     sizes = np.bincount(label, minlength=count)
-    position[nodes[order]] = np.arange(len(nodes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position[nodes[order]] = ranges(np.zeros_like(sizes), sizes)
     family = np.arange(count)
     for size in np.unique(sizes):
         if 1 < size <= _LARGEST and (alike := np.flatnonzero(sizes == size)).size > 1:

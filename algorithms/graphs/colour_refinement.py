@@ -139,7 +139,6 @@ def _rows(table: Ints) -> Ints:
 
 
 def _by_first(colours: Ints) -> Ints:
-    """Renumber colours by their first members."""
     first, number = np.unique(colours, return_index=True, return_inverse=True)[1:]
     place = np.empty(len(first), dtype=np.int64)
     place[np.argsort(first)] = np.arange(len(first))

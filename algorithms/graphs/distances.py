@@ -190,7 +190,6 @@ def _layer(graph: _EnteringLinks, frontier: Ints, onward: Ints, distance: NDArra
 
 
 def _walk(graph: _EnteringLinks, source: Ints, target: Ints, row: Ints, onward: Ints) -> Paths:
-    """Follow the links from the sources to the targets."""
     here, active = source.copy(), np.flatnonzero(source != target)
     walked: list[tuple[Ints, Ints]] = []
     while len(active):

@@ -58,7 +58,6 @@ def assign_rows(cost: Any, room: Any) -> Any:
 
 @kernel
 def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
-    """Update the cheapest moves out of a class for a new row."""
     for b in range(cost.shape[1]):
         more = cost[row, b] - cost[row, a]
         if b != a and (mover[a, b] < 0 or more < step[a, b]):
@@ -67,7 +66,6 @@ def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
 
 @kernel
 def _leave(cost: Any, chosen: Any, step: Any, mover: Any, row: int, a: int) -> None:
-    """Replace a row that left a class wherever it was the cheapest to move."""
     for b in range(cost.shape[1]):
         if mover[a, b] != row:
             continue

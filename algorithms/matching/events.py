@@ -118,7 +118,6 @@ def gather_by_events(
 def _engine_state(
     arcs: Any, rule: Any, bound: int, random: Any, rows: Any, state: ChunkState, owner: Any
 ) -> EngineState:
-    """Return the state before the first transfer."""
     n, size = state.have.shape
     ports = len(arcs.woken_first) - 1
     miss = np.empty((n, size), np.uint64)
@@ -193,7 +192,6 @@ def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
 
 @kernel
 def _start(engine: EngineState, arc: int, rank: int, chunk: int, now: int, count: int) -> None:
-    """Send a chunk over an arc."""
     arcs, rows = engine.arcs, engine.rows
     for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
         port = arcs.port[place]

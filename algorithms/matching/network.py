@@ -153,51 +153,32 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     if len(found) > MAX_ARCS:
         raise InputError(f"{len(found):,} paths between ranks; expected at most {MAX_ARCS:,}", place="network.links")
     links, ends = topology.links, topology.link_ends
-    base = len(links)
-    numbered = [(*row, row[2] if row[3] == 1 else (base + index,)) for index, row in enumerate(found)]
     # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
-    known: dict[tuple[Any, ...], int] = {}
-    rates: list[Fraction] = []
-    times: list[Fraction] = []
-    fits: list[bool] = []
-    kinds: list[int] = []
-    kept: list[tuple[int, int, tuple[int, ...], int, tuple[int, ...]]] = []
     same = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in links]
-    for row in numbered:
-        _, _, path, slow, _ = row
+    known: dict[tuple[Any, ...], int] = {}
+    facts: list[tuple[Fraction, int, int]] = []  # rate, and ticks rounded up and down; of what is too slow, -1
+    kinds: list[int] = []
+    kept: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
+    for index, (a, b, path, slow) in enumerate(found):
         key = (slow, *[same[link] for link in path])
         if key not in known:
+            known[key] = len(facts)
             rate = min(links[link].bandwidth_Bps for link in path)
-            late = sum((links[link].latency_s for link in path), Fraction(0))
-            known[key] = len(times)
-            # Of what is too slow, the number need not fit.
-            fits.append(
-                all(links[link].latency_s + chunk_bytes / links[link].bandwidth_Bps <= most * tick_s for link in path)
-            )
-            times.append((late + slow * chunk_bytes / rate) / tick_s if fits[-1] else Fraction(0))
-            rates.append(rate / slow)
-        if fits[known[key]]:
+            alone = [links[link].latency_s + chunk_bytes / links[link].bandwidth_Bps for link in path]
+            time = (sum((links[link].latency_s for link in path), slow * chunk_bytes / rate)) / tick_s
+            fits = max(alone) <= most * tick_s  # otherwise the number need not fit
+            facts.append((rate / slow, ceil(time) if fits else -1, floor(time) if fits else -1))
+        if facts[known[key]][1] >= 0:
             kinds.append(known[key])
-            kept.append(row)
-    place = {rate: index for index, rate in enumerate(sorted(set(rates)))}
+            copied = slow == 1 and len(path) == 2 and topology.nodes[ends[path[0]][1]].multicast
+            kept.append((a, b, path, path if slow == 1 else (len(links) + index,), path[0] if copied else -1))
+    place = {rate: index for index, rate in enumerate(sorted({rate for rate, _, _ in facts}))}
     kind = np.array(kinds, dtype=np.int64)
-    can_copy = [node.multicast for node in topology.nodes]
-    copied = [
-        path[0] if slow == 1 and len(path) == 2 and can_copy[ends[path[0]][1]] else -1 for _, _, path, slow, _ in kept
-    ]
-    tail, head = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1))
-    ticks, least, levels = (
-        np.array(numbers, dtype=np.int64)[kind]
-        for numbers in (
-            [ceil(time) for time in times],
-            [floor(time) for time in times],
-            [place[rate] for rate in rates],
-        )
-    )
-    return RankNetwork(
-        len(rank_of), tail, head, ticks, least, tuple(row[2] for row in kept), tuple(row[4] for row in kept),
-        np.array(copied, dtype=np.int64), levels,
-    )  # fmt: skip
+    tail, head, copied_port = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1, 4))
+    ticks, least = (np.array([fact[column] for fact in facts], dtype=np.int64)[kind] for column in (1, 2))
+    level = np.array([place[rate] for rate, _, _ in facts], dtype=np.int64)[kind]
+    paths, ports = (tuple(row[column] for row in kept) for column in (2, 3))
+    return RankNetwork(len(rank_of), tail, head, ticks, least, paths, ports, copied_port, level)
 
 
 def largest_unwound_degree(topology: Topology) -> int:

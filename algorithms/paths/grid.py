@@ -65,7 +65,6 @@ def grid_ways(
 def _walk(
     source: Any, target: Any, backwards: Any, sides: Any, strides: Any, towards: Any, first: Any, edges: Any
 ) -> None:
-    """Write the edges of every pair."""
     for pair in range(len(source)):
         at, place = source[pair], first[pair]
         for turn in range(len(sides)):
@@ -147,7 +146,6 @@ def _line_up(head: Any, tail: Any, behind: Any, j: Any, ahead: Any) -> None:
 
 @kernel
 def _next(head: Any, tail: Any, behind: Any, ahead: int) -> int:
-    """Pop the first of the chunks with so many links to go."""
     j = int(head[ahead])
     head[ahead] = behind[j]
     if behind[j] < 0:

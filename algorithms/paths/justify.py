@@ -197,7 +197,6 @@ def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, ti
 
 
 def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
-    """Return the first arrival of every copied chunk at every node."""
     have: dict[tuple[int, int], int] = {}
     for i in range(len(timed.begin)):
         key, end = (timed.chunk[i], timed.target[i]), timed.begin[i] + timed.ticks[i]
@@ -208,7 +207,6 @@ def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict
 
 
 def _schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
-    """Build a schedule from the timed sends."""
     sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
     begin: Ints = np.array(timed.begin, dtype=np.int64)
     end: Ints = begin + np.array(timed.ticks, dtype=np.int64)

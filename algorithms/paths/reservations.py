@@ -147,7 +147,6 @@ def give_back(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
 
 @kernel
 def _insert(busy: Any, link: int, begin: int, end: int) -> None:
-    """Add a busy interval, merged with adjacent ones."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
     place = after(ends, count, begin - 1)  # the first one that ends at the new one's begin or later
     joins_left = place < count and ends[place] == begin
@@ -171,7 +170,6 @@ def _insert(busy: Any, link: int, begin: int, end: int) -> None:
 
 @kernel
 def _remove_interval(busy: Any, link: int, begin: int, end: int) -> None:
-    """Remove a busy interval from the one that contains it."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
     place = after(ends, count, begin)
     if begins[place] == begin and ends[place] == end:

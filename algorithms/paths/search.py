@@ -108,7 +108,6 @@ def empty_pool(jobs: int, room: int) -> SendPool:
 
 @kernel
 def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
-    """Push an entry onto the heap."""
     at = size
     while at > 0:
         above = (at - 1) >> 1
@@ -121,7 +120,6 @@ def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
 
 @kernel
 def _pop(key: Any, node: Any, size: int) -> None:
-    """Remove the smallest entry, the first one, from a heap."""
     size -= 1
     k, v = key[size], node[size]
     at = 0

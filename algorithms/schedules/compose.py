@@ -201,7 +201,6 @@ def _data_of_roots(packing: TreePacking, unit: Fraction) -> Counter[int]:
 
 
 def _select_trees(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:
-    """Select trees, possibly repeatedly, with other units."""
     edge, edge_offset = _spans(packing.edge_offset, trees)
     entry, path_offset = _spans(packing.path_offset, edge)
     return TreePacking(

@@ -185,7 +185,6 @@ def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> I
 
 
 def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> ChunkMoves:
-    """Return a chunk with sends that avoid one node."""
     if not any(lost in (move.source, move.target) for move in way.moves):
         return way
     rest = [move for move in way.moves if lost not in (move.source, move.target)]

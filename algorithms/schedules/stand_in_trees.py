@@ -184,7 +184,6 @@ def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) 
 
 
 def _reached_nodes(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
-    """Return the nodes connected with the root by remaining edges."""
     reached = {tree.root} - lost
     for child, edge in tree.parents_first():
         if edge.parent in reached and child not in lost and not gone[edge.number]:

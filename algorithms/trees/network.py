@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.collective import Collective, Demand
-from ...core.errors import InputError, Refusal, Unsupported
+from ...core.collective import Collective
+from ...core.errors import InputError, Refusal, RefusalCode, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
@@ -33,27 +33,21 @@ def supports(instance: Instance) -> Refusal | None:
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as gscale()")
     if demand is None or instance.also:
         return Refusal("collective", "the instance has no collective, or several; expected one")
-    return _fault_of_demand(demand, instance.npus) or _fault_of_network(topology)
-
-
-def _fault_of_demand(demand: Demand, npus: int) -> Refusal | None:
-    """Return why the collective is not supported, None if it is."""
-    if demand.collective is not Collective.ALL_REDUCE:
-        return Refusal("collective", f"its trees do not support {demand.collective.name}; expected all_reduce")
-    if npus < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    if demand.ranks is not None and len(demand.ranks) < npus:
-        return Refusal("ranks", "every site must take part, not a process group")
-    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
-
-
-def _fault_of_network(topology: Topology) -> Refusal | None:
-    """Return why the network is not supported, None if it is."""
-    if topology.switches:
-        return Refusal("network", f"{topology.switches[0]!r} is a switch; every site must take part")
-    if len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS:
-        return Refusal("size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links")
-    return None
+    switch, npus, kind = next(iter(topology.switches), None), instance.npus, demand.collective
+    members = npus if demand.ranks is None else len(demand.ranks)
+    faults: tuple[tuple[bool, RefusalCode, str], ...] = (
+        (kind is not Collective.ALL_REDUCE, "collective", f"its trees do not support {kind.name}; expected all_reduce"),
+        (npus < 2, "ranks", "a collective needs at least two ranks"),
+        (members < npus, "ranks", "every site must take part, not a process group"),
+        (demand.size_bytes <= 0, "data", "the collective has no data to move"),
+        (switch is not None, "network", f"{switch!r} is a switch; every site must take part"),
+        (
+            len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS,
+            "size",
+            f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links",
+        ),
+    )
+    return next((Refusal(aspect, reason) for wrong, aspect, reason in faults if wrong), None)
 
 
 @dataclass(frozen=True, eq=False)
