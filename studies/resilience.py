@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..algorithms.graphs.link_orbits import link_orbits
+from ..algorithms.graphs.translations import link_orbits
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, ignore
 from ..core.collective import Collective

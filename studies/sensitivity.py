@@ -16,7 +16,7 @@ from math import inf
 from typing import Any
 
 from ..algorithms.bounds.one_sided import Number, Value, one_sided
-from ..algorithms.graphs.link_orbits import Pair, link_orbits
+from ..algorithms.graphs.translations import Pair, link_orbits
 from ..core.answers import BandwidthPlan
 from ..core.budget import Progress, ignore
 from ..core.collective import Demand

@@ -52,6 +52,8 @@ _OTHERS, _PART = 30, 0.8
 _SPARE = 1e-3  #: part of a room that is left free where weights are rounded
 _ANY = 2**31  #: no limit to heights
 
+_TreeRequest = tuple[int, float, int]  #: root, cost of depth, and height limit of a tree
+
 
 @dataclass(frozen=True, eq=False)
 class OrbitNetwork:
@@ -88,15 +90,6 @@ class OrbitTree:
     offset: Ints  #: (edges + 1,) first link of every edge, as an index into ``links``
     links: Ints  #: links of all edges, from parent to child
     height: int
-
-
-@dataclass(frozen=True)
-class _TreeRequest:
-    """Request for a tree: root, cost of depth, and height limit."""
-
-    root: int
-    rise: float
-    limit: int = _ANY
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +156,7 @@ class _Packing:
         self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
         self.before = np.zeros(len(network.room))
         first = self._grow_trees(
-            [_TreeRequest(root, rise) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity
+            [(root, rise, _ANY) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity
         )
         cubes = [[column.height**3 for column in first if column.root == root] for root in self.roots]
         #: No forest has a smaller sum of cubes, as a tree at a high price of depth is a lowest one.
@@ -178,7 +171,7 @@ class _Packing:
         if self.begun:
             fresh = self._grow_priced_trees(solution)
         else:
-            trees = [_TreeRequest(root, rise) for root in self.roots for rise in _RISES] * self.times
+            trees = [(root, rise, _ANY) for root in self.roots for rise in _RISES] * self.times
             fresh = self._grow_trees(trees, self._perturb_prices(self.network.scarcity, _NOISE[-1], len(trees)))
         self.begun = True
         if fresh:
@@ -192,10 +185,10 @@ class _Packing:
         self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.fitted else price
         self.fitted = solution.fits
         rises = _RISES if self.times else _RISES[:-1]
-        trees = [_TreeRequest(root, rise) for root in self.roots for rise in rises]
+        trees = [(root, rise, _ANY) for root in self.roots for rise in rises]
         if solution.fits and self.times:
             high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
-            trees += [_TreeRequest(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
+            trees += [(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
         least = _LEAST * self.network.scarcity
         prices = zip((price, self.before), _NOISE, strict=True)
         return self._grow_trees(
@@ -259,18 +252,19 @@ class _Packing:
             some, at = trees[begin : begin + step], prices[begin : begin + step]
             uses, heights = self._uses(some, at)
             for j, (asked, height) in enumerate(zip(some, heights.tolist(), strict=True)):
-                key = asked.root, height, uses[j].tobytes()
+                root, rise, limit = asked
+                key = root, height, uses[j].tobytes()
                 if height >= 0 and key not in self.known:
                     self.known.add(key)
-                    fresh.append(Column(asked.root, uses[j], height, at[j], asked.rise, asked.limit))
+                    fresh.append(Column(root, uses[j], height, at[j], rise, limit))
         return fresh
 
     def _uses(self, trees: list[_TreeRequest], prices: Floats) -> tuple[Ints, Ints]:
         """Compute the uses of every orbit, shape (trees, orbits), and heights, -1 for incomplete trees."""
         network, count = self.network, len(trees)
         self.tried, self.grown = self.tried + count, self.grown + count * len(network.ends)
-        roots = network.roots[[asked.root for asked in trees]]
-        rises, limits = np.array([asked.rise for asked in trees]), np.array([asked.limit for asked in trees])
+        number, rise, limit = zip(*trees, strict=True)
+        roots, rises, limits = network.roots[list(number)], np.array(rise), np.array(limit)
         uses, heights = np.empty(prices.shape, dtype=np.int64), np.empty(count, dtype=np.int64)
         net = *network.arcs, network.ends
         while True:

@@ -73,8 +73,8 @@ def serve_pieces(
     most, count = np.zeros(shape[:2], dtype=np.int64), np.zeros(links, dtype=np.int64)
     busy, marked = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
     start, heap = np.zeros(len(ways.link), dtype=np.int64), empty_heap(pieces + 2 * links + 1)
-    queues = head, tail, after, most, count, busy, marked, np.arange(links), start, heap, few
-    service = _Service(*ways, window, delay, place, ways.first[:-1].copy(), *queues)
+    queues = head, tail, after, most, count, busy, marked, np.arange(links), start
+    service = _Service(*ways, window, delay, place, ways.first[:-1].copy(), *queues, heap, few)
     size = _begin(service, order)
     while size:
         size = _serve(service, size, _EVENTS)

@@ -85,9 +85,11 @@ class DisjointRates:
         forests = largest_forests(wan.nodes, wan.tail, wan.head, allowed, budget)
         if forests is None:
             return None
-        if (forests.of >= 0).sum() == len(rates) * (wan.nodes - 1):
-            return np.array([forests.links(i) for i in range(len(rates))], dtype=np.int64).reshape(-1, wan.nodes - 1)
-        inside, need = ~forests.reached, np.zeros(len(self.rates), dtype=np.int64)
+        of, reached = forests
+        if (of >= 0).sum() == len(rates) * (wan.nodes - 1):
+            trees = [np.flatnonzero(of == i) for i in range(len(rates))]
+            return np.array(trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
+        inside, need = ~reached, np.zeros(len(self.rates), dtype=np.int64)
         for place, rate in enumerate(self.rates[1:].tolist(), 1):  # the fewest links of the set in a tree of the rate
             links = ~inside & (wan.capacity >= rate)
             need[place] = components(wan.nodes, wan.tail[links], wan.head[links]).max()
@@ -185,28 +187,18 @@ def low_trees_apart(
 _LINKS = 256  #: links between two looks at the clock
 
 
-@dataclass(frozen=True, eq=False)
-class Forests:
-    """Link-disjoint forests."""
+def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: Budget) -> tuple[Ints, Bools] | None:
+    """Find the largest link-disjoint forests of ``allowed`` links, (forests, links); None if the budget ended first.
 
-    of: Ints  #: (links,) the forest of every link, -1 for none
-    reached: Bools  #: (links,) the set Q that proves that there are no larger forests
-
-    def links(self, forest: int) -> list[int]:
-        """Return the links of a forest."""
-        found: list[int] = np.flatnonzero(self.of == forest).tolist()
-        return found
-
-
-def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: Budget) -> Forests | None:
-    """Find the largest link-disjoint forests of ``allowed`` links, (forests, links); None if the budget ended first."""
+    Return the forest of every link, -1 for none, and the set Q that proves that there are no larger forests.
+    """
     of, reached = np.full(len(tail), -1, dtype=np.int64), np.zeros(len(tail), dtype=np.bool_)
     for first in range(0, len(tail), _LINKS):
         if budget.is_exhausted:
             return None
         last = min(first + _LINKS, len(tail))
         reached = pack(first, last, nodes, tail, head, allowed, of)
-    return Forests(of, reached)
+    return of, reached
 
 
 @kernel
@@ -354,5 +346,5 @@ def two_trees(
     forests = largest_forests(wan.nodes, wan.tail[link], wan.head[link], allowed, budget)
     if forests is None:
         return None
-    trees = tuple(sorted(link[forests.links(i)].tolist()) for i in range(2))
+    trees = tuple(sorted(link[forests[0] == i].tolist()) for i in range(2))
     return (trees[0], trees[1]) if all(len(tree) == wan.nodes - 1 for tree in trees) else None

@@ -1,10 +1,14 @@
-"""Translations of networks: what is found, that it is right, and that nothing is found where there is nothing."""
+"""Classes of links that symmetries exchange, and translations of networks: what is found, that it is right, and that nothing is found where there is nothing."""
 
 from __future__ import annotations
 
+from itertools import permutations
+from random import Random
+
 import numpy as np
 import pytest
-from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry
+from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry, link_orbits
+from cwb.core.topology import Topology
 from cwb.instances import load
 
 
@@ -34,3 +38,44 @@ def test_translations_of_named_networks(network, orders, roots):
 def test_nothing_where_ranks_differ():
     """A box without one of its links to the network has no translations with the others."""
     assert find_symmetry(ColouredNetwork.of(load("rail(4,4,missing_nics=1)").network)) is None
+
+
+def classes(topology: Topology) -> list[int]:
+    """Sizes of the classes of a network."""
+    nodes = [(node.kind, node.multicast) for node in topology.nodes]
+    links = [(link.bandwidth_Bps, link.latency_s) for link in topology.links]
+    return sorted(map(len, link_orbits(nodes, topology.link_ends, links)))
+
+
+@pytest.mark.parametrize(
+    ("network", "sizes"),
+    [("ring(7)", [7]), ("torus(4,4)", [32]), ("path(5)", [2, 2]), ("mesh(3,3)", [4, 8]), ("a100(boxes=2)", [16, 16])],
+)
+def test_known_networks(network: str, sizes: list[int]) -> None:
+    """The classes of regular networks are those that everybody sees."""
+    topology = load(network).network
+    assert isinstance(topology, Topology)
+    assert classes(topology) == sizes
+
+
+def test_classes_are_orbits_of_all_symmetries():
+    """On small random networks no class joins links that no permutation of the nodes exchanges."""
+    random = Random(1)  # noqa: S311 (networks, no secrets)
+    for _ in range(20):
+        size = random.randint(3, 5)
+        ends = [(a, b) for a in range(size) for b in range(size) if a != b and random.random() < 0.6]
+        links = [random.randint(0, 1) for _ in ends]
+        if not ends:
+            continue
+        label = dict(zip(ends, links, strict=True))
+        group = [p for p in permutations(range(size)) if {(p[a], p[b]): x for (a, b), x in label.items()} == label]
+        for members in link_orbits([0] * size, ends, links):
+            a, b = members[0]
+            images = {(min(p[a], p[b]), max(p[a], p[b])) for p in group}
+            assert images >= set(members)
+
+
+def test_colours_of_nodes_are_kept():
+    """A node of another colour makes the links round it another class."""
+    ends = [(i, (i + 1) % 4) for i in range(4)] + [((i + 1) % 4, i) for i in range(4)]
+    assert sorted(map(len, link_orbits([1, 0, 0, 0], ends, [0] * 8))) == [2, 2]
