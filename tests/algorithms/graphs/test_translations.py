@@ -1,4 +1,4 @@
-"""Classes of links that symmetries exchange, and translations of networks: what is found, that it is right, and that nothing is found where there is nothing."""
+"""Classes of links that symmetries exchange; translations: what is found, that it is right, and nothing without."""
 
 from __future__ import annotations
 
