@@ -89,14 +89,17 @@ class DisjointRates:
         if (of >= 0).sum() == len(rates) * (wan.nodes - 1):
             trees = [np.flatnonzero(of == i) for i in range(len(rates))]
             return np.array(trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
-        inside, need = ~reached, np.zeros(len(self.rates), dtype=np.int64)
-        for place, rate in enumerate(self.rates[1:].tolist(), 1):  # the fewest links of the set in a tree of the rate
-            links = ~inside & (wan.capacity >= rate)
-            need[place] = components(wan.nodes, wan.tail[links], wan.head[links]).max()
+        inside = ~reached
+        need = np.array([0, *(self.fewest_links(inside, rate) for rate in self.rates[1:].tolist())])
         self.sets.append(inside)
         self.needs.append((need, int(inside.sum())))
         self.open &= ~self.excluded_choices(len(self.sets) - 1)
         return None
+
+    def fewest_links(self, inside: Bools, rate: int) -> int:
+        """Return the fewest links of a set in a tree of a rate."""
+        links = ~inside & (self.wan.capacity >= rate)
+        return int(components(self.wan.nodes, self.wan.tail[links], self.wan.head[links]).max())
 
     def excluded_choices(self, index: int) -> Bools:
         """Mark the choices that need more links of a set than it has."""
