@@ -15,12 +15,10 @@ from . import models
 from .core import collective
 
 if TYPE_CHECKING:
-    from .api.answers import verify
-    from .api.executions import run
     from .api.plots import plot, view
     from .api.repair import repair
     from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
-    from .api.simulations import simulate
+    from .api.schedules import run, simulate, verify
     from .api.tables import links, records, sends, to_networkx
     from .core.collective import Collective
     from .core.formulation import Formulation
@@ -125,12 +123,10 @@ __all__ = [
 _PLACES = {
     name: module
     for module, names in {
-        "api.answers": "verify",
-        "api.executions": "run",
         "api.plots": "plot view",
         "api.repair": "repair",
         "api.runs": "Run compare explain formulation register sensitivity solve train",
-        "api.simulations": "simulate",
+        "api.schedules": "run simulate verify",
         "api.tables": "links records sends to_networkx",
         "core.collective": "Collective",
         "core.formulation": "Formulation",

@@ -39,27 +39,13 @@ _PARTS, _CELLS = 200, 20_000_000
 
 
 class Plot:
-    """A plot that is drawn in the requested format.
-
-    Parameters
-    ----------
-    draw : callable
-        Returns the file's bytes for ``svg``, ``pdf`` or ``png``.
-    pages : bool
-        True if ``draw`` also supports ``html``.
-    """
+    """A plot that is drawn in the requested format: ``svg``, ``pdf`` or ``png``, with ``pages`` also ``html``."""
 
     def __init__(self, draw: Callable[[str], bytes], *, pages: bool = False) -> None:
         self._draw, self._pages = draw, pages
 
     def save(self, path: str | Path) -> Path:
-        """Write a .svg, .pdf or .png file, for a schedule also an .html page, and return its path.
-
-        Raises
-        ------
-        InputError
-            If the suffix is unknown or the file cannot be written.
-        """
+        """Write a .svg, .pdf or .png file, for a schedule also an .html page, and return its path."""
         from ..core.files import write_whole
 
         path = Path(path)
@@ -67,13 +53,7 @@ class Plot:
         return path
 
     def format_of(self, path: Path) -> str:
-        """Return the format that a file's suffix names.
-
-        Raises
-        ------
-        InputError
-            If the suffix is not that of a supported format.
-        """
+        """Return the format that a file's suffix names."""
         from ..reports.plots import plot_format
 
         if not self._pages:
@@ -134,7 +114,7 @@ def plot(
     places: str | Path | None = None,
     output: str | Path | None = None,
 ) -> Plot:
-    """Draw records, a schedule or a network, as ``cwb plot`` does.
+    """Draw records, a schedule or a network, as ``cwb plot`` does; a notebook displays the plot.
 
     Parameters
     ----------
@@ -152,11 +132,6 @@ def plot(
         JSON file with longitude and latitude of sites, for the kind ``map``.
     output : str or Path, optional
         File for the plot, .svg, .pdf or .png; for a schedule also .html.
-
-    Returns
-    -------
-    Plot
-        Displayed by a notebook; ``save("file.pdf")`` writes it.
 
     Raises
     ------
@@ -254,7 +229,7 @@ def _begins_as_schedule(path: Path) -> bool:
 def _network_plot(spec: str | Path | Instance) -> Plot:
     from ..core.fabric import Fabric, expanded_size
     from ..core.network_views import links_of
-    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.look import draw_as
     from ..reports.plots.topology import check_size, draw
 
     instance = load(spec)
@@ -264,11 +239,7 @@ def _network_plot(spec: str | Path | Instance) -> Plot:
         check_size(nodes, links // 2)
         network = links_of(network)
 
-    def drawn_network(form: str) -> bytes:
-        with look():
-            return to_bytes(draw(instance.name, network), form)
-
-    return Plot(drawn_network)
+    return Plot(lambda form: draw_as(form, draw, instance.name, network))
 
 
 def _schedule_plot(
@@ -329,37 +300,25 @@ def draw_plot(
     trees: tuple[int, ...] = (),
     places: dict[str, tuple[float, float]] | None = None,
 ) -> bytes:
-    """Draw one plot of a schedule, or its page.
+    """Draw one plot of a schedule, of :data:`KINDS`, or its page.
 
     Parameters
     ----------
-    kind : str
-        One of the plots in :data:`KINDS`.
     mode : SimulationMode or None
         Model of the simulation that is drawn; None is the model of all completion times.
-    form : str
-        ``svg``, ``pdf``, ``png`` or ``html``.
-    trees : tuple of int
-        Trees to draw, counted from 0.
     places : dict, optional
         Longitude and latitude of sites in degrees, by name.
-
-    Raises
-    ------
-    InputError
-        If the schedule has no such plot.
     """
     from ..core.trees import TreePacking
     from ..reports.plots import (
-        html,
-        schedule_gantt,
+        html_page,
         schedule_heatmap,
         schedule_map,
         schedule_network,
+        schedule_time,
         schedule_trees,
-        schedule_utilization,
     )
-    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.look import draw_as
     from ..schedules.collective import proof_of
     from ..schedules.simulate.run import utilization
     from ..schedules.verify.answers import write_out
@@ -368,28 +327,23 @@ def draw_plot(
     if kind in OF_TREES:
         if not isinstance(answer := write_out(answer, instance), TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")
+        shown = (_title(instance, read), instance.topology, answer, trees)
         if kind == "map":
-            with look():
-                return to_bytes(
-                    schedule_map.draw(_title(instance, read), instance.topology, answer, trees, places), form
-                )
-        plot = schedule_trees if kind == "trees" else schedule_network
-        with look():
-            return to_bytes(plot.draw(_title(instance, read), instance.topology, answer, trees), form)
-    with look():
-        if kind == "heatmap" and form != "html":
-            return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
-        trace, pieces = _simulate_answer(read, mode)
-        traffic = _traffic(read, pieces)
-        if form == "html":
-            proof, _ = proof_of(read, right=True, completion_s=trace.completion_s)
-            return html.page(traffic, trace, None if proof.bound_s is None else float(proof.bound_s))
-        if kind == "gantt":
-            return to_bytes(schedule_gantt.draw(traffic, trace), form)
-        parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
-        edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
-        title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
-        return to_bytes(schedule_utilization.draw(title, edges, used), form)
+            return draw_as(form, schedule_map.draw, *shown, places)
+        return draw_as(form, (schedule_trees if kind == "trees" else schedule_network).draw, *shown)
+    if kind == "heatmap" and form != "html":
+        return draw_as(form, schedule_heatmap.draw, _traffic(read, 1))
+    trace, pieces = _simulate_answer(read, mode)
+    traffic = _traffic(read, pieces)
+    if form == "html":
+        proof, _ = proof_of(read, right=True, completion_s=trace.completion_s)
+        return html_page.page(traffic, trace, None if proof.bound_s is None else float(proof.bound_s))
+    if kind == "gantt":
+        return draw_as(form, schedule_time.draw_gantt, traffic, trace)
+    parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
+    edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
+    title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
+    return draw_as(form, schedule_time.draw_utilization, title, edges, used)
 
 
 def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:

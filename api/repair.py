@@ -42,10 +42,8 @@ def repair(
         File of a plan of mtree, or of any schedule.
     change : str or sequence of str
         New bandwidths between two sites of a plan, such as ``"3-7=0"``.
-    solver, seed, options : optional
-        Solver, seed and options of mtree-repair, such as ``{"new_trees": 2}``.
-    time_limit_s : float, optional
-        Time limit of the repair in seconds.
+    solver, seed, options, time_limit_s : optional
+        Solver, seed, options and limit of mtree-repair, such as ``{"new_trees": 2}``.
     output : str or Path, optional
         File for the new plan or schedule.
     without_link, without_node, without_rank, link : str or sequence of str
@@ -55,7 +53,7 @@ def repair(
 
     Returns
     -------
-    Run or Repaired
+    Run or RepairedSchedule
         For a plan the run of mtree-repair; for a schedule the repaired one, with its times and a bound.
 
     Raises

@@ -57,39 +57,21 @@ class Run(RunRecord):
 
     @property
     def finished_run(self) -> FinishedRun:
-        """The run and its answer in the form of the harness.
-
-        Raises
-        ------
-        InputError
-            If the record was read from a file.
-        """
+        """The run and its answer in the form of the harness; none of a record from a file."""
         if self._finished is None:
             raise InputError("a record read from a file contains no answer; solve it again", source="finished")
         return self._finished
 
     @property
     def problem(self) -> Instance:
-        """The instance that the method solved.
-
-        Raises
-        ------
-        InputError
-            If the record was read from a file.
-        """
+        """The instance that the method solved; none of a record from a file."""
         if self._finished is None or self._finished.instance is None:
             raise InputError("a record read from a file contains no instance; solve it again", source="problem")
         return self._finished.instance
 
     @property
     def schedule(self) -> Answer:
-        """The answer in full: a schedule, a packing of trees, bandwidths, or the orders of chunks.
-
-        Raises
-        ------
-        InputError
-            If there is no answer.
-        """
+        """The answer in full: a schedule, a packing of trees, bandwidths, or the orders of chunks."""
         if self._finished is None or self._finished.answer is None:
             why = self.message or "a record that is read has none"
             raise InputError(f"there is no answer, {self.status}: {why}", source="schedule")
@@ -117,17 +99,9 @@ class Run(RunRecord):
     def model_values(self) -> dict[str, DataFrame]:
         """Return the solution of a formulation, one table for each variable and constraint by its name.
 
-        Returns
-        -------
-        dict of pandas.DataFrame
-            ``value``, ``lower`` and ``upper`` of every part, by its index in the model. For a constraint these are of
-            its body; ``dual``, of linear programs, is the change of the optimal objective per unit of the side. A
-            linear program is solved again for the dual values.
-
-        Raises
-        ------
-        InputError
-            If the run is not one of a formulation, or found no solution.
+        Columns are ``value``, ``lower`` and ``upper`` of every part, by its index in the model. For a constraint these
+        are of its body; ``dual``, of linear programs, is the change of the optimal objective per unit of the side. A
+        linear program is solved again for the dual values.
         """
         return self._model_values
 
@@ -141,16 +115,6 @@ class Run(RunRecord):
             and ``map``; or a plot of records, which is the default for a plan of bandwidths.
         mode : str, optional
             Model of the simulation that is drawn, as in :func:`simulate`.
-
-        Returns
-        -------
-        Plot
-            Displayed by a notebook; ``save("file.pdf")`` writes it.
-
-        Raises
-        ------
-        InputError
-            If there is no answer, or no such plot of it.
         """
         from .plots import plot_of_answer
 
@@ -193,12 +157,10 @@ def solve(
     collective, size, chunks : optional
         Of the collective, such as ``"all_gather"``, ``"1 GiB"`` and 4, in place of the instance's. Of a method that has
         an option ``chunks``, it is the option.
-    solver : str
-        Name of the solver, such as ``highs``.
+    solver, solver_options : optional
+        Name of the solver, and options by its own names, such as ``{"presolve": "off"}`` of HiGHS.
     seed, threads, time_limit_s, gap, log_file
         Seed and limits of the run, as on the command line.
-    solver_options : mapping, optional
-        Options of the solver by its own names, such as ``{"presolve": "off"}`` of HiGHS.
     output, append, write_model : str or Path, optional
         Files for the answer, for the record (JSONL), and for the last model passed to the solver (.mps or .lp).
     pool : int
@@ -206,10 +168,9 @@ def solve(
     start : Run, ScheduleFile, str or Path, optional
         Schedule, also as a file, from which a formulation starts; the metric ``start`` says if it fits. Of a method
         with an option of this name, the option.
-    explain, sensitivity : bool
-        Whether the record says why there is no answer, and what more bandwidth is worth; a failure is a warning.
-    picture : str or Path, optional
-        File for a drawing of the network with its sensitivities, .svg, .pdf or .png.
+    explain, sensitivity, picture : optional
+        Whether the record says why there is no answer, and what more bandwidth is worth, and a file for a drawing of
+        the latter; a failure is a warning.
     progress : callable, optional
         Called with one line at a time.
     **options
@@ -294,26 +255,19 @@ def train(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Simulate a training iteration, as ``cwb train`` does.
+    """Simulate a training iteration, as ``cwb train`` does, and return the output of its ``--json``.
 
     Parameters
     ----------
     spec : instance
         An instance, or what :func:`load` takes.
-    chunks : int
-        Number of chunks of each rank's part of a collective.
-    seed, time_limit_s
-        Seed and time limit of each run of a method.
+    chunks, seed, time_limit_s
+        Chunks of each rank's part of a collective; seed and time limit of each run of a method.
     timeline : str or Path, optional
         File for a drawing of the tasks over time, .svg, .pdf or .png.
     **options
         Those of ``cwb train`` by name: ``workload="gpt-2"``, ``method={"all_reduce": "bfb"}``,
         ``group={"tp": "16"}``, ``bucket=["25 MiB"]``; ``options`` maps methods to their options.
-
-    Returns
-    -------
-    dict
-        The output of ``cwb train --json``.
 
     Raises
     ------
@@ -349,28 +303,19 @@ def explain(
     time_limit_s: float | None = None,
     **options: Any,
 ) -> Explanation:
-    """Return why an instance has no answer, as ``cwb solve --explain`` does.
+    """Return why an instance has no answer, as ``cwb solve --explain`` does; print its ``text()``.
 
     Parameters
     ----------
-    instance : Instance or other
-        The instance or what :func:`load` takes.
     model : str
         Name of a formulation, or of a method that has one.
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
 
-    Returns
-    -------
-    Explanation
-        Printed by ``print(explanation.text())``.
-
     Raises
     ------
     InputError
         If a name is wrong.
-    SolverUnavailable
-        If the solver is missing.
     """
     from ..studies.explain import explain as explained
 
@@ -388,21 +333,14 @@ def sensitivity(
     time_limit_s: float | None = None,
     **options: Any,
 ) -> Sensitivity:
-    """Return the value of more bandwidth, as ``cwb solve --sensitivity`` does.
+    """Return the value of more bandwidth, as ``cwb solve --sensitivity`` does; print its ``text()``.
 
     Parameters
     ----------
-    instance : Instance or other
-        The instance or what :func:`load` takes.
     model : str
         Name of a method, or of a formulation that is solved as declared.
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; the limit is for all solves together.
-
-    Returns
-    -------
-    Sensitivity
-        Printed by ``print(found.text())``.
 
     Raises
     ------
@@ -410,8 +348,6 @@ def sensitivity(
         If a name is wrong.
     Unsupported
         If the method proves no time for the instance, or there is no bandwidth to change.
-    SolverUnavailable
-        If the solver is missing.
     """
     from ..studies.sensitivity import sensitivity as found
 
@@ -453,7 +389,7 @@ def compare(
     memory: str | None = None,
     executor: str = "local",
 ) -> list[RunRecord]:
-    """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``.
+    """Run every cell of a suite, as ``cwb compare`` does, and return the records, appended to ``output/records.jsonl``.
 
     Parameters
     ----------
@@ -473,17 +409,11 @@ def compare(
         Recorded runs to repeat: ``failed``, ``limit`` or ``all``.
     jobs : int, optional
         Threads of all runs in progress; by default the number of cores.
-    time_limit_s, grace_s : float
-        Seconds of a run instead of the suite's, and further seconds until it is killed.
-    memory : str, optional
-        Largest resident memory of a run, such as ``"4 GiB"``.
+    time_limit_s, grace_s, memory : optional
+        Seconds of a run instead of the suite's, further seconds until it is killed, and its largest resident memory,
+        such as ``"4 GiB"``.
     executor : str
         ``local``, ``dask://HOST:PORT``, ``slurm`` or ``slurm-local``.
-
-    Returns
-    -------
-    list of RunRecord
-        The records of all cells.
 
     Raises
     ------
@@ -509,26 +439,14 @@ def compare(
 
 
 def formulation(name: str) -> Formulation:
-    """Return a declared model such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model.
-
-    Raises
-    ------
-    InputError
-        If no formulation has the name.
-    """
+    """Return a declared model such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model."""
     from ..harness import registry
 
     return registry.formulation(name)
 
 
 def register(entry: Method | Formulation | Adapter | Collective) -> None:
-    """Register a method, formulation, solver or collective of your own by its name, in this process.
-
-    Raises
-    ------
-    InputError
-        If the name is taken by another one.
-    """
+    """Register a method, formulation, solver or collective of your own by its name, in this process."""
     from ..harness import registry
 
     registry.register(entry)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..studies.inputs import Spec, load
-from .answers import instance_and_sends
 from .runs import Run
+from .schedules import instance_and_sends
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
@@ -19,24 +19,16 @@ if TYPE_CHECKING:
 def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     """Convert a network, a schedule or a packing of trees into a ``networkx.MultiDiGraph``.
 
+    For a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
+    position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send, with the
+    columns of :func:`sends`.
+
     Parameters
     ----------
     spec : Run, answer, Topology, or what :func:`load` takes
         For a run, its schedule is converted.
     instance : Instance or other, optional
         Problem of a schedule, which names its nodes; without it nodes are positions, in trees ranks.
-
-    Returns
-    -------
-    networkx.MultiDiGraph
-        For a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
-        position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send,
-        with the columns of :func:`sends`.
-
-    Raises
-    ------
-    InputError
-        If an answer sends nothing.
     """
     from ..exchange.frames import network_graph, schedule_graph
 
@@ -49,23 +41,15 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
 def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     """Return the links as a ``pandas.DataFrame``; for a schedule, with the traffic on them.
 
+    Columns are ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
+    ``load_bytes``, ``busy_s`` and ``utilization``.
+
     Parameters
     ----------
     spec : Run, answer, Topology, or what :func:`load` takes
         A network, or a schedule on it.
     instance : Instance or other, optional
         Problem of a schedule; without it links have only numbers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
-        ``load_bytes``, ``busy_s`` and ``utilization``.
-
-    Raises
-    ------
-    InputError
-        If an answer sends nothing.
     """
     from ..exchange.frames import links_frame, loads_frame
 
@@ -77,23 +61,15 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
 def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> Any:
     """Return the sends of a schedule, or the edges of trees, as a ``pandas.DataFrame``.
 
+    Columns are ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or
+    ``start_s`` and ``end_s``, and ``path``, the links.
+
     Parameters
     ----------
     spec : Run, ScheduleFile or answer
         A schedule, a run with one, or a schedule file that has been read.
     instance : Instance or other, optional
         Problem of the schedule, which names its nodes; without it nodes are positions, in trees ranks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or ``start_s`` and
-        ``end_s``, and ``path``, the links.
-
-    Raises
-    ------
-    InputError
-        If nothing is sent.
     """
     from ..exchange.frames import sends_frame
 
@@ -130,24 +106,16 @@ def _links_of(instance: Instance) -> Topology:
 def records(*paths: str | Path) -> Any:
     """Return records as a ``pandas.DataFrame``, one row each; of runs with the same key only the last.
 
+    Columns are the fields of records; nested fields have a dot: ``seconds.total``, ``options.chunks``,
+    ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
+
     Parameters
     ----------
     *paths : str or Path
         JSONL files and folders of them, as written by ``cwb compare``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns are the fields of records; nested fields have a dot: ``seconds.total``,
-        ``options.chunks``, ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
-
-    Raises
-    ------
-    InputError
-        If there is no record, or a line is not one; the message names the file and the line.
     """
-    from ..reports.frame import records_frame
     from ..reports.records import load_records
+    from ..reports.runs import records_frame
 
     return records_frame(load_records([Path(path) for path in paths]))
 
@@ -155,18 +123,15 @@ def records(*paths: str | Path) -> Any:
 def models(spec: Spec = None, collective: str | None = None) -> Any:
     """Return methods as a ``pandas.DataFrame``, as ``cwb list models`` lists them.
 
+    A row for every ``name`` has ``family``, ``kind`` and ``summary``, and the supported ``network`` and
+    ``collectives``; with an instance also ``takes it`` and ``why not``.
+
     Parameters
     ----------
     spec : Instance or other, optional
         What :func:`load` takes; adds its support by each method and reasons for the lack of it.
     collective : str, optional
         Collective that replaces the instance's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for every ``name``, with ``family``, ``kind`` and ``summary``, and the supported ``network`` and
-        ``collectives``; with an instance also ``takes it`` and ``why not``.
     """
     import pandas as pd
 

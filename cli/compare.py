@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.budget import Progress, ignore
 from ..core.errors import ExitStatus
 from ..core.option_names import RETRIES
 from . import completion
-from .compare_progress import comparison_on_stderr
-from .edits import network_edits
-from .options import Command, parse_duration, parse_options, plugin_option
-from .streams import echo, notice
+from .options import Command, network_edits, parse_duration, parse_options, plugin_option
+from .streams import console, echo, notice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..harness.suite import SuiteResult
+    from ..harness.suite import ComparisonProgress, SuiteResult
     from ..harness.task import Task
+
 
 #: Statuses of runs that did not come about.
 _NOT_RUN = ("error", "unsupported")
@@ -31,24 +34,24 @@ _REASONS = 5
 
 
 @click.command(cls=Command)
-@click.argument("suite", required=False, shell_complete=completion.complete_names(completion.suites, files=True))
+@click.argument("suite", required=False, shell_complete=completion.complete("suites", files=True))
 @click.option(
     "--models",
     "--methods",
     "models",
-    shell_complete=completion.complete_names(completion.models, listed=True),
+    shell_complete=completion.complete("models", listed=True),
     metavar="NAMES",
     help="Instead of a suite: methods, such as ring,tacos,forestcoll.",
 )
 @click.option(
     "--instances",
-    shell_complete=completion.complete_names(completion.instances, files=True, listed=True),
+    shell_complete=completion.complete("instances", files=True, listed=True),
     metavar="NAMES",
     help="Instances of --models, such as 'torus(4,4),my.json'.",
 )
 @click.option(
     "--collectives",
-    shell_complete=completion.complete_names(completion.collectives, listed=True),
+    shell_complete=completion.complete("collectives", listed=True),
     metavar="NAMES",
     help="Collectives for --instances.  [default: their own, else all_reduce]",
 )
@@ -59,7 +62,7 @@ _REASONS = 5
 )
 @click.option(
     "--solvers",
-    shell_complete=completion.complete_names(completion.solvers, listed=True),
+    shell_complete=completion.complete("solvers", listed=True),
     metavar="NAMES",
     help="Solvers for those --models that use one.  [default: highs]",
 )
@@ -113,12 +116,6 @@ _REASONS = 5
 @plugin_option
 def compare(
     suite: str | None,
-    models: str | None,
-    instances: str | None,
-    collectives: str | None,
-    sizes: str | None,
-    solvers: str | None,
-    options: dict[str, Any],
     output: Path,
     dry_run: bool,
     retry: tuple[str, ...],
@@ -130,6 +127,7 @@ def compare(
     executor: str,
     quiet: bool,
     edits: tuple[tuple[str, str], ...],
+    **given: Any,
 ) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
 
@@ -150,7 +148,7 @@ def compare(
 
     limits = limits_of(parse_duration(time_limit, "--time-limit"), parse_duration(grace, "--grace") or 0.0, memory)
     settings = Settings(limits, retry, executor, jobs)
-    asked = GridOptions(models, instances, collectives, sizes, solvers, options)
+    asked = GridOptions(**given)
     with asked.locate_option_errors():
         chosen = load_suite(suite) if suite is not None and not asked.given_options else suite_of(suite, asked, notice)
         planned, ledger = cells(with_seeds(chosen, seeds)), output / "records.jsonl"
@@ -221,3 +219,76 @@ def exit_status(comparison: SuiteResult) -> int:
         return ExitStatus.OK
     shared = {record.exit_status for record in records}
     return shared.pop() if len(shared) == 1 else ExitStatus.FAILURE
+
+
+Watch = Callable[["ComparisonProgress"], None]
+
+
+@contextmanager
+def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
+    """Yield a function that prints a line per record and one that displays the tally."""
+    if quiet:
+        yield ignore, lambda _: None
+    elif sys.stderr.isatty():
+        with _on_terminal() as shown:
+            yield shown
+    else:
+        yield _plain_lines()
+
+
+def _plain_lines() -> tuple[Progress, Watch]:
+    """Return functions that print plain lines, each ending with the tally."""
+    latest: list[ComparisonProgress] = []
+
+    def watch(tally: ComparisonProgress) -> None:
+        latest[:] = [tally]
+
+    def progress(line: str) -> None:
+        echo(f"{line} [{progress_text(latest[0])}]" if latest else line, err=True)
+
+    return progress, watch
+
+
+@contextmanager
+def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
+    """Yield functions that print lines above a progress bar."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    printed = console(err=True)
+    with Bars(
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=printed,
+        transient=True,
+    ) as bars:
+        bar = bars.add_task("starting")
+
+        def watch(tally: ComparisonProgress) -> None:
+            bars.update(bar, total=tally.total, completed=tally.done + tally.others, description=progress_text(tally))
+
+        yield printed.print, watch
+
+
+def progress_text(tally: ComparisonProgress) -> str:
+    """Return the numbers of runs in progress, failed and done elsewhere, and the estimated time left."""
+    parts = [f"{tally.running} running"]
+    if tally.failed:
+        parts.append(f"{tally.failed} failed")
+    if tally.others:
+        parts.append(f"{tally.others} done by others")
+    if tally.seconds_left is not None:
+        parts.append(f"about {duration(tally.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Format a duration in seconds, minutes or hours."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -5,7 +5,7 @@ Completers receive click's context, the parameter and the partial word, and retu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -15,88 +15,47 @@ from click.shell_completion import CompletionItem
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete_names(names: Callable[[], Iterable[str]], *, files: bool = False, listed: bool = False) -> Completer:
-    """Return a completer for names.
+def complete(kind: str, *, files: bool = False, listed: bool = False) -> Completer:
+    """Return a completer for the names of a kind, see :func:`names`.
 
     Parameters
     ----------
-    names : callable
-        Returns the names; called only when the user presses tab.
     files : bool
-        True if the argument may also be a file.
+        Whether the argument may also be a file.
     listed : bool
-        True if the argument is a comma-separated list; its last name is completed.
+        Whether the argument is a comma-separated list; its last name is completed.
     """
 
-    def complete(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+    def completer(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del context, param
         before, comma, last = word.rpartition(",") if listed else ("", "", word)
-        found = [CompletionItem(f"{before}{comma}{name}") for name in names() if name.startswith(last)]
+        found = [CompletionItem(f"{before}{comma}{name}") for name in names(kind) if name.startswith(last)]
         return found + ([CompletionItem(word, type="file")] if files else [])
 
-    return complete
+    return completer
 
 
-def models() -> Sequence[str]:
-    """List the names of all methods."""
-    from ..harness import registry
-
-    return registry.names()
-
-
-def formulations() -> Sequence[str]:
-    """List the names of all declared models."""
-    from ..harness import registry
-
-    return registry.formulation_names()
-
-
-def solvers() -> Sequence[str]:
-    """List the names of all solvers."""
-    from ..harness import registry
-
-    return registry.solver_names()
-
-
-def collectives() -> Sequence[str]:
-    """List the names of all collectives."""
+def names(kind: str) -> Iterable[str]:
+    """List the names of a kind; ``everything`` are the arguments of ``cwb show``."""
     from ..core.collective import collective_names
-
-    return collective_names()
-
-
-def instances() -> Sequence[str]:
-    """List the shipped instances and the generators of networks."""
+    from ..harness import registry, suite_file
     from ..instances import generators
     from ..instances.loader import shipped_instances
-
-    return [*shipped_instances(), *generators.names()]
-
-
-def suites() -> Sequence[str]:
-    """List the names of all suites."""
-    from ..harness.suite_file import shipped_suites
-
-    return shipped_suites()
-
-
-def tables() -> Sequence[str]:
-    """List the names of all tables."""
+    from ..reports.plots import PLOTS
     from ..reports.tables import TABLES
 
-    return list(TABLES)
-
-
-def plots() -> Sequence[str]:
-    """List the names of all plots."""
-    from ..reports.plots import PLOTS
-
-    return list(PLOTS)
-
-
-def everything() -> Sequence[str]:
-    """List all arguments of ``cwb show``."""
-    return [*models(), *formulations(), *instances()]
+    known: dict[str, Callable[[], Iterable[str]]] = {
+        "models": registry.names,
+        "formulations": registry.formulation_names,
+        "solvers": registry.solver_names,
+        "collectives": collective_names,
+        "instances": lambda: [*shipped_instances(), *generators.names()],
+        "suites": suite_file.shipped_suites,
+        "tables": lambda: TABLES,
+        "plots": lambda: PLOTS,
+        "everything": lambda: [name for one in ("models", "formulations", "instances") for name in known[one]()],
+    }
+    return known[kind]()
 
 
 def method_options(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
@@ -105,7 +64,7 @@ def method_options(context: click.Context, param: click.Parameter, word: str) ->
     from ..harness import registry
 
     asked = context.params.get("model") or context.params.get("formulation")
-    if asked not in (*models(), *formulations()):
+    if asked not in (*names("models"), *names("formulations")):
         return []
     fields = registry.get(str(asked)).options.model_fields
     name, equals, value = word.partition("=")

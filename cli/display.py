@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
@@ -57,11 +58,27 @@ def _size(size_bytes: Fraction) -> str:
     return f"{size_bytes / scales[whole[0]]} {whole[0]}" if whole else amount(size_bytes, SIZES)
 
 
+def new_table(title: str, *headings: str, right: Collection[str] = (), fold: bool = False) -> Table:
+    """Make an empty table; columns named in ``right`` are aligned there, long texts are folded or cut."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        justify: Literal["left", "right"] = "right" if heading in right else "left"
+        table.add_column(heading, justify=justify, overflow="fold" if fold else "ellipsis")
+    return table
+
+
+def new_form(title: str, *justify: Literal["left", "right"]) -> Table:
+    """Make an empty table of names and values, without headings; by default values are to the right."""
+    table = Table(show_header=False, title=title, title_justify="left")
+    for each in justify or ("left", "right"):
+        table.add_column(justify=each)
+    return table
+
+
 def pool_table(record: RunRecord) -> Table:
     """Tabulate the best distinct answers with the model's and the verifier's objective."""
-    table = Table(title="pool", title_justify="left")
-    for heading in ("rank", "model's objective", f"objective ({record.objective_unit})", "verified", "answer"):
-        table.add_column(heading, justify="left" if heading == "answer" else "right")
+    numbers = ("rank", "model's objective", f"objective ({record.objective_unit})", "verified")
+    table = new_table("pool", *numbers, "answer", right=numbers)
     for row in record.pool:
         verified, answer = {True: "yes", False: "NO", None: "n/a"}[row["verified"]], row["answer"]
         sizes = ", ".join(f"{value:,} {name}" for name, value in answer.items() if isinstance(value, int))
@@ -73,11 +90,9 @@ def pool_table(record: RunRecord) -> Table:
 
 def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
     """Tabulate the bandwidth of every dimension beside EqualBW's."""
-    table = Table(title=f"{record.instance}: bandwidth per NPU of {fabric}, {fabric.npus:,} NPUs", title_justify="left")
-    for heading in ("dimension", "block", "tier"):
-        table.add_column(heading)
-    for heading in ("GB/s", "share", "EqualBW GB/s"):
-        table.add_column(heading, justify="right")
+    title, rates = f"{record.instance}: bandwidth per NPU of {fabric}, {fabric.npus:,} NPUs", ("GB/s", "EqualBW GB/s")
+    headings = ("dimension", "block", "tier", rates[0], "share", rates[1])
+    table = new_table(title, *headings, right=("share", *rates))
     bandwidths: list[float] = record.metrics["bandwidth_GBps"]
     total = sum(bandwidths)
     equal = record.metrics.get("equal_bandwidth_GBps")
@@ -126,9 +141,7 @@ ROWS = (
 def summary_table(record: RunRecord, collective: str = "") -> Table:
     """Tabulate status, measures, objective, bound and seconds of a record."""
     title = f"{record.model} on {record.solver}" if record.solver else record.model
-    table = Table(show_header=False, title=title, title_justify="left")
-    table.add_column()
-    table.add_column(justify="right")
+    table = new_form(title)
     asked = "; ".join(record.metrics[name] for name in ("question", "restricted_to") if name in record.metrics)
     table.add_row("status", f"{record.shown_status} ({asked})" if asked else record.shown_status)
     if collective:

@@ -1,4 +1,4 @@
-"""``cwb doctor``: check that this installation can solve, and name what is missing."""
+"""``cwb doctor`` and ``cwb warm``: the state of this installation, and compilation in advance."""
 
 from __future__ import annotations
 
@@ -114,3 +114,30 @@ def small_model() -> Any:
     model.enough = pyo.Constraint(expr=model.x + model.y >= 4)
     model.cost = pyo.Objective(expr=2 * model.x + 3 * model.y)
     return model
+
+
+@click.command()
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Number of processes; by default the number of cores.")
+def warm(jobs: int | None) -> int:
+    """Compile the loops of all methods now instead of at their first use.
+
+    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and recompiled when
+    the source changes. Exits with 1 if it cannot be kept, or if a method fails.
+    """
+    from rich.progress import track
+
+    from ..core.kernel import cache_folder
+    from ..harness.compile_time import RUNS
+    from ..harness.compile_time import warm as compiled
+
+    folder = cache_folder()
+    if folder is None:
+        echo("cwb: no folder can be written to: compiled code is not kept (CWB_CACHE_DIR names another)", err=True)
+        return ExitStatus.FAILURE
+    status = ExitStatus.OK
+    for name, _, message in track(compiled(jobs), "compiling", total=len(RUNS), console=console(err=True)):
+        if message:
+            echo(f"cwb: {name}: {message}", err=True)
+            status = ExitStatus.FAILURE
+    echo(f"compiled code is in {folder}")
+    return status

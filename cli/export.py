@@ -1,4 +1,4 @@
-"""``cwb export``: schedules and file formats for other programs."""
+"""``cwb export`` and ``cwb export-instances``: schedules and models in formats of other programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import ExitStatus
 from ..core.option_names import DIALECTS, PROTOCOLS
-from .options import OUTPUT_FILE, PATH, Command, combine, placement_option
+from . import completion
+from .options import OUTPUT_FILE, PATH, Command, combine, placement_option, quiet_flag, working_on_stderr
 from .streams import echo
 
 if TYPE_CHECKING:
     from ..studies.exports import ExportedFile
+
 
 _schedule = click.argument("schedule", type=PATH, metavar="SCHEDULE")
 
@@ -202,3 +205,34 @@ def _tell(output: Path, made: ExportedFile) -> None:
     echo(f"{output}: {made.about}", err=True)
     if made.rounded:
         echo("sizes of messages are rounded up to whole bytes", err=True)
+
+
+@click.command("export-instances", cls=Command)
+@click.argument("suite", default="library", shell_complete=completion.complete("suites", files=True))
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("library"),
+    show_default=True,
+    help="Folder for the files and index.json.",
+)
+@quiet_flag
+def export_instances(suite: str, output: Path, quiet: bool) -> int:
+    """Write the models of a SUITE's runs as MPS and LP files, for developers of solvers.
+
+    Each model is written as it is passed to the solver, with its size, checksums, best known objective and bound in
+    index.json. Equal models are written once.
+
+    \b
+    cwb export-instances -o library/
+    cwb export-instances my-suite.toml -o library/
+    """
+    from ..studies.exports import export_instances as export
+
+    with working_on_stderr(quiet=quiet) as progress:
+        runs, models, failures = export(suite, output=output, progress=progress)
+    for failure in failures:
+        echo(f"not exported: {failure}", err=True)
+    echo(f"{len(models)} models of {runs} runs: {output}")
+    return ExitStatus.OK if models else ExitStatus.FAILURE

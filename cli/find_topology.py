@@ -94,14 +94,13 @@ def find_topology(as_json: bool, **given: Any) -> int:
 
 def show(found: dict[str, Any]) -> None:
     """Print the frontier as a table with the lower bound below it, and the best networks."""
-    from rich.table import Table
+    from .display import new_table
 
     title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
-    table = Table(title=title, title_justify="left")
-    table.add_column("topology", overflow="fold")
     shared = found["all_to_all_share"] != "0"
-    for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * shared):
-        table.add_column(heading, justify="right")
+    numbers = ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * shared)
+    table = new_table(title, "topology", *numbers, right=numbers)
+    table.columns[0].overflow = "fold"
     for row in found["frontier"]:
         table.add_row(
             f"{row['topology']} *" if row["best"] else row["topology"],

@@ -11,8 +11,7 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from . import completion
-from .edits import load_edited, network_edits
-from .options import OUTPUT_FILE, options_of, plugin_option, time_limit_option
+from .options import OUTPUT_FILE, load_edited, network_edits, options_of, plugin_option, time_limit_option
 from .streams import echo
 
 #: Rows and columns up to which a model is printed.
@@ -20,12 +19,12 @@ MAX_PRINTED = 2000
 
 
 @click.command()
-@click.argument("formulation", shell_complete=completion.complete_names(completion.formulations))
-@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
+@click.argument("formulation", shell_complete=completion.complete("formulations"))
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @options_of("the formulation", "--option", shell_complete=completion.method_options)
 @click.option(
     "--collective",
-    shell_complete=completion.complete_names(completion.collectives),
+    shell_complete=completion.complete("collectives"),
     metavar="NAME",
     help="Collective such as all_reduce, instead of the instance's.",
 )

@@ -18,10 +18,7 @@ _AMD = ("mi50", "mi60", "mi100", "mi300a", "mi300x", "mi325x")
 
 _output = click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
 
-_named = combine(
-    click.option("--name", help="Name of the instance; by default the file's."),
-    _output,
-)
+_named = combine(click.option("--name", help="Name of the instance; by default the file's."), _output)
 
 _boxes = combine(
     click.option("--boxes", type=click.IntRange(min=1), default=1, help="Number of boxes; 1 by default."),
@@ -86,8 +83,7 @@ def libra(output: Path, **files: Any) -> None:
     "--as-drawn", is_flag=True, help="Use the network of the paper's figure if it differs from the original's code."
 )
 @click.option("--schedule", type=PATH, metavar="JSON", help="A schedule of the original for this input.")
-@click.option("--name", help="Name of the instance; by default the file's.")
-@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
+@_named
 def teccl(input_file: Path, output: Path, **given: Any) -> None:
     """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
@@ -263,8 +259,7 @@ def links(file: Path, output: Path, **given: Any) -> None:
 @click.argument("file", type=PATH, metavar="XML")
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
 @click.option("--size", metavar="SIZE", default="1 GiB", show_default=True, help="Full buffer of the collective.")
-@click.option("--name", help="Name of the instance; by default the file's.")
-@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
+@_named
 def msccl(file: Path, output: Path, **given: Any) -> None:
     """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 
@@ -289,7 +284,7 @@ def msccl(file: Path, output: Path, **given: Any) -> None:
 )
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the sum of the messages]")
 @click.option("--name", help="Name of the instance; by default the folder's.")
-@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
+@_output
 def chakra(folder: Path, output: Path, **given: Any) -> None:
     """Import the Chakra execution traces in FOLDER, one for each rank, as a schedule in steps.
 

@@ -125,19 +125,18 @@ def collectives() -> Iterator[Row]:
 
 def tables() -> Iterator[Row]:
     """Yield the tables of ``cwb table`` with the records that they use."""
-    from ..reports.tables import TABLES, get
+    from ..reports.tables import TABLES
 
-    for name in TABLES:
-        spec = get(name)
+    for name, spec in TABLES.items():
         yield {"name": name, "summary": spec.title, "made from": spec.expects}
 
 
 def plots() -> Iterator[Row]:
     """Yield the plots of ``cwb plot``."""
-    from ..reports.plots import PLOTS, summary
+    from ..reports.plots import PLOTS
 
-    for name in PLOTS:
-        yield {"name": name, "summary": summary(name)}
+    for name, (_, summary) in PLOTS.items():
+        yield {"name": name, "summary": summary}
 
 
 LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
@@ -164,13 +163,13 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 @click.option(
     "--for",
     "instance",
-    shell_complete=completion.complete_names(completion.instances, files=True),
+    shell_complete=completion.complete("instances", files=True),
     metavar="INSTANCE",
     help="With models: those that support this instance, and the reasons why others do not.",
 )
 @click.option(
     "--collective",
-    shell_complete=completion.complete_names(completion.collectives),
+    shell_complete=completion.complete("collectives"),
     metavar="NAME",
     help="With --for: collective, instead of the instance's.",
 )

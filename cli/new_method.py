@@ -63,15 +63,13 @@ def _check_name(name: str) -> None:
 
 def write_template(name: str, folder: Path) -> None:
     """Copy the template under another name, completely or not at all."""
-    renamed = {TEMPLATE: name, TEMPLATE.replace("-", "_"): name.replace("-", "_")}
-    template = files("cwb").joinpath("examples", TEMPLATE.replace("-", "_"))
+    module = TEMPLATE.replace("-", "_")
+
+    def renamed(text: str) -> str:
+        return text.replace(TEMPLATE, name).replace(module, name.replace("-", "_"))
+
+    template = files("cwb").joinpath("examples", module)
     with new_folder(folder) as written:
         for file in FILES:
             text = template.joinpath(file).read_text(encoding="utf-8")
-            (written / _replace_names(renamed, file)).write_text(_replace_names(renamed, text), encoding="utf-8")
-
-
-def _replace_names(renamed: dict[str, str], text: str) -> str:
-    for old, new in renamed.items():
-        text = text.replace(old, new)
-    return text
+            (written / renamed(file)).write_text(renamed(text), encoding="utf-8")

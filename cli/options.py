@@ -1,4 +1,4 @@
-"""Options shared by commands: ``-O``, durations, and progress on stderr."""
+"""Options shared by commands: ``-O``, durations, changes of networks, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import wraps
 from math import isnan
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,10 @@ from ..core.strict_json import parse_json
 from ..core.text import printable
 from ..core.units import UnitKind, parse
 from .streams import console, echo
+
+if TYPE_CHECKING:
+    from ..core.instance import Instance
+
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -132,34 +136,32 @@ def options_of(method: str, *names: str, **more: Any) -> Callable[[_Command], _C
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Parse ``name=value`` pairs; a value that begins like a JSON list is parsed as one, others are text."""
     options: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not name or not equals:
-            raise InputError(f"{pair!r} is not an option; expected name=value", source="-O")
-        if name in options:
-            raise InputError(f"option {name!r} is given twice; expected once", source="-O")
-        value: Any = text.strip()
-        if value.startswith("["):
+    for name, text in _pairs(pairs, "-O", lambda name: name.replace("-", "_")).items():
+        options[name] = text
+        if text.startswith("["):
             with locate_errors(name, source="-O"):
                 try:
-                    value = parse_json(value.encode(errors="surrogatepass"), MAX_KEYS)
+                    options[name] = parse_json(text.encode(errors="surrogatepass"), MAX_KEYS)
                 except InputError as error:
-                    raise InputError(f"{show_value(value)} is not a JSON list: {error}") from None
-        options[name] = value
+                    raise InputError(f"{show_value(text)} is not a JSON list: {error}") from None
     return options
 
 
 def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
     """Parse ``name=value`` pairs of the solver's own options; the solver interprets the values."""
+    return _pairs(pairs, "-S", str)
+
+
+def _pairs(pairs: Sequence[str], source: str, spell: Callable[[str], str]) -> dict[str, str]:
     options: dict[str, str] = {}
     for pair in pairs:
-        name, equals, text = (part.strip() for part in pair.partition("="))
+        name, equals, text = pair.partition("=")
+        name = spell(name.strip())
         if not name or not equals:
-            raise InputError(f"{pair!r} is not an option; expected name=value", source="-S")
+            raise InputError(f"{pair!r} is not an option; expected name=value", source=source)
         if name in options:
-            raise InputError(f"option {name!r} is given twice; expected once", source="-S")
-        options[name] = text
+            raise InputError(f"option {name!r} is given twice; expected once", source=source)
+        options[name] = text.strip()
     return options
 
 
@@ -282,3 +284,58 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         help="Python file with methods, formulations, solvers or collectives of your own.",
     )(command)
+
+
+def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command receives ``edits``, pairs of an option and its value."""
+
+    @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
+    @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
+    @click.option("--without-rank", "lost", multiple=True, metavar="NODE", help="Same as --without-node.")
+    @click.option(
+        "--without-node",
+        "nodes",
+        multiple=True,
+        metavar="NODE",
+        help="Remove a rank, switch or NIC with its links; the collective is that of the other ranks.",
+    )
+    @click.option(
+        "--link",
+        "links",
+        multiple=True,
+        metavar="A:B=RATE",
+        help="Set the bandwidth of the links between two nodes (a:b=25GB/s, or a:b=50% of what each has), and latency"
+        " (a:b=25GB/s,1us), or add them.",
+    )
+    @wraps(command)
+    def with_edits(
+        *args: Any,
+        ranks: str | None,
+        without: tuple[str, ...],
+        nodes: tuple[str, ...],
+        lost: tuple[str, ...],
+        links: tuple[str, ...],
+        **kwargs: Any,
+    ) -> Any:
+        options = ("--without-link", "--without-node", "--without-rank", "--link", "--ranks")
+        values = (without, nodes, lost, links, () if ranks is None else (ranks,))
+        edits = tuple((option, text) for option, texts in zip(options, values, strict=True) for text in texts)
+        return command(*args, edits=edits, **kwargs)
+
+    return with_edits
+
+
+def keywords_of(edits: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Return the edits as keyword arguments of the Python verbs."""
+    found: dict[str, Any] = {}
+    for option, text in edits:
+        found.setdefault(option.removeprefix("--").replace("-", "_"), []).append(text)
+    return found
+
+
+def load_edited(what: str, edits: tuple[tuple[str, str], ...]) -> Instance:
+    """Load an instance and change its network."""
+    from ..instances import load
+    from ..instances.edits import Edit, edit_instance
+
+    return edit_instance(load(what), [Edit(*edit) for edit in edits])

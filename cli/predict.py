@@ -15,7 +15,7 @@ from .streams import echo
 
 
 @click.command(cls=Command)
-@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--size", default="1 GiB", show_default=True, help="Size of the collective.")
 @options_of("the method nccl, such as version")

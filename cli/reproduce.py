@@ -1,4 +1,4 @@
-"""``cwb reproduce``: a paper's printed numbers beside cwb's."""
+"""``cwb reproduce``: a paper's printed numbers beside cwb's; ``cwb cite``: BibTeX entries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from ..core.errors import ExitStatus, InputError
 from ..core.paper_results import PublishedRow
+from . import completion
 from .options import DURATION, OUTPUT_FILE, Command, progress_on_stderr, quiet_flag
 from .signals import INTERRUPTED
 from .streams import echo
@@ -100,3 +101,16 @@ def _print_unchecked(rows: list[PublishedRow]) -> None:
         echo(f"{needs}:")
         for row in found:
             echo(f"  {row.place}: {row.printed}{row.unit and ' ' + row.unit}")
+
+
+@click.command(cls=Command)
+@click.argument("methods", nargs=-1, metavar="[METHOD]...", shell_complete=completion.complete("models"))
+def cite(methods: tuple[str, ...]) -> None:
+    """Print BibTeX entries of cwb and of the papers of each METHOD, by default of all methods.
+
+    \b
+    cwb cite forestcoll teccl-milp > references.bib
+    """
+    from ..studies.cite import cite as entries
+
+    echo(entries(*methods), nl=False)

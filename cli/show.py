@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion
-from .edits import load_edited, network_edits
-from .options import plugin_option, time_limit_option
+from .options import load_edited, network_edits, plugin_option, time_limit_option
 from .streams import console
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", shell_complete=completion.complete_names(completion.everything, files=True))
+@click.argument("what", shell_complete=completion.complete("everything", files=True))
 @network_edits
 @plugin_option
 @time_limit_option
@@ -51,8 +50,7 @@ def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType
     from ..instances import generators
     from ..instances.loader import shipped_instances
     from .options import loading_progress_on_stderr
-    from .show_instance import describe_instance
-    from .show_network import describe_network
+    from .show_instance import describe_instance, describe_network
 
     made = generators.describe(what) if what in generators.names() else None
     described: list[RenderableType] = [] if made is None else [made.signature, made.summary]

@@ -1,4 +1,4 @@
-"""Tables of an instance for the terminal."""
+"""Tables of an instance, its network and the methods that support it, for the terminal."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ..core.collective import Demand
+from ..core.collective import Collective, Demand
 from ..core.cost import COMPONENTS, CostModel
 from ..core.design import Design
 from ..core.experts import Experts
-from ..core.fabric import Fabric
+from ..core.fabric import Fabric, expanded_size
 from ..core.instance import Instance
+from ..core.network_views import fabric_of, links_of
 from ..core.topology import Topology
 from ..core.transformer import Transformer
 from ..core.units import SIZES, TIMES, UnitKind, amount, show
 from ..core.workload import Layer, Workload
+from ..instances.measures import Bisection, Measures, measure_network
+from ..studies.support_matrix import method_refusals
+from .display import new_form, new_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
 
 _PRICE = "USD/(GB/s)"
 _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gradient": "weight gradient"}
@@ -57,7 +62,7 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
 
 def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
     """Tabulate dimensions, innermost first, with the price that an NPU pays for bandwidth in each."""
-    table = _table("dimensions, innermost first", "dimension", "block", "tier", "in-network reduction")
+    table = new_table("dimensions, innermost first", "dimension", "block", "tier", "in-network reduction", fold=True)
     prices = None if model is None else model.price_per_Bps(fabric)
     if prices is not None:
         table.add_column(f"{_PRICE} per NPU")
@@ -70,7 +75,7 @@ def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
 
 def topology_table(topology: Topology) -> Table:
     """Tabulate links by bandwidth and latency."""
-    table = _table("links", "number", "bandwidth", "latency")
+    table = new_table("links", "number", "bandwidth", "latency", fold=True)
     # By identity first: a fraction is slow to hash, and most links share theirs.
     same = Counter((id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links)
     number_of = {id(number): number for link in topology.links for number in (link.bandwidth_Bps, link.latency_s)}
@@ -113,7 +118,7 @@ def transformer_line(transformer: Transformer) -> str:
 def groups_table(workload: Workload, fabric: Fabric) -> Table:
     """Tabulate the NPUs that every group spans in each dimension."""
     headings = [f"{i}: {dimension}" for i, dimension in enumerate(fabric.dimensions, start=1)]
-    table = _table(f"{workload.name}: groups (NPUs per dimension)", "group", *headings)
+    table = new_table(f"{workload.name}: groups (NPUs per dimension)", "group", *headings, fold=True)
     for name, span in workload.groups.items():
         table.add_row(name, *(str(part) for part in span))
     return table
@@ -123,7 +128,7 @@ def phases_table(workload: Workload) -> Table:
     """Tabulate computation and bytes of all layers by phase."""
     count = sum(layer.repeat for layer in workload.layers)
     title = f"{workload.name}: layers {count:,}, loop {workload.loop.value}, weight {float(workload.weight):g}"
-    table = _table(title, "phase", "computation", "collective", "group", "times", "bytes")
+    table = new_table(title, "phase", "computation", "collective", "group", "times", "bytes", fold=True)
     for phase, heading in _PHASES.items():
         compute = sum((getattr(layer, phase).compute_s * layer.repeat for layer in workload.layers), Fraction(0))
         rows = list(_communication(workload.layers, phase)) or [("none", "", "", "")]
@@ -148,7 +153,7 @@ def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, s
 def prices_table(model: CostModel) -> Table:
     """Tabulate the price of every component in every tier."""
     components = sorted({component for needed in COMPONENTS.values() for component in needed})
-    table = _table(f"prices in {_PRICE}", "tier", *components)
+    table = new_table(f"prices in {_PRICE}", "tier", *components, fold=True)
     for tier, prices in model.prices.items():
         table.add_row(tier, *(_price(prices[c]) if c in prices else "none" for c in components))
     return table
@@ -156,7 +161,7 @@ def prices_table(model: CostModel) -> Table:
 
 def design_table(design: Design) -> Table:
     """Tabulate objective, budgets and constraints."""
-    table = Table(show_header=False, title="design", title_justify="left")
+    table = new_form("design", "left", "left")
     table.add_row("objective", design.objective.value)
     if design.total_Bps is not None:
         table.add_row("total bandwidth per NPU", f"= {show(design.total_Bps, 'GB/s')}")
@@ -175,8 +180,100 @@ def _price(value: Fraction) -> str:
     return f"{float(value / UnitKind.PRICE.units[_PRICE]):.9g}"
 
 
-def _table(title: str, *headings: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+#: Larger networks are not measured, and of more ranks no method is asked, since some look at every pair of them.
+MAX_LINKS, MAX_RANKS = 200_000, 512
+
+#: Collectives that methods are asked for where an instance has none.
+_ASKED = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
+
+
+def describe_network(instance: Instance) -> Table | None:
+    """Tabulate measures of a network and the methods that support it; None for designs and large networks."""
+    network = instance.network
+    if instance.is_beyond_collectives:
+        return None
+    if (expanded_size(network)[1] if isinstance(network, Fabric) else len(network.links)) > MAX_LINKS:
+        return None
+    topology = links_of(network) if isinstance(network, Fabric) else network
+    table = new_form("network", "left", "left")
+    if isinstance(network, Fabric):
+        table.add_row("links", f"{len(topology.links):,} directed links as a graph of {len(topology.nodes):,} nodes")
+    elif (fabric := fabric_of(network)) is not None:
+        rates = ", ".join(show(rate, "GB/s") for rate in fabric.bandwidth_Bps)
+        table.add_row("dimensions", f"{fabric}, per NPU {rates}")
+    for name, text in measures(measure_network(topology), topology):
+        table.add_row(name, text)
+    for kind, names in support_matrix(instance).items() if len(topology.ranks) <= MAX_RANKS else ():
+        table.add_row(f"methods for {kind}", f"{len(names)}: {', '.join(names)}")
+    if len(topology.ranks) > MAX_RANKS:
+        table.add_row("methods", f"not asked, since there are more than {MAX_RANKS} ranks; see 'cwb list models --for'")
     return table
+
+
+def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
+    """Return name and text of each measure."""
+    links = (
+        "no path between some ranks"
+        if found.diameter is None
+        else f"{found.diameter} link{'s' * (found.diameter != 1)}"
+    )
+    sampled = "" if found.all_sources or found.diameter is None else ", at least: not from all ranks"
+    rows = [("diameter", links + sampled), ("bisection", _bisection(found.bisection))]
+    rows.append(("degree", f"{_count_text(found.degrees, 'rank')} links out"))
+    if found.radixes:
+        rows.append(("switches", f"{_count_text(found.radixes, 'switch')} links out"))
+    rates = Counter({show(rate, "GB/s"): count for rate, count in found.rates_Bps.items()})
+    rows.append(("out of a rank", _count_text(rates, "rank")))
+    rows.append(("asymmetric", _asymmetric(found, topology)))
+    return rows
+
+
+def support_matrix(instance: Instance) -> dict[str, list[str]]:
+    """Return the methods that support an instance by collective; by several collectives if it has none."""
+    from ..instances.demand import with_demand
+
+    posed = [instance] if instance.demand is not None else [with_demand(instance, k.name, None, None) for k in _ASKED]
+    return {
+        each.collective_name or "": [method.name for method, reason in method_refusals(each) if reason is None]
+        for each in posed
+    }
+
+
+def _bisection(found: Bisection | None) -> str:
+    if found is None:
+        return "not computed: the network is large"
+    high = show(found.high_Bps, "GB/s")
+    if found.exact:
+        return f"{high}, exact: {found.how}"
+    if not found.low_Bps:
+        return f"at most {high}: {found.how}"
+    return f"between {show(found.low_Bps, 'GB/s')}, a bound, and {high}, {found.how}"
+
+
+def _count_text(found: Counter[int] | Counter[str], what: str) -> str:
+    """Format values with their counts; a single value without, more than four as a range."""
+    shares = sorted(found.items(), key=lambda share: Fraction(str(share[0]).split()[0]))
+    if len(shares) == 1:
+        return str(shares[0][0])
+    if len(shares) > 4:
+        return f"{shares[0][0]} to {shares[-1][0]}"
+    plural = {"rank": "ranks", "switch": "switches"}[what]
+    return ", ".join(f"{value} ({count:,} {what if count == 1 else plural})" for value, count in shares)
+
+
+def _asymmetric(found: Measures, topology: Topology) -> str:
+    told: list[str] = []
+    if found.unequal:
+        (a, b), count = found.unequal[0], len(found.unequal)
+        told.append(f"{count:,} pairs with less bandwidth back than there, such as {a} to {b}")
+    if found.uneven:
+        told.append(f"{len(found.uneven):,} ranks receive more or less than they send, such as {found.uneven[0]}")
+    if len(found.rates_Bps) > 1 or len(found.degrees) > 1:
+        least = min(found.rates_Bps)
+        few = next((name for name in topology.ranks if _rate(topology, name) == least), "")
+        told.append(f"ranks differ in their links, such as {few}")
+    return "; ".join(told) or "nothing: links are the same both ways, and ranks have as many and as fast ones"
+
+
+def _rate(topology: Topology, name: str) -> Fraction:
+    return sum((link.bandwidth_Bps for link in topology.links if link.source == name), Fraction(0))

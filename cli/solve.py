@@ -13,7 +13,6 @@ from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, locate_errors
 from . import completion
-from .edits import network_edits
 from .options import (
     OUTPUT_FILE,
     PATH,
@@ -21,6 +20,7 @@ from .options import (
     json_flag,
     libraries_on_stderr,
     log_of_solver,
+    network_edits,
     not_nan,
     options_of,
     parse_solver_options,
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option(
     "--model",
     "--method",
     "-m",
     "model",
-    shell_complete=completion.complete_names(completion.models),
+    shell_complete=completion.complete("models"),
     help="Method to use; 'cwb list models' lists all.",
 )
 @click.option(
     "--formulation",
-    shell_complete=completion.complete_names(completion.formulations),
+    shell_complete=completion.complete("formulations"),
     help="Instead of a method, a formulation to solve as declared; see 'cwb list formulations'.",
 )
 @click.option(
     "--solver",
     "-s",
     default="highs",
-    shell_complete=completion.complete_names(completion.solvers),
+    shell_complete=completion.complete("solvers"),
     show_default=True,
     help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.",
 )
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--collective",
-    shell_complete=completion.complete_names(completion.collectives),
+    shell_complete=completion.complete("collectives"),
     metavar="NAME",
     help="Collective such as all_reduce, instead of the instance's.",
 )
@@ -85,9 +85,7 @@ if TYPE_CHECKING:
 @click.option("--log-file", type=click.Path(dir_okay=False), help="File for the solver's log; - is stderr.")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the answer to this file.")
 @click.option(
-    "--write-model",
-    type=OUTPUT_FILE,
-    help="Write the last model passed to the solver to this file, .mps or .lp.",
+    "--write-model", type=OUTPUT_FILE, help="Write the last model passed to the solver to this file, .mps or .lp."
 )
 @click.option(
     "--pool",
@@ -98,12 +96,10 @@ if TYPE_CHECKING:
 @click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
 @click.option("--append", type=OUTPUT_FILE, help="Append the record to this JSONL file.")
 @json_flag("the record as one JSON object on stdout")
-@click.option("--explain", "explained", is_flag=True, help="If infeasible, report conflicting conditions.")
-@click.option("--sensitivity", "sensitive", is_flag=True, help="Report the value of more bandwidth, by solving again.")
+@click.option("--explain", is_flag=True, help="If infeasible, report conflicting conditions.")
+@click.option("--sensitivity", is_flag=True, help="Report the value of more bandwidth, by solving again.")
 @click.option(
-    "--picture",
-    type=OUTPUT_FILE,
-    help="Draw the network with its sensitivities to this file, .svg, .pdf or .png.",
+    "--picture", type=OUTPUT_FILE, help="Draw the network with its sensitivities to this file, .svg, .pdf or .png."
 )
 @quiet_flag
 @network_edits
@@ -111,6 +107,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def solve(
     context: click.Context,
+    /,
     instance: str,
     model: str | None,
     formulation: str | None,
@@ -125,17 +122,13 @@ def solve(
     seed: int,
     threads: int,
     log_file: str | None,
-    output: Path | None,
     write_model: Path | None,
     pool: int | None,
     start: Path | None,
-    append: Path | None,
     as_json: bool,
-    explained: bool,
-    sensitive: bool,
-    picture: Path | None,
     quiet: bool,
     edits: tuple[tuple[str, str], ...],
+    **to_finish: Any,
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.
 
@@ -159,7 +152,7 @@ def solve(
     if (model is None) == (formulation is None):
         raise click.UsageError("expected either --model or --formulation")
     model = registry.formulation(formulation).name if formulation else model or ""
-    if picture is not None and not sensitive:
+    if to_finish["picture"] is not None and not to_finish["sensitivity"]:
         raise InputError("expected together with --sensitivity", source="--picture")
     stop = threading.Event()
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
@@ -178,16 +171,7 @@ def solve(
         cell = Cell(instance, request, collective, size, chunks, edits=edits)
         done = load_and_run(cell, stop, listener)
         record, found = finish_run(
-            done,
-            request,
-            lambda: load_cell(cell),
-            output=output,
-            append=append,
-            explain=explained,
-            sensitivity=sensitive,
-            picture=picture,
-            progress=progress,
-            notice=notice,
+            done, request, lambda: load_cell(cell), **to_finish, progress=progress, notice=notice
         )
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
         asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])

@@ -13,11 +13,12 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.units import SIZES, TIMES, UnitKind, amount, parse
 from . import completion
-from .edits import load_edited, network_edits
 from .options import (
     OUTPUT_FILE,
     Command,
     json_flag,
+    load_edited,
+    network_edits,
     parse_duration,
     parse_options,
     plugin_option,
@@ -34,7 +35,7 @@ _LISTED = 20
 
 
 @click.command(cls=Command)
-@click.argument("instance", shell_complete=completion.complete_names(completion.instances, files=True))
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--workload", "-w", metavar="WORKLOAD", help="Name or file.  [default: the instance's only one]")
 @click.option(
     "--group",
@@ -85,11 +86,7 @@ _LISTED = 20
 @click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--time-limit", metavar="DURATION", help="Time limit of each run of a method, such as '60 s'.")
-@click.option(
-    "--timeline",
-    type=OUTPUT_FILE,
-    help="Draw the tasks over time to this file, .svg, .pdf or .png.",
-)
+@click.option("--timeline", type=OUTPUT_FILE, help="Draw the tasks over time to this file, .svg, .pdf or .png.")
 @json_flag("one JSON object on stdout")
 @quiet_flag
 @network_edits
@@ -110,7 +107,7 @@ def train(
 
     if timeline is not None:
         plot_format(timeline)
-    request = request_of(**given)
+    request = _request_of(**given)
     with progress_on_stderr(quiet=quiet) as progress:
         loaded = load_edited(instance, edits)
         with locate_errors(source=instance):
@@ -125,45 +122,39 @@ def train(
     return 0
 
 
-def request_of(
-    workload: str | None,
+def _request_of(
     groups: Sequence[str],
     methods: Sequence[str],
     options: Sequence[str],
     chunks: int,
     bandwidth: str | None,
     latency: str | None,
-    design: str | None,
     loop: str | None,
     buckets: Sequence[str],
-    streams: str,
-    microbatches: int,
-    pipeline: str,
     seed: int,
     time_limit: str | None,
+    **given: Any,
 ) -> TrainingRequest:
     """Convert the options to a request."""
-    from ..schedules.iteration.passes import Loop, Pipeline, Plan, Streams
-    from ..studies.training import TrainingRequest
+    from ..core.training import TrainingOptions
+    from ..studies.training import request_of as request
 
-    if buckets and loop not in (None, Loop.DDP.value):
+    if buckets and loop not in (None, "ddp"):
         raise InputError(f"given in the loop {loop}; expected --loop ddp", source="--bucket")
     sizes = _quantities(buckets, UnitKind.SIZE, "--bucket", positive=True)
-    return TrainingRequest(
-        workload,
-        _pairs(groups, "--group"),
-        _pairs([text if "=" in text else f"all={text}" for text in methods], "--method"),
-        _options(options),
-        chunks,
-        None if bandwidth is None else _quantities(bandwidth.split(","), UnitKind.RATE, "--bandwidth", positive=True),
-        None if latency is None else _quantities(latency.split(","), UnitKind.TIME, "--latency"),
-        design,
-        Plan(streams=Streams(streams), microbatches=microbatches, pipeline=Pipeline(pipeline)),
-        Loop(loop) if loop else Loop.DDP if buckets else None,
-        sizes,
-        seed,
-        parse_duration(time_limit, "--time-limit"),
+    asked = TrainingOptions.model_construct(
+        **given,
+        group=_pairs(groups, "--group"),
+        method=_pairs([text if "=" in text else f"all={text}" for text in methods], "--method"),
+        options=_options(options),
+        bandwidth=None
+        if bandwidth is None
+        else _quantities(bandwidth.split(","), UnitKind.RATE, "--bandwidth", positive=True),
+        latency=None if latency is None else _quantities(latency.split(","), UnitKind.TIME, "--latency"),
+        loop=loop,
+        bucket=sizes,
     )
+    return request(asked, chunks, seed, parse_duration(time_limit, "--time-limit"))
 
 
 def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: bool = False) -> list[Fraction]:
@@ -195,13 +186,10 @@ def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def show(found: dict[str, Any]) -> None:
     """Print the results as tables."""
-    from rich.table import Table
+    from .display import new_form, new_table
 
     total = found["iteration_s"]
-    summary = Table(show_header=False, title=f"{found['workload']} on {found['instance']}", title_justify="left")
-    summary.add_column()
-    summary.add_column(justify="right")
-    summary.add_column(justify="right")
+    summary = new_form(f"{found['workload']} on {found['instance']}", "left", "right", "right")
     summary.add_row("NPUs", f"{found['npus']:,}", ", ".join(f"{g} {n:,}" for g, n in found["groups"].items()))
     if found["bandwidth_GBps"] is not None:
         summary.add_row("bandwidths", ", ".join(f"{rate:.6g}" for rate in found["bandwidth_GBps"]), "GB/s")
@@ -219,9 +207,8 @@ def show(found: dict[str, Any]) -> None:
     bound = found["lower_bound_s"]
     by = "critical path" if found["critical_path_s"] == bound else "busiest stream"
     summary.add_row(f"lower bound ({by})", amount(bound, TIMES), _share(bound, total))
-    collectives = Table(title="collectives", title_justify="left")
-    for heading in ("collective", "group", "ranks", "size", "method", "time", "verified"):
-        collectives.add_column(heading, justify="right" if heading in ("ranks", "size", "time") else "left")
+    headings = ("collective", "group", "ranks", "size", "method", "time", "verified")
+    collectives = new_table("collectives", *headings, right=("ranks", "size", "time"))
     for each in found["collectives"][:_LISTED]:
         seen = {True: "yes", None: "-"}[each["verified"]]
         size, time = amount(each["size_bytes"], SIZES), amount(each["seconds"], TIMES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cwb.reports.markdown import escape
+from cwb.reports.formats import escape_markdown as escape
 from cwb.studies.reproduce import load_paper, papers, unchecked_rows
 
 PAGE = Path(__file__).parent / "reproducing.md"

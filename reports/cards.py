@@ -8,23 +8,15 @@ from dataclasses import dataclass
 from ..core.errors import InputError
 from ..core.record import RunRecord
 from ..core.text import markup
-from .facets import Facets
-from .heat_table import heat_table
+from .gaps import heat_table
+from .page import inline
 from .plots.parts import Parts, parts
-from .svg import inline
+from .runs import Facets
 
 
 @dataclass(frozen=True)
 class Card:
-    """A plot of the report.
-
-    Parameters
-    ----------
-    question : str
-        The question that the plot answers.
-    reading : str
-        One sentence on how to read it.
-    """
+    """A plot of the report, the question it answers, and one sentence on how to read it."""
 
     title: str
     question: str
@@ -93,16 +85,12 @@ def cards(records: Sequence[RunRecord], facets: Facets) -> str:
                 made.append(_card(name, card, inside, remark, "whole"))
             else:
                 drawn = parts(name, records)
-                inside = _body(name, card, drawn, facets)
-                made.append(_card(name, card, inside, drawn.remark, "", _widths(drawn)))
+                letters = max((len(text) for text, _ in drawn.entries), default=0)
+                widths = f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
+                made.append(_card(name, card, _body(name, card, drawn, facets), drawn.remark, "", widths))
         except InputError:
             continue  # no record fits
     return f'<div class="plots">{"".join(made)}</div>' if made else '<p class="lead">No records to draw.</p>'
-
-
-def _widths(drawn: Parts) -> str:
-    letters = max((len(text) for text, _ in drawn.entries), default=0)
-    return f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
 
 
 def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str = "") -> str:

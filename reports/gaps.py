@@ -1,18 +1,19 @@
-"""Matrix of gaps by method and problem, as heat maps of the report and ``cwb plot`` show it."""
+"""Matrix of gaps by method and problem, for ``cwb plot``, and as a coloured table of the report."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple, TypeAlias
 
 from ..core.record import RunRecord
+from ..core.text import markup
 from .bounds import Bounds
-from .marks import MISSING, mark_of
-from .numbers import size_text
+from .numbers import MISSING, mark_of, size_text
 from .plots.series import most_common, no_records_error, series_name, several_solvers
-from .runs import LedgerRun, runs_of
+from .runs import Facets, LedgerRun, runs_of
 
 #: A problem: name of the instance, collective, size.
 Problem: TypeAlias = tuple[str, str, float]
@@ -34,16 +35,10 @@ class GapCell(NamedTuple):
 
 @dataclass(frozen=True)
 class GapMatrix:
-    """Gaps of methods on problems.
+    """Gaps of the methods and problems with the most runs, in natural order.
 
     Parameters
     ----------
-    rows : tuple of Problem
-        The problems with the most runs, in natural order.
-    columns : tuple of str
-        The methods with the most runs on them, in natural order.
-    cells : mapping
-        A cell for each pair of problem and method that was run.
     more : tuple of int
         Numbers of problems and of methods that are left out.
     proofs : str
@@ -64,12 +59,7 @@ class GapMatrix:
 
 
 def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatrix:
-    """Compute the gaps.
-
-    Parameters
-    ----------
-    rows, columns : int
-        Problems and methods to keep at most.
+    """Compute the gaps of so many problems and methods at most.
 
     Raises
     ------
@@ -105,3 +95,56 @@ def _problem(run: LedgerRun) -> Problem:
 def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
     gap = bounds.gap(run)
     return None if gap is None or not isfinite(gap) else gap
+
+
+#: Problems and methods of the table at most.
+_MOST_ROWS, _MOST_COLUMNS = 200, 80
+
+#: Gaps up to which a cell has the colour of a class, from light to dark.
+_LIMITS = (0.0005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+#: Share of pairs that were run, and number of methods, between which methods are columns.
+_DENSE, _MANY = 0.4, 24
+
+
+def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
+    """Write the table and its scale, and count what is left out.
+
+    Where few pairs of method and problem were run, or the page is narrow, a problem is a line of cells that name their
+    method; otherwise methods are columns.
+    """
+    matrix = gap_matrix(records, _MOST_ROWS, _MOST_COLUMNS)
+    head = "".join(f'<th scope="col"><span>{markup(name)}</span></th>' for name in matrix.columns)
+    body = "".join(_row(matrix, row, facets) for row in matrix.rows)
+    dense = len(matrix.cells) >= _DENSE * len(matrix.rows) * len(matrix.columns) and len(matrix.columns) <= _MANY
+    table = (
+        f'<table class="heat{"" if dense else " lines"}"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+    marks = {mark for cell in matrix.cells.values() if (mark := mark_of(cell.run.record)) is not None}
+    legend = "; ".join(f"{mark.text} {mark.meaning}" for mark in sorted(marks, key=lambda mark: mark.text))
+    remark = "; ".join(part for part in (f"bounds: {matrix.proofs}", legend, matrix.left_out) if part)
+    return f'{_scale()}<div class="heat-scroll" tabindex="0">{table}</div>', remark
+
+
+def _row(matrix: GapMatrix, problem: Problem, facets: Facets) -> str:
+    """Write a problem with a cell for each method; one that was not run is empty."""
+    cells = "".join(_cell(matrix.cells.get((problem, name)), name, facets) for name in matrix.columns)
+    return f'<tr><th scope="row">{markup(problem_name(problem))}</th>{cells}</tr>'
+
+
+def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
+    if cell is None:
+        return '<td class="empty"></td>'
+    tone = "none" if cell.gap is None else f"h{bisect_left(_LIMITS, cell.gap)}"
+    code = facets.code([cell.run.record])
+    return f'<td class="{tone}" data-f="{code}"><span>{markup(method)}</span> <b>{markup(cell.text)}</b></td>'
+
+
+def _scale() -> str:
+    steps = [f'<li class="h{index}">{_percent(limit)}</li>' for index, limit in enumerate(_LIMITS)]
+    return f'<ul class="scale"><li>gap up to</li>{"".join(steps)}<li class="h{len(_LIMITS)}">more</li></ul>'
+
+
+def _percent(limit: float) -> str:
+    return "0 %" if limit < 0.001 else f"{limit:.0%}".replace("%", " %")

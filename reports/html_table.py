@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..core.text import markup
-from .facets import Facets
-from .marks import MISSING
+from .numbers import MISSING
 from .page import page
+from .runs import Facets
 from .table import Row, Table, TableCell
 
 #: Letters of a label from which it is broken into lines.
@@ -27,8 +27,6 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
 
     Parameters
     ----------
-    anchor : str
-        HTML identifier of the section.
     most : int or None
         Rows to write at most; the number of omitted rows is stated.
     facets : Facets or None

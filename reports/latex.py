@@ -1,9 +1,7 @@
-r"""Tables as LaTeX with booktabs, siunitx and longtable.
+"""Tables as LaTeX with booktabs, siunitx and longtable, in plain ASCII, since pdfTeX's fonts lack other letters.
 
 A table becomes a ``table`` with caption and label, or a ``longtable`` if it has more rows than a page. Groups of
-columns that are together too wide for a page stand below one another, with the same rows. The preamble needs
-``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. The output is plain
-ASCII: letters that pdfTeX's standard fonts lack would not compile.
+columns that are together too wide for a page stand below one another, with the same rows.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
-from .table import Table, TableCell
+from .table import FooterRow, Row, Table, TableCell
 
 #: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
 _ESCAPES = {
@@ -159,11 +157,15 @@ def is_long(table: Table) -> bool:
 
 
 def _columns(table: Table) -> str:
-    spec, width = table.spec, len(table.keys)
-    keys = [_key_column(table, index) for index in range(width)]
-    return "".join(
-        keys + [_number_column(table, g, c) for g in range(len(spec.groups)) for c in range(len(spec.columns))]
-    )
+    """Return the column types: text to the left, numbers aligned at the point and as wide as the longest."""
+    labels = list(zip(*map(table.label_texts, table.rows), strict=True)) or [()] * len(table.keys)
+    types = ["l" if key.form is None else _aligned_column(texts) for key, texts in zip(table.keys, labels, strict=True)]
+    lines: list[Row | FooterRow] = [*table.rows, *table.footers]
+    for g in range(len(table.spec.groups)):
+        for c in range(len(table.spec.columns)):
+            cells = [line.cells[g][c] for line in lines]
+            types.append(_aligned_column([cell.text for cell in cells if cell is not None and cell.value is not None]))
+    return "".join(types)
 
 
 def _body(table: Table) -> list[str]:
@@ -188,7 +190,12 @@ def _body(table: Table) -> list[str]:
 def standalone(table: Table) -> str:
     """Write a document that holds only the table, on paper of its size, at most as high as A4."""
     lines = len(table.rows) + len(table.footers) + len(_note_lines(table))
-    width = max(_LEAST_WIDTH_MM, 25 + sum(map(_width_mm, _column_texts(table))))
+    # An upper estimate of each column's width in small print, in which ``e`` becomes a multiplication.
+    letters = (
+        max(len(text) + (5 if _is_number(text) and "e" in text else 0) for text in texts)
+        for texts in _column_texts(table)
+    )
+    width = max(_LEAST_WIDTH_MM, 25 + sum(5 + count * 9 // 5 for count in letters))
     return _DOCUMENT % {
         "width": min(_MAX_MM, width),
         "height": _HEIGHT_MM if is_long(table) else 70 + 9 * lines // 2,
@@ -204,12 +211,6 @@ def _column_texts(table: Table) -> list[list[str]]:
         for column, text in zip(texts, [*map(escape, table.label_texts(row)), *cells], strict=True):
             column.append(text)
     return texts
-
-
-def _width_mm(texts: Sequence[str]) -> int:
-    """Return an upper estimate of a column's width in small print; ``e`` becomes a multiplication."""
-    digits = max(len(text) + (5 if _is_number(text) and "e" in text else 0) for text in texts)
-    return 5 + digits * 9 // 5
 
 
 def _note_lines(table: Table) -> list[str]:
@@ -261,20 +262,6 @@ def _spanning(columns: int, text: str) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return " & ".join(cells).rstrip() + r" \\"
-
-
-def _key_column(table: Table, index: int) -> str:
-    """Return the column type of labels: text to the left, numbers aligned at the point."""
-    if table.keys[index].form is None:
-        return "l"
-    return _aligned_column([text for row in table.rows if _is_number(text := table.label_texts(row)[index])])
-
-
-def _number_column(table: Table, group: int, column: int) -> str:
-    """Return the column type of numbers, as wide as the longest."""
-    cells: list[TableCell | None] = [row.cells[group][column] for row in table.rows]
-    cells += [footer.cells[group][column] for footer in table.footers]
-    return _aligned_column([cell.text for cell in cells if cell is not None and cell.value is not None])
 
 
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?:e(?P<exponent>-?[0-9]+))?")

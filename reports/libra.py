@@ -34,16 +34,9 @@ _NAME = re.compile(r"(?:(?P<workload>.+?)-)?(?P<network>[0-9]+d(?:-.+)?)")
 
 @dataclass(frozen=True)
 class LibraRun:
-    """A record of LIBRA.
+    """A record of LIBRA with the workload and network that the instance's name tells.
 
-    Parameters
-    ----------
-    workload, network : str
-        Workload and network by the name of the instance, where it has them.
-    budget_GBps : float or None
-        Bandwidth per NPU over all dimensions; None if the record does not have it.
-    objective : str
-        Either ``perf`` or ``perf-per-cost``, as the option is called.
+    The budget is the bandwidth per NPU over all dimensions, and the objective ``perf`` or ``perf-per-cost``.
     """
 
     record: RunRecord

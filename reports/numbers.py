@@ -1,12 +1,14 @@
-"""Numbers of a report: read from records, formatted, averaged."""
+"""Numbers of a report, marks in place of missing ones, and the natural order of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, fsum, isfinite, log
+from math import isfinite
 from typing import Any, Literal
 
+from ..core.record import RunRecord
 from ..core.units import UnitKind, show
 
 
@@ -60,18 +62,6 @@ def _plain_exponent(text: str) -> str:
     return f"{mantissa}e{int(exponent)}" if e else mantissa
 
 
-def geometric_mean(values: Sequence[float]) -> float | None:
-    """Return the geometric mean; None without values or if one is not positive."""
-    if not values or min(values) <= 0:
-        return None
-    return exp(fsum(map(log, values)) / len(values))
-
-
-def largest(values: Sequence[float]) -> float | None:
-    """Return the largest value; None without values."""
-    return max(values, default=None)
-
-
 def size_text(size: float) -> str:
     """Write bytes in the largest unit that divides them, a binary one first."""
     units = UnitKind.SIZE.units
@@ -79,3 +69,49 @@ def size_text(size: float) -> str:
         if size % float(units[unit]) == 0:
             return show(size, unit)
     return show(size, "B" if size < 10_000 else "KiB")
+
+
+def natural(label: str | float | None) -> tuple[Any, ...]:
+    """Sort key: numbers before text, and numbers inside text by their value (``gpt-3`` before ``gpt-20``)."""
+    if label is None:
+        return (2,)
+    if not isinstance(label, str):
+        return (0, label)
+    parts: list[Any] = re.split(r"([0-9]+)", label)
+    for i in range(1, len(parts), 2):  # what was split at stands at the odd places
+        digits = parts[i].lstrip("0")
+        parts[i] = (len(digits), digits)
+    return (1, parts, label)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark in a cell and its explanation."""
+
+    text: str
+    meaning: str
+
+
+MISSING = Mark("--", "no value")
+INVALID = Mark("inv.", "the answer failed verification")
+FAILED = Mark("err.", "the run failed")
+
+#: Marks of the statuses that leave no number; an answer's statuses have none.
+MARKS: Mapping[str, Mark | None] = {
+    "optimal": None,
+    "feasible": None,
+    "limit": Mark("t.o.", "limit reached without an answer"),
+    "infeasible": Mark("inf.", "proved infeasible"),
+    "unbounded": Mark("unb.", "unbounded"),
+    "unsupported": Mark("n/a", "not supported"),
+    "error": FAILED,
+}
+
+
+def mark_of(record: RunRecord | None) -> Mark | None:
+    """Return the mark that replaces all numbers of a record; None if they are valid."""
+    if record is None:
+        return MISSING
+    if record.verified is False:
+        return INVALID
+    return MARKS.get(record.status, FAILED)

@@ -14,12 +14,10 @@ from ..core.record import RunRecord
 
 @dataclass(frozen=True)
 class ClockModel:
-    """A time model.
+    """A time model, with its meaning for the notes below tables.
 
     Parameters
     ----------
-    meaning : str
-        Explanation in the notes below tables.
     ranked : bool
         Whether a number by it belongs to something that can be run: a bound alone is never the best of anything.
     pays : frozenset of str
@@ -65,15 +63,7 @@ COMPLETION = (
 
 @dataclass(frozen=True)
 class RecordQuestion:
-    """Objective type of a record.
-
-    Parameters
-    ----------
-    clock : str or None
-        One of :data:`CLOCKS`; None if the record does not name it.
-    question : str or None
-        The whole objective type in the verifier's words.
-    """
+    """Objective type of a record: its clock, of :data:`CLOCKS`, and the whole type in the verifier's words, if any."""
 
     clock: str | None = None
     question: str | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib.resources import files
 
 from ..core.text import markup
@@ -26,15 +27,7 @@ _TONES = ("#fee838", "#d9c55c", "#b1a570", "#8e8978", "#6c6e72", "#4c556c", "#21
 
 
 def page(title: str, body: str, *, wide: bool = False) -> str:
-    """Write a page.
-
-    Parameters
-    ----------
-    body : str
-        Markup in which everything foreign is escaped.
-    wide : bool
-        Whether tables have their full height, because the page has nothing else.
-    """
+    """Write a page of markup in which everything foreign is escaped; ``wide`` if tables have their full height."""
     style, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -54,3 +47,42 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
         f'<meta name="referrer" content="no-referrer">\n<title>{markup(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+_PROLOG = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+#: matplotlib's one style sheet, which would hold for the whole page.
+_SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
+_NAME = re.compile(r"""(\bid=")([^"]+)(")|(href="#)([^"]+)(")|(url\(#)([^)]+)(\))""")
+
+#: What belongs to an entry of the legend (:mod:`cwb.reports.plots.parts`): a class, since lines share it.
+_SERIES = re.compile(r"""<g id="series-([0-9]+)">""")
+
+#: Ink, paper and grid of the look, as the page calls them.
+_COLOURS = (("#000000", "currentColor"), ("#ffffff", "var(--card)"), ("#dddddd", "var(--grid)"))
+
+
+def inline(svg: bytes, name: str, label: str) -> str:
+    """Convert an SVG file that matplotlib wrote into a part of a page; black and white follow the page's colours.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of every identifier, so that plots do not clash: letters, digits and hyphens.
+    label : str
+        Escaped text for screen readers; empty for a plot that repeats the text beside it.
+    """
+    text = _PROLOG.sub("", svg.decode(), count=1)
+    text = _SHEET.sub("", _METADATA.sub("", text))
+    text = _SERIES.sub(r'<g class="series" data-s="\1">', text)
+    text = _NAME.sub(lambda m: "".join(_prefix_identifier(m.groups(), name)), text)
+    for colour, page in _COLOURS:
+        text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\g<1>{page}", text)
+    told = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
+    start = f'<svg {told} fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
+    return text.replace("<svg", start, 1)
+
+
+def _prefix_identifier(groups: tuple[str | None, ...], name: str) -> list[str]:
+    before, identifier, after = (group for group in groups if group is not None)
+    return [before, f"{name}-", identifier, after]

@@ -12,8 +12,7 @@ from typing import Any
 from ..core.errors import InputError, did_you_mean, one_of
 from ..core.record import RunRecord
 from ..core.text import printable
-from .labels import label_text, natural
-from .marks import MISSING
+from .numbers import MISSING, natural
 from .spec import Column, ColumnGroup, Key, Label
 from .table import Row, Table, TableCell
 
@@ -28,16 +27,9 @@ _CONDITION = re.compile(r"\s*(?P<field>[^<>=!\s]+)\s*(?P<sign><=|>=|!=|=|<|>)\s*
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a field of a record.
+    """A condition on a field of a record, nested ones after dots: ``seconds.total``.
 
-    Parameters
-    ----------
-    field : str
-        Name of a field, nested ones after dots: ``seconds.total``.
-    sign : str
-        ``=`` and ``!=`` compare text, and patterns such as ``torus*``; the others compare numbers.
-    value : str
-        Text or number to compare with.
+    ``=`` and ``!=`` compare text, and patterns such as ``torus*``; the other signs compare numbers.
     """
 
     field: str
@@ -46,13 +38,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Parse a condition such as ``model=ring`` or ``seconds.total<1``.
-
-        Raises
-        ------
-        InputError
-            If the text is no condition, or no record has such a field.
-        """
+        """Parse a condition such as ``model=ring`` or ``seconds.total<1`` on a field that records have."""
         found = _CONDITION.fullmatch(text)
         if found is None:
             raise InputError(f"{text!r} is not a condition; expected one such as model=ring or seconds.total<1")
@@ -100,13 +86,7 @@ def _text(value: Any) -> str:
 def filter_records(
     records: Sequence[RunRecord], conditions: Iterable[Condition], models: Sequence[str] = ()
 ) -> list[RunRecord]:
-    """Return the records that meet all conditions, and match one of the model names or patterns.
-
-    Raises
-    ------
-    InputError
-        If no record remains, or a condition is on a field that has parts.
-    """
+    """Return the records that meet all conditions, and match one of the model names or patterns; at least one."""
     asked = list(conditions)
     for condition in asked:
         parts = next((found for each in records if isinstance(found := condition.of(each), Mapping) and found), None)
@@ -164,11 +144,6 @@ def pivot_table(table: Table, asked: str) -> Table:
 
     Other labels that differ stay before the rows'. Without another choice by :func:`with_columns`, the first column of
     numbers is shown.
-
-    Raises
-    ------
-    InputError
-        If there are no such labels, or the columns are in groups already.
     """
     names = [name.strip() for name in re.split(r"×|\*|,| x ", asked)]
     if len(names) != 2 or not all(names):
@@ -210,7 +185,7 @@ def _across(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Seque
 
 
 def _heading(key: Key, value: Label) -> str:
-    return printable(label_text(key, value))
+    return printable(key.text(value))
 
 
 def _key(keys: Sequence[Key], name: str) -> int:

@@ -3,59 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..core.errors import InputError, locate_os_errors
 from ..core.record import RunRecord, read_records
 
 T = TypeVar("T")
 
-#: What a report relies on: the field, the types that it may have, and what to call them.
-_FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
-    ("model", (str,), "text"),
-    ("instance", (str,), "text"),
-    ("instance_sha256", (str,), "text"),
-    ("status", (str,), "text"),
-    ("message", (str,), "text"),
-    ("started_at", (str,), "text"),
-    ("solver", (str, type(None)), "text or null"),
-    ("objective_unit", (str, type(None)), "text or null"),
-    ("verified", (bool, type(None)), "true, false or null"),
-    ("options", (Mapping,), "an object"),
-    ("solver_options", (Mapping,), "an object"),
-    ("metrics", (Mapping,), "an object"),
-    ("seconds", (Mapping,), "an object"),
-    ("cwb_version", (str,), "text"),
-    ("kind", (str,), "text"),
-    ("sense", (str,), "text"),
-    ("host", (str,), "text"),
-    ("solver_version", (str, type(None)), "text or null"),
-    ("collective", (str, type(None)), "text or null"),
-    ("size", (Mapping,), "an object"),
-    ("limits", (Mapping,), "an object"),
-    ("environment", (Mapping,), "an object"),
-    ("answer", (Mapping, type(None)), "an object or null"),
-    ("certificate", (Mapping, type(None)), "an object or null"),
-    ("violations", (tuple,), "a list"),
-    ("seed", (int,), "an integer"),
-    ("threads", (int,), "an integer"),
-    ("stopped", (str, type(None)), "text or null"),
-    ("proof", (str,), "text"),
-)
+#: Types of the fields that a report relies on, and what to call them, by their annotation in :class:`RunRecord`.
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "str | None": (str | None, "text or null"),
+    "bool | None": (bool | None, "true, false or null"),
+    "int": (int, "an integer"),
+    "tuple[str, ...]": (tuple, "a list"),
+    "Mapping[str, Any]": (Mapping, "an object"),
+    "Mapping[str, int]": (Mapping, "an object"),
+    "Mapping[str, float]": (Mapping, "an object"),
+    "Mapping[str, Any] | None": (Mapping | None, "an object or null"),
+}
 
 
 def load_records(paths: Sequence[Path]) -> list[RunRecord]:
-    """Read the records of JSONL files, and of all such files in folders.
-
-    There is at least one; they are in the order of the files.
+    """Read the records of JSONL files, and of all such files in folders: at least one, in the order of the files.
 
     Raises
     ------
     InputError
         If there is no record, or a line is not one; names the file and the line.
     """
-    records = [record for path in paths for file in _files(path) for record in _records(file)]
+    # Every line is a record, so that the number of a record is that of its line.
+    records = [
+        _checked(record, file, line)
+        for path in paths
+        for file in _files(path)
+        for line, record in enumerate(read_records(file), start=1)
+    ]
     if not records:
         raise InputError("no records in it", source=", ".join(map(str, paths)))
     return records
@@ -73,33 +58,20 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _records(file: Path) -> Iterable[RunRecord]:
-    # Every line is a record, so that the number of a record is that of its line.
-    for line, record in enumerate(read_records(file), start=1):
-        _check(record, file, line)
-        yield record
-
-
-def _check(record: RunRecord, file: Path, line: int) -> None:
+def _checked(record: RunRecord, file: Path, line: int) -> RunRecord:
     """Reject a record whose fields are not of the types that reports rely on."""
-    for name, types, expected in _FIELDS:
-        value = getattr(record, name)
+    for each in fields(RunRecord):
+        value, (types, expected) = getattr(record, each.name), _TYPES.get(str(each.type), (object, ""))
         if not isinstance(value, types):
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:57] + "..."
-            raise InputError(f"{shown} is wrong; expected {expected}", source=str(file), place=f"line {line}.{name}")
+            place = f"line {line}.{each.name}"
+            raise InputError(f"{shown} is wrong; expected {expected}", source=str(file), place=place)
+    return record
 
 
 def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
-    """Keep the latest record of every cell; of equal start times the last one read.
-
-    Parameters
-    ----------
-    items : iterable
-        Items of the report, each with its record.
-    key, record : callable
-        Cell and record of an item.
-    """
+    """Keep the latest record of every cell; of equal start times the last one read."""
     kept: dict[Hashable, T] = {}
     for item in items:
         cell = key(item)

@@ -9,12 +9,10 @@ from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
 from ..core.text import markup
 from .cards import cards
-from .facets import NAMES, Facets, facets_of
 from .html_table import fragment, plain_table, section
-from .marks import mark_of
-from .numbers import number, size_text
+from .numbers import mark_of, number, size_text
 from .page import page
-from .runs import LedgerRun, options_text, runs_of
+from .runs import NAMES, Facets, LedgerRun, facets_of, options_text, runs_of
 from .table import build, status_of
 from .tables import TABLES
 from .tables import get as get_table
@@ -27,14 +25,9 @@ _ANSWERED = ("optimal", "feasible")
 
 
 def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
-    """Write the report.
+    """Write the report of records of any methods; of repeated runs the latest counts.
 
     The page is self-contained, and the same for the same records and versions of cwb and matplotlib.
-
-    Parameters
-    ----------
-    records : sequence of RunRecord
-        Records of any methods; of repeated runs the latest counts.
     """
     runs = runs_of(records)
     facets = facets_of(runs)

@@ -1,4 +1,4 @@
-"""Runs on collectives, prepared for reports.
+"""Runs on collectives, prepared for reports, and facets by which a page filters them.
 
 Facts that a failed run's record lacks are taken from another run of the same instance.
 """
@@ -13,8 +13,7 @@ from math import fsum
 from typing import Any
 
 from ..core.record import RunRecord
-from .marks import mark_of
-from .numbers import number
+from .numbers import mark_of, natural, number
 from .objective_types import questions_of
 from .records import latest
 
@@ -173,10 +172,7 @@ def problem_options(record: RunRecord) -> dict[str, Any]:
 
 
 def own_seconds(record: RunRecord) -> float | None:
-    """Return the sum of the method's own phases.
-
-    None if the record has no phases: the rest of the total is mostly loading of programs.
-    """
+    """Return the sum of the method's own phases; None without phases, as the rest is mostly loading of programs."""
     own = [s for name, value in record.seconds.items() if name not in _NOT_OWN and (s := number(value)) is not None]
     own = [seconds for seconds in own if 0 <= seconds < _LARGEST]
     return fsum(own) if own else None
@@ -238,3 +234,65 @@ _MEASURES = ("", "flow_")
 
 #: Collectives whose factor tells the ranks: it is this times (n - 1) / n.
 _RANKED = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
+
+
+#: Name and heading of each facet, in the order in which a page encodes them.
+NAMES = ("method", "instance", "clock")
+
+#: What may follow the name of a method in the name of a series.
+_AFTER = (" (", ", ", " [", ": ")
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The methods, instances and time models of a ledger, in natural order, as :data:`NAMES` lists them.
+
+    ``clock`` has the known time models, by the identity of the run.
+    """
+
+    values: tuple[tuple[str, ...], ...]
+    clock: Mapping[tuple[str, ...], str]
+
+    def code(self, records: Iterable[RunRecord]) -> str:
+        """Write the runs of a row or cell as space-separated numbers ``method,instance,clock``."""
+        return " ".join(sorted({",".join(self._numbers(record)) for record in records}))
+
+    def method_of(self, series: str) -> int | None:
+        """Return the number of the method whose name a series begins with."""
+        fits = [name for name in self.values[0] if series == name or series.startswith(tuple(name + a for a in _AFTER))]
+        return self.values[0].index(max(fits, key=len)) if fits else None
+
+    def _numbers(self, record: RunRecord) -> list[str]:
+        of_run = record.model, record.instance, self.clock.get(identity(record), "")
+        return [str(place.get(value, "")) for place, value in zip(self._places, of_run, strict=True)]
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], ...]:
+        return tuple({value: index for index, value in enumerate(values)} for values in self.values)
+
+
+def facets_of(runs: Sequence[LedgerRun]) -> Facets:
+    """Collect the facets of the runs of a ledger."""
+    clock = {identity(run.record): run.clock for run in runs if run.clock is not None}
+    found = {run.record.model for run in runs}, {run.record.instance for run in runs}, set(clock.values())
+    return Facets(tuple(tuple(sorted(names, key=natural)) for names in found), clock)
+
+
+#: Fields that are no columns: whole documents, which :func:`~cwb.core.record.read_records` gives.
+_DOCUMENTS = frozenset({"schema", "certificate", "pool", "explanation", "sensitivity", "incumbent", "environment"})
+
+
+def records_frame(records: Sequence[RunRecord]) -> Any:
+    """Return a ``pandas.DataFrame`` with a row for every record, in order; the last one of several with the same key.
+
+    It has a column for every field, nested names joined by dots, and ``size_bytes``, the size of the collective.
+    """
+    import pandas as pd
+
+    last = {record.key or number: record for number, record in enumerate(records)}
+    sizes = sizes_bytes(list(last.values()))
+    rows = [
+        {name: value for name, value in each.to_json().items() if name not in _DOCUMENTS} | {"size_bytes": size}
+        for each, size in zip(last.values(), sizes, strict=True)
+    ]
+    return pd.json_normalize(rows, max_level=1).astype({"size_bytes": "Int64"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..core.record import RunRecord
-from .numbers import NumberFormat
+from .numbers import MISSING, NumberFormat
 from .statistics import mean
 
 #: What identifies a row: text, a number, or None where a record does not tell.
@@ -22,8 +22,6 @@ class Key:
     ----------
     name : str
         Name of the column in CSV files.
-    heading, unit : str
-        Text above it, and its unit.
     form : NumberFormat or None
         Format of numbers, aligned at the point.
     words : callable or None
@@ -42,6 +40,16 @@ class Key:
     display: Callable[[str], str] = str
     optional: bool = False
 
+    def text(self, label: Label) -> str:
+        """Write a label for readers."""
+        if label is None:
+            return MISSING.text
+        if isinstance(label, str):
+            return self.display(label)
+        if self.form:
+            return self.form.show(label)
+        return self.words(label) if self.words else repr(label)
+
 
 @dataclass(frozen=True)
 class ColumnGroup:
@@ -53,14 +61,10 @@ class ColumnGroup:
 
 @dataclass(frozen=True)
 class RecordPlace:
-    """A record's place in the table.
+    """A record's place in the table: a label for each key, and the name of the column group.
 
     Parameters
     ----------
-    labels : tuple of Label
-        Labels of the row, one for each key.
-    group : str
-        Name of the column group.
     facts : mapping of str to number or None
         Facts from other records, such as the gap to the best bound of all.
     ranked : bool
@@ -82,8 +86,6 @@ class Column:
     ----------
     name : str
         Name of the column in CSV files.
-    heading, unit : str
-        Text above it, and its unit.
     value : callable
         Number of a place, in base units.
     form : NumberFormat
@@ -98,8 +100,6 @@ class Column:
         Whether the column is left out if no cell has a number.
     block : tuple of str or None
         Keys whose equality makes rows compete in this column; by default those of the table.
-    note : str
-        Note for readers, shown with the column.
     """
 
     name: str
@@ -117,15 +117,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Footer:
-    """A row below the others that summarizes some columns.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Names of the columns that are summarized.
-    value : callable
-        Summary of the numbers of a column, in the order of the rows.
-    """
+    """A row below the others that summarizes the columns of these names, in the order of the rows."""
 
     heading: str
     columns: tuple[str, ...]
@@ -148,10 +140,6 @@ class TableSpec:
 
     Parameters
     ----------
-    name : str
-        Name on the command line.
-    title : str
-        Title of the table; the caption of a standalone document.
     expects : str
         Kind of records it is made from, for the error without any.
     entries : callable

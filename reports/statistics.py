@@ -20,6 +20,13 @@ def mean(values: Sequence[float]) -> float | None:
     return fsum(values) / len(values) if values else None
 
 
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Return the geometric mean; None without values or if one is not positive."""
+    if not values or min(values) <= 0:
+        return None
+    return exp(fsum(map(log, values)) / len(values))
+
+
 def total(values: Sequence[float]) -> float | None:
     """Return the sum; None without values."""
     return fsum(values) if values else None
@@ -43,10 +50,7 @@ def t_half_width(values: Sequence[float]) -> float | None:
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> float | None:
-    """Return the geometric mean of the values plus a positive shift, minus the shift.
-
-    None without values or if one is negative.
-    """
+    """Return the geometric mean of the values plus a positive shift, minus the shift; None without or below 0."""
     if not values or min(values) < 0:
         return None
     # Of times much smaller than the shift nothing is lost to rounding.
@@ -54,9 +58,9 @@ def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> f
 
 
 def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float, float] | None:
-    """Return the percentile bootstrap of the shifted geometric mean, the same for the same values.
+    """Return both ends of the percentile bootstrap of the shifted geometric mean, the same for the same values.
 
-    Return both ends; None for fewer than two values or if one is negative.
+    None for fewer than two values or if one is negative.
     """
     import numpy as np
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from ..core.errors import InputError
 from ..core.record import RunRecord
 from ..core.text import printable
-from .labels import label_text, natural
-from .marks import MISSING, mark_of
-from .numbers import number
+from .numbers import MISSING, mark_of, natural, number
 from .records import latest
 from .runs import identity
 from .spec import Column, Footer, Key, Label, RecordPlace, TableSpec
@@ -36,14 +34,10 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table.
+    """A row of the table: a label for each key of the spec, and cells by position, ``[group][column]``.
 
     Parameters
     ----------
-    labels : tuple of Label
-        One for each key of the spec.
-    cells : tuple of tuple of TableCell
-        Cells by position, ``[group][column]`` in this order.
     statuses : tuple of str
         Status of each group's record, for several runs all that occur; ``missing`` without one, ``invalid`` if
         verification failed.
@@ -101,22 +95,11 @@ class Table:
 
     def label_texts(self, row: Row) -> tuple[str, ...]:
         """Texts of the shown labels of a row."""
-        return tuple(printable(label_text(self.spec.keys[i], row.labels[i])) for i in self.shown)
+        return tuple(printable(self.spec.keys[i].text(row.labels[i])) for i in self.shown)
 
 
 def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
-    """Make a table.
-
-    Parameters
-    ----------
-    records : sequence of RunRecord
-        Records in any order, of any methods; the latest of every cell counts.
-
-    Returns
-    -------
-    Table
-        The same for the same records.
-    """
+    """Make a table of records in any order, of any methods; the latest of every cell counts."""
     entries = spec.entries(records)
     if not entries:
         raise InputError(f"none of {len(records)} records fits; expected {spec.expects}", source=spec.name)
@@ -145,7 +128,7 @@ def _runs(entries: Sequence[RecordPlace]) -> _Found:
 
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
-    """Fill one row; if groups compete, the best number of every column is marked."""
+    """Fill one row."""
     cells: list[list[TableCell]] = []
     statuses: list[str] = []
     records: list[RunRecord] = []
@@ -154,10 +137,6 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
         records += [entry.record for entry in entries]
         cells.append([_cell(column, entries) for column in spec.columns])
         statuses.append("+".join(sorted({status_of(entry.record) for entry in entries})) or "missing")
-    if not spec.block:
-        for c, column in enumerate(spec.columns):
-            for line, cell in zip(cells, _with_best(column, [line[c] for line in cells]), strict=True):
-                line[c] = cell
     return Row(labels, tuple(map(tuple, cells)), tuple(statuses), tuple(records))
 
 
@@ -167,11 +146,13 @@ def status_of(record: RunRecord) -> str:
 
 
 def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
-    """Mark the best numbers of every block of rows, if rows compete."""
-    if not spec.block:
-        return tuple(rows)
+    """Mark the best numbers of every block of rows if rows compete, else of the groups of every row."""
     cells = [[list(line) for line in row.cells] for row in rows]
     for c, column in enumerate(spec.columns):
+        if not spec.block:
+            for lines in cells:
+                _mark_best(column, lines, c)
+            continue
         names = spec.block if column.block is None else column.block
         places = [i for i, key in enumerate(spec.keys) if key.name in names]
         blocks: dict[tuple[Label, ...], list[int]] = {}
@@ -181,8 +162,7 @@ def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple
                 blocks.setdefault(tuple(row.labels[i] for i in places), []).append(r)
         for block in blocks.values():
             for g in range(len(spec.groups)):
-                for r, cell in zip(block, _with_best(column, [cells[r][g][c] for r in block]), strict=True):
-                    cells[r][g][c] = cell
+                _mark_best(column, [cells[r][g] for r in block], c)
     return tuple(replace(row, cells=tuple(map(tuple, lines))) for row, lines in zip(rows, cells, strict=True))
 
 
@@ -196,47 +176,36 @@ def _cell(column: Column, entries: Sequence[RecordPlace]) -> TableCell:
         for entry in entries
         if (column.every or mark_of(entry.record) is None) and (value := number(column.value(entry))) is not None
     ]
-    value = _together(column, values)
+    try:
+        value = number(column.over(values)) if values else None
+    except OverflowError:
+        value = None
     if value is not None:
         return TableCell(column.form.show(value), value)
     return TableCell((MISSING if column.every else mark_of(last.record) or MISSING).text)
 
 
-def _together(column: Column, values: Sequence[float]) -> float | None:
-    """Combine several numbers; None without any, or if the result is not finite."""
-    if not values:
-        return None
-    try:
-        return number(column.over(values))
-    except OverflowError:
-        return None
-
-
-def _with_best(column: Column, cells: Sequence[TableCell]) -> list[TableCell]:
-    """Mark the best cells.
-
-    Numbers with the same text are equally good; a single one is not the best.
-    """
-    values = [cell.value for cell in cells if cell.value is not None]
+def _mark_best(column: Column, lines: Sequence[list[TableCell]], c: int) -> None:
+    """Mark the best cells of a column; numbers with the same text are equally good, a single one is not the best."""
+    values = [value for line in lines if (value := line[c].value) is not None]
     if column.best is None or len(values) < 2:
-        return list(cells)
+        return
     best = column.form.show(max(values) if column.best == "largest" else min(values))
-    return [replace(cell, best=cell.value is not None and cell.text == best) for cell in cells]
+    for line in lines:
+        line[c] = replace(line[c], best=line[c].value is not None and line[c].text == best)
 
 
 def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
     """Compute the footer of the rows."""
-    groups: list[tuple[TableCell | None, ...]] = []
-    for g in range(len(spec.groups)):
-        cells: list[TableCell | None] = []
-        for c, column in enumerate(spec.columns):
-            if column.name not in footer.columns:
-                cells.append(None)
-                continue
-            value = footer.value([v for row in rows if (v := row.cells[g][c].value) is not None])
-            cells.append(TableCell(MISSING.text) if value is None else TableCell(column.form.show(value), value))
-        groups.append(tuple(cells))
-    return FooterRow(footer.heading, tuple(groups))
+
+    def cell(group: int, c: int, column: Column) -> TableCell | None:
+        if column.name not in footer.columns:
+            return None
+        value = footer.value([v for row in rows if (v := row.cells[group][c].value) is not None])
+        return TableCell(MISSING.text) if value is None else TableCell(column.form.show(value), value)
+
+    groups = range(len(spec.groups))
+    return FooterRow(footer.heading, tuple(tuple(cell(g, c, x) for c, x in enumerate(spec.columns)) for g in groups))
 
 
 def _notes(rows: Sequence[Row], found: _Found, spec: TableSpec) -> tuple[str, ...]:

@@ -381,11 +381,9 @@ def _size_range(text: str) -> tuple[int, int]:
 
 
 def _write_page(path: Path, found: Advice) -> None:
-    from ..reports.advice import advice_page
-    from ..reports.plots.advice import draw
-    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.look import draw_as
+    from ..reports.plots.studies import draw_advice
+    from ..reports.studies import advice_page
 
     plain = found.to_json()
-    with look():
-        plot = to_bytes(draw(plain), "svg")
-    write_whole(path, advice_page(plain, plot).encode(errors="backslashreplace"))
+    write_whole(path, advice_page(plain, draw_as("svg", draw_advice, plain)).encode(errors="backslashreplace"))

@@ -284,8 +284,8 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draw(path: Path, found: dict[str, Any]) -> None:
-    from ..reports.plots import pareto, plot_format
-    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots import plot_format
+    from ..reports.plots.look import draw_as
+    from ..reports.plots.studies import draw_frontier
 
-    with look():
-        write_whole(path, to_bytes(pareto.draw(found), plot_format(path)))
+    write_whole(path, draw_as(plot_format(path), draw_frontier, found))

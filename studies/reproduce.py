@@ -49,7 +49,7 @@ from ..harness.plan import Cell
 from ..harness.run import DEFAULT_SOLVER, Request
 from ..harness.task import load_and_run, run_cell
 from ..reports.formats import FORMATS, format_of
-from ..reports.reproduction import table as table_of
+from ..reports.studies import reproduction_table
 from .inputs import seconds_or_none
 from .topology_finder.assessment import run_finder
 
@@ -444,7 +444,7 @@ class Reproduction:
         """Return the rows as ``text``, ``latex``, ``md``, ``csv`` or ``json``."""
         if format == "json":
             return json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
-        return FORMATS[format](table_of(self.paper, self.findings))
+        return FORMATS[format](reproduction_table(self.paper, self.findings))
 
 
 @verb

@@ -246,9 +246,9 @@ def select(
 
 def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> None:
     """Write all files into ``made``, to be renamed to ``folder``, and check the programs as a runtime loads them."""
-    from ..reports.plots import selection as plot
-    from ..reports.plots.look import look, to_bytes
-    from ..reports.selection import csv_text, markdown
+    from ..reports.plots.look import draw_as
+    from ..reports.plots.studies import draw_selection
+    from ..reports.studies import selection_csv, selection_markdown
 
     _write_programs(made, folder, chosen)
     _write_schedules(made, chosen)
@@ -256,16 +256,15 @@ def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> No
     records = (json.dumps(record.to_json(), allow_nan=False) for record in chosen.found.records)
     texts = {
         "select.json": json.dumps(plain, indent=1, allow_nan=False) + "\n",
-        "select.csv": csv_text(plain),
-        "select.md": markdown(plain),
+        "select.csv": selection_csv(plain),
+        "select.md": selection_markdown(plain),
         "records.jsonl": "".join(f"{record}\n" for record in records),
         "nccl_tuner.conf": chosen.tuner(proto),
     }
     for name, text in texts.items():
         if text is not None:
             (made / name).write_bytes(text.encode(errors="backslashreplace"))
-    with look():
-        (made / "select.svg").write_bytes(to_bytes(plot.draw(plain), "svg"))
+    (made / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))
 
 
 def _write_programs(made: Path, folder: Path, chosen: Selection) -> None:

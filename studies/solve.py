@@ -242,9 +242,7 @@ def _run_studies(
 def draw(path: Path, instance: Instance, worth: Sensitivity) -> None:
     """Draw the network with its sensitivities."""
     from ..reports.plots import plot_format
-    from ..reports.plots.look import look, to_bytes
-    from ..reports.plots.sensitivity import draw as drawn
+    from ..reports.plots.look import draw_as
+    from ..reports.plots.schedule_network import draw_sensitivity
 
-    form = plot_format(path)
-    with look():
-        write_whole(path, to_bytes(drawn(instance.network, worth), form))
+    write_whole(path, draw_as(plot_format(path), draw_sensitivity, instance.network, worth))

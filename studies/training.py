@@ -321,8 +321,9 @@ def measures(training: Training) -> dict[str, Any]:
 def draw_timeline(path: Path, made: Training) -> None:
     """Draw the tasks of an iteration over time."""
     from ..reports.plots import plot_format
-    from ..reports.plots.iteration_timeline import Bar, draw
-    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.look import draw_as
+    from ..reports.plots.studies import Bar
+    from ..reports.plots.studies import draw_timeline as draw
 
     iteration = made.iteration
     rows = sorted(range(len(iteration.tasks)), key=lambda i: (iteration.tasks[i].stage, i))
@@ -332,8 +333,8 @@ def draw_timeline(path: Path, made: Training) -> None:
         stage = f"stage {task.stage + 1}: " if iteration.stages > 1 else ""
         row = f"{stage}{task.stream or task.what}"
         bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
-    with look():
-        write_whole(path, to_bytes(draw(f"{made.workload.name} on {made.instance.name}", bars), plot_format(path)))
+    title = f"{made.workload.name} on {made.instance.name}"
+    write_whole(path, draw_as(plot_format(path), draw, title, bars))
 
 
 def _bandwidths(instance: Instance) -> list[float] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,26 +14,32 @@ if TYPE_CHECKING:
 
     from ...core.record import RunRecord
 
-PLOTS: Mapping[str, str] = {
-    "libra-allocation": "libra_allocation:draw",
-    "libra-speedup": "libra_speedup:draw",
-    "performance-profile": "profile:draw",
-    "time-size": "time_size:draw_size",
-    "scaling": "time_size:draw_ranks",
-    "bandwidth": "bandwidth:draw",
-    "gap-time": "quality:draw",
-    "gap-heatmap": "ratios:draw",
+#: Function and summary of every plot.
+PLOTS: Mapping[str, tuple[str, str]] = {
+    "libra-allocation": (
+        "libra:draw_allocation",
+        "stacked shares of the bandwidth: a panel a network, at its largest budget",
+    ),
+    "libra-speedup": ("libra:draw_speedup", "a panel for each objective"),
+    "performance-profile": (
+        "profile:draw",
+        "panels of own times, of completion times, and of objectives by time model",
+    ),
+    "time-size": ("sizes:draw_time_size", "own times against the variables of the largest model passed to a solver"),
+    "scaling": ("sizes:draw_scaling", "own times against ranks, with the fitted exponent of each method"),
+    "bandwidth": ("sizes:draw_bandwidth", "the panels with the most runs of at least two sizes"),
+    "gap-time": (
+        "gaps:draw_time",
+        "a point for each method: geometric mean time and mean gap over its answered problems",
+    ),
+    "gap-heatmap": (
+        "gaps:draw_heatmap",
+        "a cell for each method and problem: its gap in percent, or the mark in its place",
+    ),
 }
 
 #: Plot formats by the suffix of the file.
 _FORMATS = (".svg", ".pdf", ".png")
-
-
-def summary(name: str) -> str:
-    """Return the summary of a plot in one line."""
-    module, attribute = PLOTS[name].split(":")
-    text = getdoc(getattr(import_module(f".{module}", __package__), attribute)) or ""
-    return text.partition("\n")[0].removeprefix("Draw ").rstrip(".")
 
 
 def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
@@ -47,17 +52,16 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
         raise InputError(f"unknown plot {name!r}{one_of(name, PLOTS)}")
 
     def plot(records: Sequence[RunRecord], form: str) -> bytes:
-        from .look import look, to_bytes
+        from .look import draw_as
 
-        with look():
-            return to_bytes(drawing(name)(records), form)
+        return draw_as(form, drawing(name), records)
 
     return plot
 
 
 def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
     """Import the function that draws one of :data:`PLOTS`, to be called within the common style."""
-    module, attribute = PLOTS[name].split(":")
+    module, attribute = PLOTS[name][0].split(":")
     draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
     return draw
 

@@ -1,21 +1,20 @@
-"""Common style of all plots.
-
-They fit a paper's column, are legible without colours, and have the same bytes for the same records.
-"""
+"""Common style of all plots: a paper's column, legible without colours, the same bytes for the same records."""
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 
 from ...core.text import printable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Width of a column of a two-column paper, in inches.
 COLUMN_IN = 3.4
@@ -59,8 +58,6 @@ _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationD
 @contextmanager
 def look() -> Iterator[None]:
     """Apply the common style, whatever the user's own settings are."""
-    import matplotlib
-
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A name in letters that the font lacks is drawn as boxes; that is no reason to fail.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -72,19 +69,13 @@ def look() -> Iterator[None]:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Shorten a long name by leaving out its middle.
-
-    Unprintable characters become question marks.
-    """
+    """Shorten a long name by leaving out its middle; unprintable characters become question marks."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= width else f"{text[: width // 2]}…{text[-(width // 2 - 1) :]}"
 
 
 def new_figure(height_in: float, width_in: float = COLUMN_IN) -> Figure:
     """Make an empty figure with a layout that cuts nothing off."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(width_in, height_in), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -98,11 +89,15 @@ def bare(axes: Axes, low: tuple[float, float], high: tuple[float, float]) -> Non
 
 def box_frame(axes: Axes, low: tuple[float, float], high: tuple[float, float], facecolor: str) -> None:
     """Draw the frame of a box of ranks below everything else."""
-    from matplotlib.patches import FancyBboxPatch
-
     width, height = high[0] - low[0], high[1] - low[1]
     style: Any = {"facecolor": facecolor, "edgecolor": "#AAAAAA", "linewidth": 0.6, "zorder": 0}
     axes.add_patch(FancyBboxPatch(low, width, height, boxstyle="round,pad=0,rounding_size=0.3", **style))
+
+
+def draw_as(form: str, draw: Callable[..., Figure], *arguments: Any) -> bytes:
+    """Draw a figure in the common style, and return the bytes of the file."""
+    with look():
+        return to_bytes(draw(*arguments), form)
 
 
 def to_bytes(figure: Figure, form: str) -> bytes:

@@ -1,12 +1,14 @@
-"""Positions of nodes: boxes side by side, neighbours within a box close to each other."""
+"""Positions of the nodes of a network: boxes side by side, neighbours within a box close to each other."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, pi, sqrt
 
 import numpy as np
 
+from ...core.network_views import fabric_of
 from ...core.schedule import Floats
 from ...core.topology import Topology
 
@@ -30,9 +32,9 @@ class Layout:
     Parameters
     ----------
     places : dict of int to tuple of float
-        Right and up, by position of the node; switches between boxes have no place.
+        Right and up, by position of the node; in :func:`layout` switches between boxes have no place.
     boxes : dict of str to tuple of int
-        Nodes of each box by its name; one box without a name if the network has none.
+        Nodes of each box by its name; names that begin with a space are generated, and one box alone has none.
     """
 
     places: dict[int, tuple[float, float]]
@@ -80,10 +82,7 @@ def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
-    """Place the nodes of one box around its centre.
-
-    Ranks wired to switches only are on a circle around these.
-    """
+    """Place the nodes of one box around its centre; ranks wired to switches only are on a circle around these."""
     if count > _MOST or count < 3 or all(a in switches or b in switches for a, b in wires):
         return circle_of(count, switches)
     far = _distances(count, wires)
@@ -155,3 +154,169 @@ def _clear_links(shape: Floats, wires: frozenset[tuple[int, int]]) -> Floats:
 def _stress(shape: Floats, far: Floats) -> float:
     length = np.sqrt(((shape[:, None] - shape[None]) ** 2).sum(axis=2))
     return round(float(((length - far) ** 2 / np.maximum(far, 1.0) ** 2).sum()), 6)
+
+
+#: Larger networks of links alone are read as no fabric, and larger boxes are drawn as circles.
+_MOST_OF_A_FABRIC = 256
+
+#: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
+#: distances between neighbours.
+_BETWEEN_BOXES, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
+
+#: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
+_IN_A_ROW = 17
+
+#: Boxes are so arranged that the plot is about so much wider than high.
+_ASPECT = 1.3
+
+
+def places_of(topology: Topology) -> Layout:
+    """Place the nodes of a network, the same for the same network."""
+    boxes, tiers = _boxes_or_groups(topology), _tiers(topology)
+    inside = {node for nodes in boxes.values() for node in nodes}
+    rows = [[node for node in tier if node not in inside] for tier in tiers[1:]]
+    at: dict[int, tuple[float, float]] = {}
+    shapes = [_shape(topology, nodes, tiers) for nodes in boxes.values()]
+    widths, heights = (max(float(np.ptp(shape[:, i])) for shape in shapes) + _BETWEEN_BOXES for i in (0, 1))
+    columns = ceil(sqrt(_ASPECT * len(shapes) * heights / widths))
+    columns = max(columns, round(max(map(len, rows), default=0) * _APART / widths))
+    columns = ceil(len(shapes) / ceil(len(shapes) / max(1, columns)))  # as many rows, none much shorter
+    for index, (nodes, shape) in enumerate(zip(boxes.values(), shapes, strict=True)):
+        row, column = divmod(index, columns)
+        for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
+            at[node] = (x + column * widths, y - row * heights)
+    order = {node: index for nodes in boxes.values() for index, node in enumerate(nodes)}
+    _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths, order)
+    return Layout(at, boxes)
+
+
+def _tiers(topology: Topology) -> list[list[int]]:
+    """Group nodes by hop distance from the nearest rank: ranks, switches at ranks, and so on."""
+    near = _neighbours(topology)
+    found, seen = [list(topology.rank_nodes)], set(topology.rank_nodes)
+    while found[-1]:
+        found.append(sorted({other for node in found[-1] for other in near[node]} - seen))
+        seen.update(found[-1])
+    rest = [node for node in range(len(topology.nodes)) if node not in seen]
+    return [*found[:-1], rest] if rest else found[:-1]
+
+
+def _neighbours(topology: Topology) -> list[set[int]]:
+    near: list[set[int]] = [set() for _ in topology.nodes]
+    for a, b in topology.link_ends:
+        near[a].add(b)
+        near[b].add(a)
+    return near
+
+
+def _boxes_or_groups(topology: Topology) -> dict[str, tuple[int, ...]]:
+    """Group ranks and their switches into boxes by name prefix, or by each rank's first switch."""
+    box = _by_names(topology) or _by_switches(topology)
+    found: dict[str, list[int]] = {}
+    for node in sorted(box):
+        found.setdefault(box[node], []).append(node)
+    return {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def _by_names(topology: Topology) -> dict[int, str]:
+    """Return the box of each node by names such as ``box0.gpu3``; empty if a rank has no such name."""
+    if not all("." in name for name in topology.ranks):
+        return {}
+    known = {name.partition(".")[0] for name in topology.ranks}
+    parts = ((node, each.name.partition(".")) for node, each in enumerate(topology.nodes))
+    return {node: prefix for node, (prefix, dot, _) in parts if dot and prefix in known}
+
+
+def _by_switches(topology: Topology) -> dict[int, str]:
+    """Group ranks by their first switch, with this switch if it has no other ranks."""
+    first: dict[int, int] = {}
+    ranks = set(topology.rank_nodes)
+    for a, b in topology.link_ends:
+        if a in ranks and b not in ranks:
+            first.setdefault(a, b)
+    if len(set(first.values())) > len(ranks) // 2:
+        return dict.fromkeys(range(len(topology.nodes)) if not topology.switches else ranks, "")
+    box = {rank: f" {topology.nodes[first[rank]].name}" if rank in first else "" for rank in ranks}
+    near = _neighbours(topology)
+    for switch in set(first.values()):
+        if len({box[other] for other in near[switch] & ranks}) == 1:
+            box[switch] = f" {topology.nodes[switch].name}"
+    return box
+
+
+def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
+    """Place the nodes of a box: on a grid or circle if they form one, in rows if switches are linked, else by links."""
+    place, ranks = {node: index for index, node in enumerate(nodes)}, set(topology.rank_nodes)
+    wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
+    switches = tuple(place[node] for node in nodes if node not in ranks)
+    if len(nodes) == len(topology.nodes) and not switches and 8 < len(nodes) <= _MOST_OF_A_FABRIC:
+        fabric = fabric_of(topology)
+        if fabric is not None and len(fabric.sizes) > 1:
+            return _grid(fabric.sizes)
+    outside = {a for a, b in topology.link_ends if a in place and b not in place}
+    to_switches = bool(wires) and all((a in switches) != (b in switches) for a, b in wires)
+    if to_switches and len(nodes) - len(switches) < _IN_A_ROW and outside.issuperset(ranks & place.keys()):
+        return _row(len(nodes), switches)
+    if any(a in switches and b in switches for a, b in wires):
+        rows = [[node for node in tier if node in place] for tier in tiers]
+        at = {node: (float(index), 0.0) for index, node in enumerate(rows[0])}
+        _place_above(topology, at, [row for row in rows[1:] if row], _ROW_INSIDE, len(rows[0]), {})
+        return np.array([at[node] for node in nodes])
+    if len(wires) == len(nodes) * (len(nodes) - 1):
+        return circle_of(len(nodes), ())
+    return shape_of(len(nodes), wires, switches)
+
+
+def _row(count: int, switches: tuple[int, ...]) -> Floats:
+    """Place ranks in a row, as under their rails, and switches of the box below."""
+    row = np.array([index for index in range(count) if index not in switches])
+    places = np.zeros((count, 2))
+    places[row, 0] = np.arange(len(row))
+    places[list(switches), 0] = (len(row) - 1) / 2 + (np.arange(len(switches)) - (len(switches) - 1) / 2) * _APART
+    places[list(switches), 1] = -_ROW_INSIDE
+    return places
+
+
+def _grid(sizes: tuple[int, ...]) -> Floats:
+    """Return grid coordinates, each dimension along the shorter side; a large third one as blocks."""
+    number = np.arange(int(np.prod(sizes)))
+    places, side = np.zeros((len(number), 2)), [1.0, 1.0]
+    for d, size in enumerate(sizes):
+        coordinate, number = number % size, number // size
+        gap = 0.8 if d > 1 else 0.0
+        columns = size
+        if d > 1 and size > 4:
+            columns = max(1, round(sqrt(_ASPECT * size * side[1] / side[0])))
+            columns = ceil(size / ceil(size / columns))
+        elif side[0] > side[1]:
+            columns = 1
+        places[:, 0] += coordinate % columns * (side[0] + gap)
+        places[:, 1] -= coordinate // columns * (side[1] + gap)
+        side = [columns * (side[0] + gap), ceil(size / columns) * (side[1] + gap)]
+    return places
+
+
+def _place_above(
+    topology: Topology,
+    at: dict[int, tuple[float, float]],
+    rows: list[list[int]],
+    step: float,
+    width: float,
+    order: Mapping[int, int],
+) -> None:
+    """Place rows of switches above all placed nodes, each near its neighbours, rails by the order within boxes."""
+    near = _neighbours(topology)
+    x, y = zip(*at.values(), strict=True)
+    middle, top = (min(x) + max(x)) / 2, max(y)
+    for row in rows:
+        top += step
+        below = {node: [other for other in near[node] if other in at] for node in row}
+        rails = all(len({order.get(other, -1 - other) for other in below[node]}) == 1 for node in row)
+        if rails and len({order.get(others[0]) for others in below.values()}) == len(row):
+            row.sort(key=lambda node: order.get(below[node][0], node))
+        else:
+            pulls = {node: float(np.mean([at[other][0] for other in below[node]] or [middle])) for node in row}
+            row.sort(key=lambda node: (round(pulls[node] / 2), node))
+        apart = max(_APART, min(3.0, width / len(row)))
+        for index, node in enumerate(row):
+            at[node] = (middle + (index - (len(row) - 1) / 2) * apart, top)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from ...core.record import RunRecord
 from .look import COLUMN_IN, look, new_figure, to_bytes
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Width and height of a panel, and of the sample of a legend's entry, in inches.
 _WIDTH, _HEIGHT, _SAMPLE = 2.9, 2.1, (0.34, 0.12)
@@ -23,16 +25,9 @@ SERIES = "series-"
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a figure.
+    """The parts of a figure: panels with their titles, legend entries with their samples (SVG files), and a remark.
 
-    Parameters
-    ----------
-    panels : tuple of (str, bytes)
-        Title of each panel and an SVG file of it; lines of entry ``k`` of the legend have the identifier ``series-k``.
-    entries : tuple of (str, bytes)
-        Text and sample (an SVG file) of each entry of the legend.
-    remark : str
-        Text above the figure on what it leaves out.
+    In a panel, lines of entry ``k`` of the legend have the identifier ``series-k``.
     """
 
     panels: tuple[tuple[str, bytes], ...]
@@ -68,8 +63,6 @@ def _name_series(figure: Figure, entries: Sequence[str]) -> None:
 
 def _panels(figure: Figure) -> Iterator[tuple[str, bytes]]:
     """Draw each panel alone, without title, legend and remark, all of one size."""
-    from matplotlib.gridspec import GridSpec
-
     every = list(figure.axes)
     shared = (figure.get_supxlabel(), figure.get_supylabel())
     for artist in (*figure.legends, *figure.texts):
@@ -91,15 +84,11 @@ def _panels(figure: Figure) -> Iterator[tuple[str, bytes]]:
 def _label(axes: Axes, last: Axes, across: str, up: str) -> None:
     """Give a panel the axis labels that stacked panels share."""
     axes.tick_params(labelbottom=True)
-    axes.set_xlabel(axes.get_xlabel() or across or last.get_xlabel())
-    axes.set_ylabel(axes.get_ylabel() or up)
+    axes.set(xlabel=axes.get_xlabel() or across or last.get_xlabel(), ylabel=axes.get_ylabel() or up)
 
 
 def _sample(handle: Artist) -> bytes:
     """Draw the line, marker or patch of a legend entry alone."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Rectangle
-
     width, height = _SAMPLE
     figure = new_figure(height, width)
     figure.set_layout_engine("none")

@@ -8,7 +8,11 @@ problems.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ...core.record import RunRecord
 from ..objective_types import is_ranked
@@ -19,6 +23,7 @@ from .series import (
     drawable,
     legend,
     legend_lines,
+    more_series,
     most_common,
     no_records_error,
     panels,
@@ -28,10 +33,6 @@ from .series import (
     strokes,
     write_omissions,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Value of every series on every problem.
 _Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]
@@ -48,11 +49,6 @@ def draw(records: Sequence[RunRecord]) -> Figure:
 
     Completion times have one time model, and are compared across all methods; objectives only within one type, for the
     time models with the most problems.
-
-    Raises
-    ------
-    InputError
-        If no problem has been given to two methods or solvers that answered.
     """
     runs = runs_of(records)
     solvers = several_solvers(runs)
@@ -71,17 +67,13 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     for panel, (title, values) in zip(axes, found.items(), strict=True):
         _draw(panel, title, values, {name: styles[name] for name in names})
     axes[-1].set_xlabel("within this factor of the best")
-    more = len(set(everything)) - len(names)
-    write_omissions(figure, [f"{more} more series are not shown" if more else ""])
+    write_omissions(figure, more_series(len(set(everything)) - len(names)))
     legend(figure, names, styles, marker="")
     return figure
 
 
 def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
-    """Return the values of the problems that at least two series answered.
-
-    Values are own times, completion times, or objectives in one time model.
-    """
+    """Return own times, completion times, or objectives in one time model of the problems that two series answered."""
     found: _Values = {}
     for run in runs:
         value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
@@ -100,8 +92,6 @@ def ratios(values: _Values, name: str) -> list[float]:
 
 
 def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str, Any]]) -> None:
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
-
     factors = {name: ratios(values, name) for name in styles}
     furthest = max((line[-1] for line in factors.values() if line), default=1.0)
     end = max(furthest * 1.15, 1.2)
@@ -114,8 +104,7 @@ def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str
         plain_ticks(axes.xaxis)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlim(1.0, end)
-    axes.set_ylim(0.0, 1.03)
+    axes.set(xlim=(1.0, end), ylim=(0.0, 1.03))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_title(short(f"{title}, {count_text(len(values), 'problem')}", 60), loc="left")
     axes.set_ylabel("problems")

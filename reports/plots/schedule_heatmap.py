@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from ...core.schedule import Floats
 from .look import new_figure, short
 from .schedule_view import SCALE, Loads, Traffic, bytes_unit, loads, sparse
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 #: More nodes than this are labelled sparsely.
 _LABELS = 20
@@ -56,8 +55,7 @@ def _panel(axes: Axes, traffic: Traffic, found: Loads, matrix: Floats, largest: 
     """Draw one heat map with its scale."""
     image = paint(axes, matrix, largest)
     _labels(axes, traffic, found)
-    axes.set_xlabel("target")
-    axes.set_ylabel("source")
+    axes.set(xlabel="target", ylabel="source")
     bar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
     bar.set_label(label)
     bar.outline.set_linewidth(0.6)
@@ -66,8 +64,6 @@ def _panel(axes: Axes, traffic: Traffic, found: Loads, matrix: Floats, largest: 
 
 def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage:
     """Paint a matrix of loads up to the largest; 0 is grey, NaN white."""
-    from matplotlib import colormaps
-
     top = float(np.nanmax(matrix, initial=0.0)) if largest is None else largest
     scale = colormaps[SCALE].with_extremes(bad="white", under="#DDDDDD")
     painted = np.ma.masked_invalid(np.where(matrix == 0, -1.0, matrix))

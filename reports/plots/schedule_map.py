@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import cos, hypot, radians, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Patch, Polygon, Wedge
 
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreePacking
-from .lanes import lanes, rates, roads
 from .look import COLOURS, HATCHES, bare, new_figure, short
 from .network_layout import layout
 from .schedule_trees import select_trees
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: More sites, and more trees, cannot be distinguished.
 SITES, TREES = 80, 16
@@ -48,8 +47,6 @@ def draw(
 
     Parameters
     ----------
-    topology : Topology
-        The network; parallel links are one road.
     packing : TreePacking
         The trees; where reduction and broadcast use different links, those of the broadcast are drawn.
     trees : sequence of int
@@ -60,32 +57,33 @@ def draw(
     Raises
     ------
     InputError
-        If there is no such tree, too many are chosen, the network is too large to be looked at, or a site has no
-        coordinates.
+        If there is no such tree, too many are chosen, the network is too large, or a site has no coordinates.
     """
-    from matplotlib.patches import Patch
-
     if len(topology.nodes) > SITES:
         raise InputError(f"{len(topology.nodes):,} sites; expected at most {SITES} on a map")
     shown = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
     if len(shown) > TREES:
         raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
-    places = _turn_tall_map(layout(topology).places) if coordinates is None else _project_sites(topology, coordinates)
+    places = layout(topology).places if coordinates is None else _project_sites(topology, coordinates)
     rate = rates(topology, packing)
     low, high = _frame(places)
+    if coordinates is None and high[1] - low[1] > high[0] - low[0]:  # a tall map is turned
+        places = {node: (-y, x) for node, (x, y) in places.items()}
+        low, high = _frame(places)
     inches = min(_MOST_IN, max(_LEAST_IN, (high[0] - low[0]) * _SPACING_IN))
     columns = max(1, min(len(shown), int(inches / 1.9)))
     rows = -(-len(shown) // columns)
     figure = new_figure(inches * (high[1] - low[1]) / (high[0] - low[0]) + 0.35 + 0.13 * rows, inches)
     axes = figure.subplots()
     bare(axes, low, high)
-    _lanes(axes, topology, packing, shown, rate, places)
+    _draw_lanes(axes, topology, packing, shown, rate, places)
     _sites(axes, topology, packing, shown, places)
     whole = sum(rate, Fraction(0))
-    handles = [
-        Patch(label=_label(topology, packing, tree, rate[tree], whole), **_style(index))
-        for index, tree in enumerate(shown)
-    ]
+    handles: list[Patch] = []
+    for index, tree in enumerate(shown):
+        root = short(topology.ranks[int(packing.root[tree])], 12)
+        label = f"tree {tree}: root {root}, {_bits(rate[tree])} ({float(rate[tree] / whole):.0%})"
+        handles.append(Patch(label=label, **_style(index)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=1.6, columnspacing=1.2)
     which = "" if len(shown) == len(packing) else f", {len(shown)} of {len(packing):,} trees"
     figure.suptitle(short(title, 60) + which, size=7)
@@ -96,13 +94,8 @@ def draw(
     return figure
 
 
-def _lanes(
-    axes: Axes,
-    topology: Topology,
-    packing: TreePacking,
-    shown: Sequence[int],
-    rate: Sequence[Fraction],
-    places: Places,
+def _draw_lanes(
+    axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction], places: Places
 ) -> None:
     """Draw roads and their lanes side by side."""
     width = roads(topology)
@@ -114,28 +107,20 @@ def _lanes(
             continue
         one, other = places[pair[0]], places[pair[1]]
         half = scale * float(bandwidth) / 2
-        _lane(
-            axes,
-            one,
-            other,
-            -half,
-            half,
-            {"facecolor": "#E4E4E4", "edgecolor": "#BBBBBB", "linewidth": 0.3, "zorder": 1},
-        )
+        road: dict[str, Any] = {"facecolor": "#E4E4E4", "edgecolor": "#BBBBBB", "linewidth": 0.3, "zorder": 1}
+        _draw_lane(axes, one, other, -half, half, road)
         users = on.get(pair, [])
         at = -scale * float(sum(r for _, r in users)) / 2
         for index, r in users:
             wide = scale * float(r)
-            _lane(axes, one, other, at, at + wide, {**_style(index), "zorder": 2})
+            _draw_lane(axes, one, other, at, at + wide, {**_style(index), "zorder": 2})
             at += wide
 
 
-def _lane(
+def _draw_lane(
     axes: Axes, one: tuple[float, float], other: tuple[float, float], left: float, right: float, style: dict[str, Any]
 ) -> None:
     """Draw a strip along a road."""
-    from matplotlib.patches import Polygon
-
     (a, b), (c, d) = one, other
     length = hypot(c - a, d - b) or 1.0
     x, y = -(d - b) / length, (c - a) / length
@@ -160,8 +145,6 @@ def _style(index: int) -> dict[str, Any]:
 
 def _sites(axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], places: Places) -> None:
     """Draw sites with their names; roots have a ring with sectors in the colours of their trees."""
-    from matplotlib.patches import Circle, Wedge
-
     rooted: dict[int, list[int]] = {}
     for index, tree in enumerate(shown):
         rooted.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
@@ -179,12 +162,6 @@ def _sites(axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence
         axes.text(x, y, short(name, 8), size=size, ha="center", va="center_baseline", zorder=6)
 
 
-def _label(topology: Topology, packing: TreePacking, tree: int, rate: Fraction, whole: Fraction) -> str:
-    root = short(topology.ranks[int(packing.root[tree])], 12)
-    share = f"{float(rate / whole):.0%}"
-    return f"tree {tree}: root {root}, {_bits(rate)} ({share})"
-
-
 def _bits(rate_Bps: Fraction) -> str:
     """Format a rate in bits per second, the unit of wide-area links."""
     bits = float(rate_Bps) * 8
@@ -197,14 +174,6 @@ def _bits(rate_Bps: Fraction) -> str:
 def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:
     x, y = zip(*places.values(), strict=True)
     return (min(x) - 0.45, min(y) - 0.45), (max(x) + 0.45, max(y) + 0.45)
-
-
-def _turn_tall_map(places: Places) -> Places:
-    """Rotate a map that is higher than wide."""
-    low, high = _frame(places)
-    if high[1] - low[1] <= high[0] - low[0]:
-        return places
-    return {node: (-y, x) for node, (x, y) in places.items()}
 
 
 def _project_sites(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
@@ -220,3 +189,58 @@ def _project_sites(topology: Topology, coordinates: Mapping[str, tuple[float, fl
     lengths = sorted(hypot(flat[a][0] - flat[b][0], flat[a][1] - flat[b][1]) for a, b in topology.link_ends)
     unit = lengths[len(lengths) // 2] or 1.0
     return {node: (x / unit, y / unit) for node, (x, y) in enumerate(flat)}
+
+
+Pair = tuple[int, int]
+
+
+def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
+    """Return the bytes per second of every tree when the most loaded link is full.
+
+    The verifier's flow time follows from these rates.
+    """
+    load = [0] * len(topology.links)
+    for part in packing.passes:
+        for edge_tree, first, last in _paths(part):
+            for link in part.path_links[first:last].tolist():
+                load[link] += int(part.units[edge_tree])
+    busiest = max(units / link.bandwidth_Bps for units, link in zip(load, topology.links, strict=True))
+    return [units / busiest for units in packing.units.tolist()]
+
+
+def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
+    """Return, for every edge, its tree and the first and past-the-last position of its links."""
+    ends = part.path_offset.tolist()
+    found: list[tuple[int, int, int]] = []
+    for tree in range(len(part)):
+        for edge in range(int(part.edge_offset[tree]), int(part.edge_offset[tree + 1])):
+            found.append((tree, ends[edge], ends[edge + 1]))
+    return found
+
+
+def roads(topology: Topology) -> dict[Pair, Fraction]:
+    """Return the bandwidth of each pair of neighbours: parallel links summed, the larger of both directions."""
+    each: dict[Pair, Fraction] = {}
+    for link, ends in zip(topology.links, topology.link_ends, strict=True):
+        each[ends] = each.get(ends, Fraction(0)) + link.bandwidth_Bps
+    found: dict[Pair, Fraction] = {}
+    for (a, b), bandwidth in each.items():
+        pair = (min(a, b), max(a, b))
+        found[pair] = max(found.get(pair, Fraction(0)), bandwidth)
+    return found
+
+
+def lanes(
+    topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction]
+) -> dict[Pair, list[tuple[int, Fraction]]]:
+    """Return the shown trees on every road, by position, with their rates there."""
+    part = packing.passes[-1]
+    place = {tree: index for index, tree in enumerate(shown)}
+    found: dict[Pair, dict[int, Fraction]] = {}
+    for tree, first, last in _paths(part):
+        if tree in place:
+            for link in part.path_links[first:last].tolist():
+                a, b = topology.link_ends[link]
+                on = found.setdefault((min(a, b), max(a, b)), {})
+                on[place[tree]] = on.get(place[tree], Fraction(0)) + rate[tree]
+    return {pair: sorted(on.items()) for pair, on in found.items()}

@@ -1,21 +1,26 @@
-"""Trees drawn over the network: boxes side by side, tree edges as arrows over faint links."""
+"""Trees drawn over the network, and links coloured by the value of more bandwidth on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import dist, inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Rectangle
 
 from ...core.errors import InputError
+from ...core.sensitivity import Sensitivity
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, layout
 from .schedule_trees import select_trees, weight_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: More ranks cannot be distinguished.
 RANKS = 160
@@ -49,15 +54,7 @@ BETWEEN = _Way(
 
 
 def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:
-    """Draw trees over the network, by default the first one.
-
-    Raises
-    ------
-    InputError
-        If there is no such tree, or the network is too large to be looked at.
-    """
-    from matplotlib.lines import Line2D
-
+    """Draw trees over the network, by default the first one; refuse a network too large to be looked at."""
     if len(topology.ranks) > RANKS:
         raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a plot of the network")
     panels = [(tree, part) for tree in select_trees(packing, trees, 1) for part in packing.passes]
@@ -153,8 +150,6 @@ def _clearance(
 
 def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
     """Draw the links within boxes faintly, and a frame round every box that has a name."""
-    from matplotlib.collections import LineCollection
-
     places = where.places
     pairs = sorted({(min(a, b), max(a, b)) for a, b in topology.link_ends if a in places and b in places})
     box_of = {node: name for name, nodes in where.boxes.items() for node in nodes}
@@ -170,24 +165,79 @@ def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
 
 def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None = None) -> None:
     """Draw ranks as circles with the last part of their names, the root filled, and switches as squares."""
-    from matplotlib.patches import Circle, Rectangle
-
     radius = _RADIUS_IN / _SPACING_IN
     ranks = set(topology.rank_nodes)
     for node, (x, y) in where.places.items():
         filled = node == root
-        style: Any = {
-            "facecolor": "#222222" if filled else "white",
-            "edgecolor": "#222222",
-            "linewidth": 0.7,
-            "zorder": 4,
-        }
+        face, ink = ("#222222", "white") if filled else ("white", "black")
+        style: Any = {"facecolor": face, "edgecolor": "#222222", "linewidth": 0.7, "zorder": 4}
         if node in ranks:
             axes.add_patch(Circle((x, y), radius, **style))
         else:
             axes.add_patch(Rectangle((x - radius, y - radius), 2 * radius, 2 * radius, **style))
         name = short(topology.nodes[node].name.rpartition(".")[2])
         label = name[len(name.rstrip("0123456789")) :] or name[:1]
-        axes.text(
-            x, y, label[-3:], size=5, ha="center", va="center_baseline", color="white" if filled else "black", zorder=5
+        axes.text(x, y, label[-3:], size=5, ha="center", va="center_baseline", color=ink, zorder=5)
+
+
+#: Inches between neighbours, and least width of the plot.
+_LINKS_SPACING_IN, _LINKS_WIDTH_IN = 0.5, 3.4
+
+#: Colours from no to the most effect, legible in black and white.
+_COLOURS = "cividis_r"
+
+#: Links without effect.
+_NONE = "#D4D4D4"
+
+
+def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
+    """Draw a network with the seconds saved by one more GB/s on all links of a class; refuse one too large."""
+    if not isinstance(network, Topology):
+        raise InputError(
+            f"{network} has no links that could be drawn; expected an explicit network", source="--picture"
         )
+    if len(network.ranks) > RANKS:
+        raise InputError(f"{len(network.ranks):,} ranks; expected at most {RANKS}", source="--picture")
+    where = with_all(network, layout(network))
+    low, high = frame_of(where)
+    width, height = max(_LINKS_WIDTH_IN, (high[0] - low[0]) * _LINKS_SPACING_IN), (high[1] - low[1]) * _LINKS_SPACING_IN
+    figure = new_figure(height + 0.9, width)
+    axes = figure.subplots()
+    bare(axes, low, high)
+    gains = gains_of(worth)
+    place = {network.nodes[node].name: at for node, at in where.places.items()}
+    most = max(gains.values(), default=0.0)
+    scale = Normalize(0.0, most or 1.0)
+    shown: Any = ScalarMappable(scale, _COLOURS)
+    pairs = sorted(gains, key=lambda pair: gains[pair])
+    colours = [shown.cmap(scale(gains[pair])) if gains[pair] > 0 else _NONE for pair in pairs]
+    widths = [2.2 if gains[pair] > 0 else 1.0 for pair in pairs]
+    axes.add_collection(
+        LineCollection([(place[a], place[b]) for a, b in pairs], colors=colours, linewidths=widths, zorder=2)
+    )
+    draw_nodes(axes, network, where)
+    if most > 0:
+        bar = figure.colorbar(shown, ax=axes, location="bottom", fraction=0.05, pad=0.02, aspect=40)
+        bar.set_label("seconds less for each GB/s more on all links alike; grey: none")
+    figure.suptitle(short(f"{worth.model} on {worth.instance}: {worth.seconds:.6g} s", 60), size=7)
+    return figure
+
+
+def gains_of(worth: Sensitivity) -> dict[tuple[str, str], float]:
+    """Return the seconds saved by one more GB/s, by pair of nodes; links of a class are widened together."""
+    gains: dict[tuple[str, str], float] = {}
+    for entry in sorted(worth.entries, key=lambda entry: entry.count):
+        slope = None if entry.up is None else entry.up.slope_s_per_GBps
+        gains |= dict.fromkeys(entry.members, 0.0 if slope is None else abs(slope))
+    return gains
+
+
+def with_all(topology: Topology, where: Layout) -> Layout:
+    """Add places for switches between boxes: a row above everything, in order of their names."""
+    missing = [node for node in range(len(topology.nodes)) if node not in where.places]
+    if not missing:
+        return where
+    x, y = zip(*where.places.values(), strict=True)
+    step = (max(x) - min(x)) / (len(missing) + 1)
+    places = {node: (min(x) + step * place, max(y) + 1.6) for place, node in enumerate(missing, start=1)}
+    return Layout({**where.places, **places}, where.boxes)

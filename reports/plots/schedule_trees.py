@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, new_figure, short
 from .schedule_view import bytes_unit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Trees that are drawn if none are chosen.
 TREES = 4
@@ -78,13 +77,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
 
 
 def select_trees(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
-    """Return the trees to draw: the chosen ones, or the first few.
-
-    Raises
-    ------
-    InputError
-        If there is no tree at all, or not the chosen one.
-    """
+    """Return the chosen trees, or the first few; refuse a packing without trees or without the chosen one."""
     if not len(packing):
         raise InputError("there is no tree to draw")
     for tree in trees:
@@ -111,15 +104,8 @@ def _edges(packing: TreePacking, tree: int) -> _Edges:
 def layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
     """Place every rank of a tree: leaves side by side, parents centred over their children.
 
-    Parameters
-    ----------
-    edges : list of tuple of int
-        Parent, child, links; an edge comes after the one that reaches its parent.
-
-    Returns
-    -------
-    dict
-        Rank to its place from the left, and its level from 0 at the root.
+    Return the place of each rank from the left, and its level from 0 at the root. An edge (parent, child, links) comes
+    after the one that reaches its parent.
     """
     children: dict[int, list[int]] = {}
     level = {root: 0}
@@ -143,8 +129,6 @@ def _tree(
     axes: Axes, topology: Topology, packing: TreePacking, tree: int, edges: _Edges, spots: dict[int, tuple[float, int]]
 ) -> None:
     """Draw one tree."""
-    from matplotlib.collections import LineCollection
-
     for dashed in (False, True):
         lines = [(spots[a], spots[b]) for a, b, hops in edges if (hops > 1) is dashed]
         style = (0, (3, 2)) if dashed else "solid"

@@ -23,18 +23,9 @@ _SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Sends of a schedule and the links they use.
+    """Sends of a schedule, trees as a chunk each, with the links they use.
 
-    Parameters
-    ----------
-    title : str
-        Short description for the title of plots.
-    sends : Sends
-        The sends; trees as sends, a chunk for every tree.
-    step : array of int or None, shape (sends,)
-        Step of every send, if it has one.
-    root : array of int or None, shape (sends,)
-        Rank at the root of every send's tree, if it has one.
+    Sends may have a ``step``, and a ``root``, the rank at the root of their tree.
     """
 
     title: str
@@ -89,8 +80,6 @@ class Loads(NamedTuple):
         Load from source (row) to target (column), the largest pair of a block; NaN where there is no link.
     nodes : array of int
         The nodes in the order of rows and columns: ranks, then switches.
-    block : int
-        Number of nodes in a block.
     """
 
     matrix: Floats
@@ -100,17 +89,7 @@ class Loads(NamedTuple):
 
 
 def loads(topology: Topology, link_loads: Floats, limit: int = 512, together: np.ufunc = np.add) -> Loads:
-    """Arrange the loads of links by their ends.
-
-    Parameters
-    ----------
-    link_loads : array of float, shape (links,)
-        Load of every link, 0 or more.
-    limit : int
-        Largest number of rows of the matrix.
-    together : ufunc
-        Combines the loads of parallel links.
-    """
+    """Arrange the loads of links by their ends in at most ``limit`` rows; ``together`` combines parallel links."""
     ranks = list(topology.rank_nodes)
     is_rank = np.zeros(len(topology.nodes), dtype=np.bool_)
     is_rank[ranks] = True

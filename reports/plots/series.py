@@ -1,25 +1,23 @@
-"""Common parts of the plots of a ledger.
-
-Each method has one stroke in every plot of the same records; the legend is below.
-"""
+"""Common parts of the plots of a ledger: a method has one stroke in every plot, and the legend is below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import ceil, log10
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
 from ...core.record import RunRecord
-from ..labels import natural
+from ..numbers import natural
 from ..runs import LedgerRun
 from .look import COLOURS, LINES, MARKERS, new_figure, short
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
 
 _T = TypeVar("_T", str, tuple[str, str, float])
 
@@ -99,31 +97,19 @@ def legend_columns(names: Sequence[str]) -> int:
 
 def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], **changes: Any) -> None:
     """Add the legend below the panels."""
-    from matplotlib.lines import Line2D
-
     handles = [Line2D([], [], **{**styles[name], **changes}) for name in names]
     columns = legend_columns([styles[name]["label"] for name in names])
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.4)
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Write the ticks of a logarithmic axis as plain numbers.
-
-    Math text stays off, since a dollar sign in a name is literal.
-    """
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
+    """Write the ticks of a logarithmic axis as plain numbers, not as math text: a dollar in a name is literal."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def enough_ticks(axis: Axis) -> None:
-    """Tick a logarithmic axis by decades, or more closely if these are too few.
-
-    Call it after everything is drawn.
-    """
-    from matplotlib.ticker import LogLocator, MaxNLocator
-
+    """Tick a logarithmic axis by decades, or more closely if these are too few; call it after everything is drawn."""
     low, high = sorted(axis.get_view_interval())
     decades = log10(high / low)
     if decades < _DECADES[0]:
@@ -138,7 +124,12 @@ def count_text(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def write_omissions(figure: Figure, parts: Sequence[str]) -> None:
+def more_series(count: int) -> str:
+    """Count the series left out; empty without any."""
+    return f"{count} more series are not shown" if count else ""
+
+
+def write_omissions(figure: Figure, *parts: str) -> None:
     """Write above the plot what it leaves out."""
     if said := [part for part in parts if part]:
         figure.suptitle(fill("; ".join(said), 62), fontsize=6)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Rectangle
 
 from ...core.errors import InputError
 from ...core.schedule import Floats
@@ -14,11 +19,7 @@ from ...core.text import printable
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
-from .topology_layout import Places, places_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from .network_layout import Layout, places_of
 
 #: More nodes, or pairs of nodes with links, cannot be distinguished.
 NODES, PAIRS = 640, 6000
@@ -48,31 +49,28 @@ _ORDER = (0, 4, 2, 3, 1, 5)
 
 
 def draw(title: str, topology: Topology) -> Figure:
-    """Draw a network.
-
-    Parameters
-    ----------
-    topology : Topology
-        Nodes and links; links of a pair of nodes are one line of their summed bandwidth.
-    """
+    """Draw a network; links of a pair of nodes are one line of their summed bandwidth."""
     pairs = _pairs(topology)
     check_size(len(topology.nodes), len(pairs))
     where = places_of(topology)
     classes, arcs = _classes(pairs), _arcs(pairs, where)
-    spread = np.concatenate([np.array(list(where.at.values())), *arcs.values()])
+    spread = np.concatenate([np.array(list(where.places.values())), *arcs.values()])
     low, high = spread.min(axis=0) - 0.8, spread.max(axis=0) + 0.9
     spacing_in = min(0.5, COLUMN_IN / float(high[0] - low[0]))
     radius = min(_RADIUS, _RADIUS_IN / spacing_in)
-    rows = -(-len(classes) // 2) + _one_way(pairs)
+    one_way = any(there != back for there, back, *_ in pairs.values())
+    rows = -(-len(classes) // 2) + one_way
     figure = new_figure(0.42 + (high[1] - low[1]) * spacing_in + 0.13 * rows)
     axes = figure.subplots()
     bare(axes, low, high)
     _draw_links(axes, pairs, arcs, classes)
     _draw_boxes(axes, where, spacing_in)
     _draw_nodes(axes, topology, where, radius, spacing_in)
-    figure.legend(
-        handles=_legend(pairs, classes), loc="outside lower center", ncols=2, handlelength=1.6, columnspacing=1
-    )
+    handles = _legend(pairs, classes)
+    if one_way:
+        arrow = "one way, or slower back"
+        handles.append(Line2D([], [], color="#222222", linewidth=0.8, marker=">", markersize=3, label=arrow))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, handlelength=1.6, columnspacing=1)
     figure.suptitle(f"{short(title, 54)}\n{_counts(topology)}", size=7)
     return figure
 
@@ -102,10 +100,6 @@ def _pairs(topology: Topology) -> dict[tuple[int, int], _Pair]:
     return {pair: (*entry,) for pair, entry in found.items()}
 
 
-def _one_way(pairs: dict[tuple[int, int], _Pair]) -> bool:
-    return any(there != back for there, back, *_ in pairs.values())
-
-
 def _classes(pairs: dict[tuple[int, int], _Pair]) -> dict[tuple[Fraction, Fraction], tuple[str, float]]:
     """Return colour and width by bandwidth and latency, fastest first; grey if there are too many."""
     kinds = sorted({_kind(pair) for pair in pairs.values()}, reverse=True)
@@ -129,13 +123,11 @@ def _legend(
     pairs: dict[tuple[int, int], _Pair], classes: dict[tuple[Fraction, Fraction], tuple[str, float]]
 ) -> list[Any]:
     """Return legend entries for widths and colours; of many classes the fastest, a middle one, the slowest."""
-    from matplotlib.lines import Line2D
-
     count = Counter(_kind(pair) for pair in pairs.values())
     shown = list(classes)
     if len(shown) > _CLASSES:
         shown = [shown[0], shown[len(shown) // 2], shown[-1]]
-    handles = [
+    return [
         Line2D(
             [],
             [],
@@ -145,10 +137,6 @@ def _legend(
         )
         for kind in shown
     ]
-    if _one_way(pairs):
-        arrow = "one way, or slower back"
-        handles.append(Line2D([], [], color="#222222", linewidth=0.8, marker=">", markersize=3, label=arrow))
-    return handles
 
 
 def _counts(topology: Topology) -> str:
@@ -160,10 +148,10 @@ def _counts(topology: Topology) -> str:
     return ", ".join(f"{count:,} {name}{'' if count == 1 else plural}" for count, name, plural in parts if count)
 
 
-def _arcs(pairs: dict[tuple[int, int], _Pair], where: Places) -> dict[tuple[int, int], Floats]:
+def _arcs(pairs: dict[tuple[int, int], _Pair], where: Layout) -> dict[tuple[int, int], Floats]:
     """Return the line of each pair; within a box it avoids other nodes."""
-    nodes = list(where.at)
-    at = np.array([where.at[node] for node in nodes])
+    nodes = list(where.places)
+    at = np.array([where.places[node] for node in nodes])
     place = {node: index for index, node in enumerate(nodes)}
     box_of = {node: name for name, members in where.boxes.items() for node in members}
     return {(a, b): _arc(at, place[a], place[b], bent=a in box_of and box_of[a] == box_of.get(b)) for a, b in pairs}
@@ -176,8 +164,6 @@ def _draw_links(
     classes: dict[tuple[Fraction, Fraction], tuple[str, float]],
 ) -> None:
     """Draw a line for each pair, slow ones last, with an arrow if the reverse is slower."""
-    from matplotlib.collections import LineCollection
-
     order = sorted(pairs, key=lambda pair: (-classes[_kind(pairs[pair])][1], pair))
     arcs = [lines[pair] for pair in order]
     styles = [classes[_kind(pairs[pair])] for pair in order]
@@ -227,25 +213,18 @@ def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
     return np.asarray(best, dtype=np.float64)
 
 
-def _draw_boxes(axes: Axes, where: Places, spacing_in: float) -> None:
+def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:
     """Draw a named frame around every box."""
     if len(where.boxes) == 1:
         return
     for box, nodes in where.boxes.items():
         name = printable(box.strip())
-        x, y = zip(*(where.at[node] for node in nodes), strict=True)
+        x, y = zip(*(where.places[node] for node in nodes), strict=True)
         low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.55)
         box_frame(axes, low, high, "none")
         if _fits(name, (high[0] - low[0]) * spacing_in):
             axes.text(
-                low[0] + 0.1,
-                high[1] + 0.03,
-                name,
-                size=_SMALL,
-                color="#555555",
-                va="bottom",
-                zorder=6,
-                bbox=_PLATE,
+                low[0] + 0.1, high[1] + 0.03, name, size=_SMALL, color="#555555", va="bottom", zorder=6, bbox=_PLATE
             )
 
 
@@ -254,13 +233,11 @@ def _fits(name: str, room_in: float) -> bool:
     return len(name) * 0.62 * _SMALL <= 72 * room_in
 
 
-def _draw_nodes(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
+def _draw_nodes(axes: Axes, topology: Topology, where: Layout, radius: float, spacing_in: float) -> None:
     """Draw ranks as numbered circles and switches as filled squares, named if the names fit."""
-    from matplotlib.patches import Circle, Rectangle
-
     ranks = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     size = min(5.0, 72 * radius * spacing_in * 0.85)
-    for node, (x, y) in where.at.items():
+    for node, (x, y) in where.places.items():
         if node in ranks:
             axes.add_patch(Circle((x, y), radius, facecolor="white", edgecolor="#222222", linewidth=0.6, zorder=4))
             if size >= _LEGIBLE:
@@ -271,22 +248,26 @@ def _draw_nodes(axes: Axes, topology: Topology, where: Places, radius: float, sp
     _name_rows(axes, topology, where, radius, spacing_in)
 
 
-def _name_rows(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
+def _name_rows(axes: Axes, topology: Topology, where: Layout, radius: float, spacing_in: float) -> None:
     """Name the switches above the boxes, or their whole row if names do not fit."""
     placed = {node for nodes in where.boxes.values() for node in nodes}
     rows: dict[float, list[int]] = {}
-    for node in where.at:
+    for node in where.places:
         if node not in placed:
-            rows.setdefault(where.at[node][1], []).append(node)
+            rows.setdefault(where.places[node][1], []).append(node)
     for y, row in rows.items():
-        row.sort(key=lambda node: where.at[node][0])
-        apart = where.at[row[1]][0] - where.at[row[0]][0] if len(row) > 1 else 8.0
+        row.sort(key=lambda node: where.places[node][0])
+        apart = where.places[row[1]][0] - where.places[row[0]][0] if len(row) > 1 else 8.0
         names = {node: printable(topology.nodes[node].name) for node in row}
         if not all(_fits(name, 0.95 * apart * spacing_in) for name in names.values()):
             first, last = topology.nodes[min(row)].name, topology.nodes[max(row)].name
             names = {row[0]: short(f"{len(row)} switches, {first} to {last}", 48)}
         for node, name in names.items():
-            x, align = (where.at[node][0], "center") if len(names) == len(row) else (where.at[node][0] - radius, "left")
+            x, align = (
+                (where.places[node][0], "center")
+                if len(names) == len(row)
+                else (where.places[node][0] - radius, "left")
+            )
             axes.text(
                 x, y + radius + 0.12, name, size=_SMALL, ha=align, va="bottom", color="#333333", zorder=6, bbox=_PLATE
             )

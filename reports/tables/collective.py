@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import Any
 
 from ...core.record import ATTESTED, NONE, RECOMPUTED, RunRecord
 from ..bounds import Bounds
-from ..marks import mark_of
-from ..numbers import NumberFormat, number, size_text
+from ..numbers import NumberFormat, mark_of, number, size_text
 from ..objective_types import COMPLETION, explanation_lines, is_ranked, question_of
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
 from ..spec import ALONE, Column, Key, Label, RecordPlace, TableSpec
@@ -60,6 +61,12 @@ def metric(name: str) -> Callable[[RecordPlace], float | None]:
     return lambda entry: _as_number(entry.record.metrics.get(name))
 
 
+def metric_column(name: str, heading: str, form: NumberFormat | int = 5, **more: Any) -> Column:
+    """Return the column of a metric, by default with five significant digits."""
+    form = NumberFormat("general", form) if isinstance(form, int) else form
+    return Column(name, heading, metric(name), form, **more)
+
+
 def fact(name: str) -> Callable[[RecordPlace], float | None]:
     """Return a function that reads a fact from other records."""
     return lambda entry: entry.facts.get(name)
@@ -89,14 +96,10 @@ def interval(column: Column) -> Column:
 
 _US = NumberFormat("general", 5, 1e-6)
 
-TIME = Column(
-    "completion_time_s", "Time", metric("completion_time_s"), _US, "us", best="smallest", block=ACROSS, note=COMPLETION
-)
+TIME = metric_column("completion_time_s", "Time", _US, unit="us", best="smallest", block=ACROSS, note=COMPLETION)
 OBJECTIVE = Column("objective_s", "Objective", fact("objective"), _US, "us", best="smallest")
-ALGBW = Column("algbw_GBps", "algbw", metric("algbw_GBps"), NumberFormat("general", 5), "GB/s")
-BUSBW = Column(
-    "busbw_GBps", "busbw", metric("busbw_GBps"), NumberFormat("general", 5), "GB/s", best="largest", block=ACROSS
-)
+ALGBW = metric_column("algbw_GBps", "algbw", unit="GB/s")
+BUSBW = metric_column("busbw_GBps", "busbw", unit="GB/s", best="largest", block=ACROSS)
 GAP = Column(
     "gap",
     "Gap",
@@ -118,18 +121,17 @@ RUNS = Column(
 
 
 def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[RecordPlace]]:
-    """Place all runs of every problem that one of the models was run on.
+    """Place all runs of every problem that a model was run on that matches a name, or a beginning with a ``*``.
 
-    Parameters
-    ----------
-    models : sequence of str
-        Names of methods, or their beginnings with a ``*``; without any, every run with a known collective fits.
+    Without names, every run with a known collective fits.
     """
 
     def entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         runs = [run for run in runs_of(records) if run.record.collective is not None]
         bounds = Bounds(runs)
-        wanted = {run.problem[:2] for run in runs if not models or is_one_of(run.record.model, models)}
+        wanted = {
+            run.problem[:2] for run in runs if not models or any(fnmatchcase(run.record.model, one) for one in models)
+        }
         return join_matching_rows(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted])
 
     return entries
@@ -147,11 +149,6 @@ def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> l
         entry if mark_of(entry.record) is None else replace(entry, labels=known.get(others(entry), entry.labels))
         for entry in entries
     ]
-
-
-def is_one_of(model: str, models: Sequence[str]) -> bool:
-    """Return whether a model matches a name, or a beginning with a ``*``."""
-    return any(model.startswith(name[:-1]) if name.endswith("*") else model == name for name in models)
 
 
 def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:

@@ -7,9 +7,10 @@ from math import fsum
 
 from ...core.record import RunRecord
 from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
-from ..numbers import NumberFormat, geometric_mean, largest, number
+from ..numbers import NumberFormat, number
 from ..records import latest
 from ..spec import Column, ColumnGroup, Footer, Key, RecordPlace, TableSpec
+from ..statistics import geometric_mean
 from .collective import attestation_fact, bound_remarks
 
 #: Phases that a comparison of solvers is about; verification is the verifier's time.
@@ -69,7 +70,9 @@ SPEC = TableSpec(
     ),
     footers=(
         Footer("Geometric mean", ("speedup", "perf_per_cost_gain"), geometric_mean),
-        Footer("Maximum", ("speedup", "perf_per_cost_gain", "gap", "seconds"), largest),
+        Footer(
+            "Maximum", ("speedup", "perf_per_cost_gain", "gap", "seconds"), lambda values: max(values, default=None)
+        ),
     ),
     notes=(
         "Speedup and Perf/cost are ratios over EqualBW of the same budget. Gap is relative, to the proved bound. "

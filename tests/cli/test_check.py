@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.check import check
+from cwb.cli.schedules import check
 from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.errors import InputError
 from cwb.schedules.files import write_schedule

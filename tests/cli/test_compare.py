@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import cwb
-from cwb.cli.compare_progress import duration
+from cwb.cli.compare import duration
 from cwb.core.record import read_records
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -141,7 +141,7 @@ def test_errors(
 def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C ends a comparison with a summary, whole records and exit status 130; it goes on where it was."""
     suite = tmp_path / "suite.toml"
-    suite.write_text(GRID.replace("[4, 5]", "{from = 4, to = 400}"))
+    suite.write_text(GRID.replace("[4, 5]", "{from = 4, to = 60}"))
     command = [sys.executable, "-m", "cwb", "compare", str(suite), "-o", str(tmp_path), "-j", "2"]
     for _ in range(2):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cwb.api.plots import KINDS, OF_TREES
-from cwb.cli.plot import plot
+from cwb.cli.records import plot
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import ExitStatus, InputError
 from cwb.core.option_names import SIMULATION_MODES as MODES

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.polish import polish
+from cwb.cli.schedules import polish
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, OutOfTime

@@ -120,7 +120,7 @@ def test_it_works_without_solvers(ledger: Path, tmp_path: Path) -> None:
 def test_the_command_is_light() -> None:
     """Importing the command imports neither matplotlib nor Pyomo nor a report."""
     code = (
-        "import sys; from cwb.cli import report; "
+        "import sys; from cwb.cli import records; "
         "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') "
         "or m.startswith('cwb.reports')])"
     )

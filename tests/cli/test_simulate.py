@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.simulate import simulate
+from cwb.cli.schedules import simulate
 from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.errors import InputError
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists

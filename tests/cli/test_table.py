@@ -28,6 +28,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record one run that no table or plot of LIBRA is made from."""
+    from cwb.harness.plan import Cell
+    from cwb.harness.run import Request
+    from cwb.harness.suite import run_cells
+
+    ledger = tmp_path_factory.mktemp("equal") / "records.jsonl"
+    run_cells([Cell("gpt-3-3d", Request("libra-equal"))], ledger)
+    return ledger
+
+
 def the_error(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line on stderr; stdout is empty and there is no traceback."""
     out, err = capsys.readouterr()
@@ -112,7 +124,7 @@ def test_format_goes_before_suffix(results: Path, tmp_path: Path) -> None:
 def test_every_format_is_offered() -> None:
     """The command offers the formats that there are."""
     from click import Choice
-    from cwb.cli.table import table
+    from cwb.cli.records import table
     from cwb.reports.formats import FORMATS
 
     (option,) = [parameter for parameter in table.params if parameter.name == "form"]
@@ -168,16 +180,15 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
     ],
 )
 def test_errors(
-    arguments: tuple[str, ...], problem: str, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...],
+    problem: str,
+    results: Path,
+    equal: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Wrong names, missing or unfit records and unwritable outputs are one line and exit status 2, and leave nothing
     behind."""
-    from cwb.harness.plan import Cell
-    from cwb.harness.run import Request
-    from cwb.harness.suite import run_cells
-
-    equal = tmp_path / "equal" / "records.jsonl"
-    run_cells([Cell("gpt-3-3d", Request("libra-equal"))], equal)
     (tmp_path / "suite.toml").write_text("no record\n")
     (tmp_path / "empty").mkdir()
     places = {"results": results, "tmp": tmp_path / "empty", "equal": equal}
@@ -207,7 +218,7 @@ def test_a_record_from_solve_fits(results: Path, tmp_path: Path, capsys: pytest.
 def test_commands_are_light() -> None:
     """Importing the commands imports neither matplotlib nor Pyomo nor a report."""
     code = (
-        "import sys; from cwb.cli import compare, plot, table; "
+        "import sys; from cwb.cli import compare, records; "
         "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') "
         "or m.startswith('cwb.reports')])"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from cwb.cli.warm import warm
+from cwb.cli.doctor import warm
 from cwb.core.kernel import CACHE_VARIABLE, cache_folder
 from cwb.harness import compile_time
 

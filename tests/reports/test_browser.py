@@ -18,7 +18,7 @@ from cwb.core.record import RunRecord
 from cwb.core.schedule import sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trace import SimulationMode, Trace
-from cwb.reports.plots.html import page as schedule_page
+from cwb.reports.plots.html_page import page as schedule_page
 from cwb.reports.plots.schedule_view import Traffic
 from cwb.reports.report import report
 

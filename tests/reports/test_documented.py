@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cwb.reports.cards import CARDS
-from cwb.reports.marks import FAILED, INVALID, MARKS, MISSING
+from cwb.reports.numbers import FAILED, INVALID, MARKS, MISSING
 from cwb.reports.objective_types import CLOCKS
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES

@@ -14,9 +14,9 @@ from cwb.core.record import RunRecord
 from cwb.core.text import markup
 from cwb.reports import cards as cards_module
 from cwb.reports.html_table import fragment
+from cwb.reports.page import inline
 from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
-from cwb.reports.svg import inline
 from cwb.reports.table import build
 from cwb.reports.tables import TABLES, get
 from hypothesis import HealthCheck, Phase, given, settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from cwb.reports.labels import natural
-from cwb.reports.numbers import NumberFormat, geometric_mean, number
+from cwb.reports.numbers import NumberFormat, natural, number
+from cwb.reports.statistics import geometric_mean
 from hypothesis import given
 from hypothesis import strategies as st
 

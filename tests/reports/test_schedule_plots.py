@@ -19,14 +19,7 @@ from cwb.core.text import printable
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.reports.plots import (
-    html,
-    schedule_gantt,
-    schedule_heatmap,
-    schedule_network,
-    schedule_trees,
-    schedule_utilization,
-)
+from cwb.reports.plots import html_page, schedule_heatmap, schedule_network, schedule_time, schedule_trees
 from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.network_layout import layout
 from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, seconds_unit, sparse
@@ -124,8 +117,8 @@ def texts(figure):
 
 FIGURES = {
     "heatmap": lambda: schedule_heatmap.draw(a_traffic()),
-    "gantt": lambda: schedule_gantt.draw(a_traffic(), a_trace()),
-    "utilization": lambda: schedule_utilization.draw(
+    "gantt": lambda: schedule_time.draw_gantt(a_traffic(), a_trace()),
+    "utilization": lambda: schedule_time.draw_utilization(
         "one", np.array([0.0, 1e-6, 2e-6]), np.array([[0.5, 1], [0, 1.2]])
     ),
     "trees": lambda: schedule_trees.draw("one", network(), packing()),
@@ -209,7 +202,7 @@ def test_the_gantt_has_a_bar_for_every_hop():
 def test_bars_that_overlap_are_side_by_side():
     """Bars of a row that overlap get lanes, those that only touch share one, and rows do not mind each other."""
     row, start, end = np.array([0, 0, 0, 1]), np.array([0.0, 1.0, 2.0, 0.0]), np.array([2.0, 3.0, 4.0, 9.0])
-    lane, lanes = schedule_gantt.assign_lanes(row, start, end, 3)
+    lane, lanes = schedule_time.assign_lanes(row, start, end, 3)
     assert lane.tolist() == [0, 1, 0, 0]
     assert lanes.tolist() == [2, 1, 1]
 
@@ -226,7 +219,7 @@ def test_utilization_shows_mean_and_largest():
 def test_nothing_to_draw_is_an_error():
     """Without time or links there is no utilization to draw, and an empty packing has no tree."""
     with pytest.raises(InputError, match="all sends have zero duration"):
-        schedule_utilization.draw("x", np.zeros(3), np.zeros((2, 2)))
+        schedule_time.draw_utilization("x", np.zeros(3), np.zeros((2, 2)))
     with pytest.raises(InputError, match="no tree"):
         schedule_trees.draw("x", network(), packing(0))
 
@@ -345,8 +338,8 @@ def open_page(content):
 def test_the_page_has_every_hop():
     """The page's data are the hops of the trace with chunk, ends, start and end, and the cells of the heat map; it is
     the same twice."""
-    content = html.page(a_traffic(), a_trace())
-    assert content == html.page(a_traffic(), a_trace())
+    content = html_page.page(a_traffic(), a_trace())
+    assert content == html_page.page(a_traffic(), a_trace())
     _, data = open_page(content)
     assert data["names"] == ["0 → s", "s → 1", "0 → 1", "0 → 1 #2"]
     bars = data["bars"]
@@ -363,15 +356,15 @@ def test_the_page_has_every_hop():
 def test_names_cannot_break_the_page(evil):
     """Names that look like markup are shown as they are: the page has its own elements only, and its data say the
     name."""
-    plain, _ = open_page(html.page(a_traffic(), a_trace()))
-    reader, data = open_page(html.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
+    plain, _ = open_page(html_page.page(a_traffic(), a_trace()))
+    reader, data = open_page(html_page.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
     assert reader.tags == plain.tags
     assert data["nodes"] == [printable(evil + "2"), printable(evil), "1"]
 
 
 def test_the_page_needs_nothing_else():
     """No address is in the page, no element loads anything, and its policy forbids to."""
-    content = html.page(a_traffic(), a_trace()).decode()
+    content = html_page.page(a_traffic(), a_trace()).decode()
     reader, _ = open_page(content.encode())
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\(", content)
     assert not {"src", "href"} & {name for name, _ in reader.attributes}
@@ -387,7 +380,7 @@ def test_a_page_is_bounded_and_says_so():
     start = np.arange(count) * 1e-6
     busy = np.array([0, 0, 0, 0, count * 1e-6, 0])
     trace = Trace(SimulationMode.CONGESTION_AWARE, start, start + 1e-6, start, start + 1e-6, busy, count * 1e-6)
-    content = html.page(traffic, trace, most=100)
+    content = html_page.page(traffic, trace, most=100)
     _, data = open_page(content)
     assert len(data["bars"]["row"]) <= 100
     assert sum(data["bars"]["count"]) == count
@@ -398,7 +391,7 @@ def test_a_page_is_bounded_and_says_so():
 
 def test_a_page_with_too_many_links_says_so():
     """Of more links than rows, the page has the busiest and says how many there are."""
-    content = html.page(a_traffic(), a_trace(), most=4)
+    content = html_page.page(a_traffic(), a_trace(), most=4)
     _, data = open_page(content)
     assert data["names"] == ["0 → 1", "0 → 1 #2"]
     assert "the 2 busiest of 4 used links" in content.decode()
@@ -411,8 +404,8 @@ def test_empty_schedules_can_be_drawn():
     trace = Trace(SimulationMode.CONGESTION_AWARE, none, none, none, none, np.zeros(6), 0.0)
     with look():
         assert to_bytes(schedule_heatmap.draw(empty), "svg")
-        assert to_bytes(schedule_gantt.draw(empty, trace), "svg")
-    assert open_page(html.page(empty, trace))[1]["bars"]["row"] == []
+        assert to_bytes(schedule_time.draw_gantt(empty, trace), "svg")
+    assert open_page(html_page.page(empty, trace))[1]["bars"]["row"] == []
 
 
 def test_units_labels_and_colours():

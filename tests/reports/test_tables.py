@@ -13,7 +13,7 @@ from cwb.core.errors import InputError
 from cwb.core.record import RunRecord
 from cwb.reports.formats import FORMATS
 from cwb.reports.latex import standalone
-from cwb.reports.marks import MARKS
+from cwb.reports.numbers import MARKS
 from cwb.reports.spec import TableSpec
 from cwb.reports.table import Row, Table, TableCell, build
 from cwb.reports.tables import TABLES, get

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.check import check
-from cwb.cli.simulate import simulate
+from cwb.cli.schedules import check, simulate
 from cwb.core.bounds import CutCertificate, DistanceCertificate, EpochDistance, EpochFlow, SolverBound
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError

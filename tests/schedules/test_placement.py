@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
-from cwb.cli.check import check
+from cwb.cli.schedules import check
 from cwb.core.answers import Placement
 from cwb.core.bounds import LeastLoads, PairPrices
 from cwb.core.errors import InputError

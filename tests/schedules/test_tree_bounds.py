@@ -10,7 +10,7 @@ from math import ceil
 from random import Random
 
 import pytest
-from cwb.cli.check import check
+from cwb.cli.schedules import check
 from cwb.core.bounds import TreePrices
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError

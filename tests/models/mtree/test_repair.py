@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from cwb.algorithms.trees.network import pose
 from cwb.algorithms.trees.trees import RatedTrees
-from cwb.cli.repair import repair
+from cwb.cli.failures import repair
 from cwb.core.errors import InputError
 from cwb.harness import Request, run
 from cwb.instances import load

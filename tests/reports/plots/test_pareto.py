@@ -1,8 +1,8 @@
 """The Pareto plot: the same for the same numbers, one point for every network, nothing cut."""
 
 import pytest
-from cwb.reports.plots import pareto
 from cwb.reports.plots.look import look, to_bytes
+from cwb.reports.plots.studies import draw_frontier
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -25,7 +25,7 @@ FOUND = {
 
 def _draw(form):
     with look():
-        return to_bytes(pareto.draw(FOUND), form)
+        return to_bytes(draw_frontier(FOUND), form)
 
 
 def test_same_numbers_same_picture():
@@ -38,7 +38,7 @@ def test_same_numbers_same_picture():
 def test_points_and_names():
     """Every network has a point at its values and a line in the legend; the best one is told and long names are cut."""
     with look():
-        figure = pareto.draw(FOUND)
+        figure = draw_frontier(FOUND)
     (axes,) = figure.axes
     points = [line.get_xydata().tolist() for line in axes.lines if len(line.get_xydata()) == 1]
     assert [[3.0, 1.0]] in points
@@ -52,7 +52,7 @@ def test_points_and_names():
 def test_nothing_is_outside():
     """The legend is within the figure."""
     with look():
-        figure = pareto.draw(FOUND)
+        figure = draw_frontier(FOUND)
         figure.draw_without_rendering()
         box = figure.legends[0].get_window_extent()
     assert box.x0 >= 0

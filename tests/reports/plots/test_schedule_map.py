@@ -10,7 +10,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.reports.plots import lanes, schedule_map
+from cwb.reports.plots import schedule_map
 from cwb.reports.plots.look import COLOURS, look, to_bytes
 
 #: Two parallel links of 3 and 2 between the first two sites, one of 4 to the third, both ways.
@@ -42,7 +42,7 @@ def packing(units=(3, 1), root=1):
 
 def test_rates_fill_the_busiest_link():
     """Of 3 and 1 units the link of both, 4 bytes per second, is full: 3 and 1 bytes per second."""
-    assert lanes.rates(network(), packing()) == [3, 1]
+    assert schedule_map.rates(network(), packing()) == [3, 1]
 
 
 def test_rates_count_both_ways_of_an_all_reduce():
@@ -51,7 +51,7 @@ def test_rates_count_both_ways_of_an_all_reduce():
     both = TreePacking(
         **{**vars_of(out), "kind": TreeKind.BOTH, "reduction": TreePacking(**{**vars_of(out), "kind": TreeKind.IN})}
     )
-    assert lanes.rates(network(), both) == [Fraction(3, 2), Fraction(1, 2)]
+    assert schedule_map.rates(network(), both) == [Fraction(3, 2), Fraction(1, 2)]
 
 
 def vars_of(trees):
@@ -61,10 +61,10 @@ def vars_of(trees):
 
 def test_roads_and_lanes():
     """Parallel links are one road with the sum of their bandwidths, and a lane has the rate of its tree."""
-    assert lanes.roads(network()) == {(0, 1): 5, (1, 2): 4}
-    found = lanes.lanes(network(), packing(), [0, 1], [Fraction(3), Fraction(1)])
+    assert schedule_map.roads(network()) == {(0, 1): 5, (1, 2): 4}
+    found = schedule_map.lanes(network(), packing(), [0, 1], [Fraction(3), Fraction(1)])
     assert found == {(0, 1): [(0, 3), (1, 1)], (1, 2): [(0, 3), (1, 1)]}
-    assert lanes.lanes(network(), packing(), [1], [Fraction(3), Fraction(1)]) == {
+    assert schedule_map.lanes(network(), packing(), [1], [Fraction(3), Fraction(1)]) == {
         (0, 1): [(0, 1)],
         (1, 2): [(0, 1)],
     }

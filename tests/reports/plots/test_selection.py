@@ -6,9 +6,9 @@ import csv
 import io
 
 import pytest
-from cwb.reports.plots import selection
 from cwb.reports.plots.look import look, to_bytes
-from cwb.reports.selection import csv_text, markdown, rows
+from cwb.reports.plots.studies import draw_selection
+from cwb.reports.studies import selection_csv, selection_markdown, selection_rows
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -35,7 +35,7 @@ FOUND = {
 def test_the_same_selection_makes_the_same_bytes():
     """Drawn twice, the file is the same."""
     with look():
-        one, other = (to_bytes(selection.draw(FOUND), "svg") for _ in range(2))
+        one, other = (to_bytes(draw_selection(FOUND), "svg") for _ in range(2))
     assert one == other
 
 
@@ -44,7 +44,7 @@ def test_nothing_is_cut():
     from matplotlib.text import Text
 
     with look():
-        figure = selection.draw(FOUND)
+        figure = draw_selection(FOUND)
         figure.canvas.draw()
         (axes,) = figure.axes
         frame = figure.bbox.padded(1.0)
@@ -61,9 +61,12 @@ def test_nothing_is_cut():
 
 def test_tables_have_every_range():
     """Markdown and CSV have a row for each range; CSV has full numbers."""
-    assert [row[:3] for row in rows(FOUND)] == [("1,024", "9,090", "direct"), ("9,091", "1,073,741,824", LONG)]
-    lines = markdown(FOUND).splitlines()
+    assert [row[:3] for row in selection_rows(FOUND)] == [
+        ("1,024", "9,090", "direct"),
+        ("9,091", "1,073,741,824", LONG),
+    ]
+    lines = selection_markdown(FOUND).splitlines()
     assert len(lines) == 4
     assert {line.count(" | ") for line in lines} == {7}
-    (first, second) = csv.DictReader(io.StringIO(csv_text(FOUND)))
+    (first, second) = csv.DictReader(io.StringIO(selection_csv(FOUND)))
     assert (first["max_bytes"], second["min_bytes"], second["last_GBps"]) == ("9090", "9091", "2.5")

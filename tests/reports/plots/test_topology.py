@@ -11,8 +11,8 @@ from cwb import instances
 from cwb.core.errors import InputError
 from cwb.core.network_views import links_of
 from cwb.reports.plots.look import look, to_bytes
+from cwb.reports.plots.network_layout import places_of
 from cwb.reports.plots.topology import draw
-from cwb.reports.plots.topology_layout import places_of
 
 pytestmark = pytest.mark.slow  # plots are drawn
 

@@ -14,9 +14,9 @@ from ...core.text import markup, printable
 from ...core.topology import Topology
 from ...core.trace import Trace
 from .look import COLOURS
-from .schedule_gantt import Bars, assign_lanes, busiest
+from .network_layout import places_of
+from .schedule_time import Bars, assign_lanes, busiest
 from .schedule_view import Traffic, loads
-from .topology_layout import places_of
 
 #: Bars that a page has at most.
 HOPS = 50_000
@@ -35,10 +35,8 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
 
     Parameters
     ----------
-    trace : Trace
-        Start and end of every hop.
     bound_s : float, optional
-        Proved lower bound on the completion time, in seconds.
+        Proved lower bound on the completion time.
     most : int
         Bars to show at most; beyond, neighbours on a link are merged, and the page says so.
     """
@@ -118,7 +116,9 @@ def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
     used = {topology.link_ends[link] for link in bars.links}
     ends = set(topology.link_ends) if len(topology.links) <= _DRAWN_LINKS else used
     return {
-        "at": [[_digits(float(v)) for v in np.mean([where.at[node] for node in nodes], axis=0)] for nodes in members],
+        "at": [
+            [_digits(float(v)) for v in np.mean([where.places[node] for node in nodes], axis=0)] for nodes in members
+        ],
         "unit": unit,
         "names": [printable(name) for name in names],
         "square": [ranks.isdisjoint(nodes) for nodes in members],

@@ -1,20 +1,24 @@
-"""``gap-time``: gap to the best proved bound against own time, with a Pareto front for each time model."""
+"""``gap-time``: gap to the best proved bound against own time; ``gap-heatmap``: by method and problem."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, fsum, log
-from typing import TYPE_CHECKING
+from math import exp, fsum, isnan, log, nan
+
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from ...core.record import RunRecord
 from ..bounds import Bounds
+from ..gaps import gap_matrix, problem_name
 from ..runs import LedgerRun, runs_of
-from .look import LINES, short
+from .look import COLUMN_IN, LINES, new_figure, short
 from .series import (
     LETTERS,
     count_text,
     drawable,
     enough_ticks,
+    more_series,
     most_common,
     no_records_error,
     panels,
@@ -24,9 +28,6 @@ from .series import (
     write_omissions,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 #: Gaps beyond this are mistakes, which the tables show.
 _WIDEST = 1e3
 
@@ -34,14 +35,8 @@ _WIDEST = 1e3
 _Point = tuple[float, float, int]
 
 
-def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a point for each method: geometric mean time and mean gap over its answered problems.
-
-    Raises
-    ------
-    InputError
-        If no answer has a bound to be compared with.
-    """
+def draw_time(records: Sequence[RunRecord]) -> Figure:
+    """Draw a point for each method: geometric mean time and mean gap over its answered problems."""
     runs = runs_of(records)
     bounds, solvers = Bounds(runs), several_solvers(runs)
     found: dict[str, list[tuple[float, float]]] = {}
@@ -72,18 +67,10 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     axes.set_yscale("symlog", linthresh=0.01)
     axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel("own time (s), geometric mean")
-    axes.set_ylabel("mean gap to the best bound")
+    axes.set(xlabel="own time (s), geometric mean", ylabel="mean gap to the best bound")
     axes.grid()
-    more = len(found) - len(names)
-    write_omissions(
-        figure,
-        [
-            f"{more} more series are not shown" if more else "",
-            f"bounds: {bounds.proofs(runs)}; means are over the problems that a method answered; a front for each "
-            "clock",
-        ],
-    )
+    means = "means are over the problems that a method answered; a front for each clock"
+    write_omissions(figure, more_series(len(found) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
     figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)
     return figure
 
@@ -107,3 +94,43 @@ def front(points: Sequence[_Point]) -> list[_Point]:
         if not kept or point[1] < kept[-1][1]:
             kept.append(point)
     return kept
+
+
+#: Problems and methods that fit a page: those with the most runs.
+_ROWS, _COLUMNS = 40, 14
+
+#: Rows that a plot has room for at least, so that its bar can be labelled.
+_LEAST = 6
+
+
+#: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with
+#: its own.
+_DARK, _INK = 0.55, ("#111111", "#f8f8f8")
+
+
+def draw_heatmap(records: Sequence[RunRecord]) -> Figure:
+    """Draw a cell for each method and problem: its gap in percent, or the mark in its place."""
+    matrix = gap_matrix(records, _ROWS, _COLUMNS)
+    rows, columns, cells = matrix.rows, matrix.columns, matrix.cells
+    figure = new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(COLUMN_IN, 2.3 + 0.34 * len(columns)))
+    axes = figure.subplots()
+    found = [[cells.get((row, column)) for column in columns] for row in rows]
+    shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in found]
+    # A mesh of few colours, its bar as well, stays a drawing where an image would be dots.
+    places = [range(len(columns)), range(len(rows))]
+    image = axes.pcolormesh(*places, shares, cmap=colormaps["cividis_r"].resampled(20), vmin=0.0, vmax=1.0)
+    axes.invert_yaxis()
+    for r, line in enumerate(found):
+        for c, cell in enumerate(line):
+            ink = "black" if isnan(shares[r][c]) else _INK[shares[r][c] > _DARK]
+            axes.text(c, r, "" if cell is None else cell.text, ha="center", va="center", fontsize=5, color=ink)
+    axes.set_xticks(
+        range(len(columns)), [short(name, 24) for name in columns], rotation=60, ha="right", rotation_mode="anchor"
+    )
+    axes.set_yticks(range(len(rows)), [short(problem_name(row), 40) for row in rows])
+    axes.tick_params(length=0, labelsize=5.5)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({matrix.proofs})")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    write_omissions(figure, "in the cells: percent", matrix.left_out)
+    return figure

@@ -1,20 +1,24 @@
-"""Gantt chart of a schedule: hops on every link over time."""
+"""Schedules over time: a Gantt chart of the hops on every link, and the utilization of the links."""
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import Normalize, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from ...core.errors import InputError
 from ...core.schedule import Floats, Ints
 from ...core.trace import Trace
 from .look import COLOURS, new_figure, short
 from .schedule_view import FEW, SCALE, Traffic, seconds_unit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Rows of a plot: more links cannot be read.
 ROWS = 40
@@ -27,17 +31,7 @@ _THIN, _EDGED = 0.2, 150
 
 
 class Bars(NamedTuple):
-    """Hops on the chosen links.
-
-    Parameters
-    ----------
-    links : list of int
-        The links, in the order of the rows.
-    hop : array of int
-        Position of each hop in the trace.
-    row : array of int
-        Row of each hop in the chart.
-    """
+    """Hops on the chosen links, which are in the order of the rows: positions in the trace, and rows."""
 
     links: list[int]
     hop: Ints
@@ -57,10 +51,7 @@ def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
 
 
 def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
-    """Assign bars that overlap in a row to different lanes.
-
-    Returns the lane of every bar, and the number of lanes of every row.
-    """
+    """Assign bars that overlap in a row to lanes; return the lane of every bar, and the number of lanes of a row."""
     lane = np.zeros(len(row), dtype=np.int64)
     lanes = np.ones(rows, dtype=np.int64)
     order = np.lexsort((end, start, row))
@@ -82,7 +73,7 @@ def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, r
     return lane, lanes
 
 
-def draw(traffic: Traffic, trace: Trace) -> Figure:
+def draw_gantt(traffic: Traffic, trace: Trace) -> Figure:
     """Draw the busiest links, coloured by step, or by chunk if there is only one step."""
     bars = busiest(traffic, trace, ROWS)
     unit, size = seconds_unit(trace.completion_s)
@@ -97,8 +88,7 @@ def draw(traffic: Traffic, trace: Trace) -> Figure:
     high = 0.8 / lanes[bars.row]
     top = bars.row - 0.4 + lane * high
     _bars(axes, np.stack([start, end, top, top + high]), value[sends], what)
-    axes.set_xlim(0, trace.completion_s / size or 1.0)
-    axes.set_ylim(max(rows, 1) - 0.5, -0.5)
+    axes.set(xlim=(0, trace.completion_s / size or 1.0), ylim=(max(rows, 1) - 0.5, -0.5))
     axes.set_yticks(range(rows), [_name(traffic, link) for link in bars.links], size=6)
     axes.tick_params(axis="y", length=0, pad=2)
     axes.set_xlabel(f"time ({unit}), {trace.mode.value}")
@@ -117,12 +107,6 @@ def _name(traffic: Traffic, link: int) -> str:
 
 def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
     """Draw bars given by start, end, bottom and top, with a legend of colours."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.collections import PolyCollection
-    from matplotlib.colors import Normalize, to_rgba
-    from matplotlib.patches import Patch
-
     start, end, high, low = boxes
     x = np.stack([start, start, end, end], axis=1)
     y = np.stack([high, low, low, high], axis=1)
@@ -146,3 +130,36 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
         bar = figure.colorbar(ScalarMappable(norm, SCALE), ax=axes, fraction=0.025, pad=0.01)
         bar.set_label(what)
         bar.outline.set_linewidth(0.6)
+
+
+def draw_utilization(title: str, edges_s: Floats, used: Floats) -> Figure:
+    """Draw the mean and the largest utilization over all links.
+
+    Parameters
+    ----------
+    edges_s : array of float, shape (parts + 1,)
+        Limits of the intervals in seconds.
+    used : array of float, shape (links, parts)
+        Utilization of every link in every interval, from 0 to 1.
+    """
+    if not used.size or edges_s[-1] <= 0:
+        raise InputError("all sends have zero duration; there is no utilization to draw")
+    unit, size = seconds_unit(float(edges_s[-1]))
+    mean, largest = used.mean(axis=0), used.max(axis=0)
+    figure = new_figure(2.5, 5.0)
+    axes = figure.subplots()
+    edges = edges_s / size
+    busiest = f"busiest link in each 1/{len(mean)} of the time"
+    axes.stairs(mean, edges, fill=True, color=COLOURS[5], alpha=0.35)
+    axes.stairs(mean, edges, color=COLOURS[0], linewidth=1.2, label="mean of all links", baseline=None)
+    axes.stairs(largest, edges, color=COLOURS[4], linewidth=0.7, label=busiest, baseline=None)
+    average = float(mean.mean())
+    axes.axhline(average, color="#555555", linewidth=0.7, linestyle=":", label=f"mean over time: {average:.1%}")
+    axes.set_xlim(0, edges[-1])
+    axes.set_ylim(0, max(1.05, 1.05 * float(np.max(largest))))
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.set(xlabel=f"time ({unit})", ylabel="utilization")
+    axes.grid(axis="y")
+    axes.set_title(short(title, 60), loc="left")
+    figure.legend(loc="outside lower center", ncols=3, handlelength=2.2, columnspacing=1.2)
+    return figure

@@ -1,0 +1,202 @@
+"""``cwb repair`` and ``cwb resilience``: schedules after failures, and failures ranked by their cost."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import ExitStatus, locate_errors
+from ..core.option_names import FAILURES, FLOW_COLLECTIVES
+from . import completion
+from .options import (
+    OUTPUT_FILE,
+    PATH,
+    Command,
+    duration_option,
+    json_flag,
+    keywords_of,
+    load_edited,
+    network_edits,
+    options_of,
+    plugin_option,
+    quiet_flag,
+    time_limit,
+    working_on_stderr,
+)
+from .signals import INTERRUPTED
+from .streams import echo, notice
+
+if TYPE_CHECKING:
+    from ..studies.repair import RepairedSchedule
+    from ..studies.resilience import Failure, Resilience
+
+
+@click.command(cls=Command)
+@click.argument("plan", type=PATH)
+@click.option(
+    "--change", "-c", "change", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
+)
+@click.option(
+    "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
+)
+@options_of("mtree-repair", "--option")
+@time_limit
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the new plan to this file.")
+@json_flag("the record as one JSON object on stdout")
+@quiet_flag
+@network_edits
+def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any) -> int:
+    """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
+
+    \b
+    cwb repair plan.json -c 3-7=0 -c 0-1=0.5
+    cwb repair plan.json -c "New York-London=80 Mb/s" -O new_trees=2 -O height=4 -o new.json
+    cwb repair schedule.json --without-link box0.gpu0:ib0 -o new.json
+    cwb repair schedule.json --without-rank 3 -o new.json
+    cwb repair schedule.json --link "0:1=12.5 GB/s" --json
+
+    With -c, PLAN has the trees of mtree over a wide-area network: trees that still work are kept, and few are added.
+
+    With --without-link, --without-node or --link, PLAN is any schedule. Sends over a lost link are rerouted between the
+    same two nodes. Neighbours take over the sends of a lost node, and all other sends stay. The command prints the
+    share of the data still delivered by the old schedule, the new time, the nodes to update, and a bound on every
+    schedule of the changed network.
+    """
+    from ..api.repair import repair as mend
+    from ..api.runs import Run
+    from ..studies.solve import shown_answer
+    from .display import show_record
+
+    if any(option == "--ranks" for option, _ in edits):
+        raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
+    with working_on_stderr(quiet=quiet) as progress:
+        found = mend(plan, progress=progress, notice=notice, **keywords_of(edits), **given)
+    if not isinstance(found, Run):
+        if as_json:
+            echo(json.dumps(found.to_json(), allow_nan=False))
+        else:
+            _show_repair(found)
+        return int(ExitStatus.OK)
+    if as_json:
+        echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
+    else:
+        show_record(found.problem, found)
+    if found.exit_status != ExitStatus.OK:
+        reason = "; ".join(found.violations) or found.message or found.status
+        notice(f"{found.status}: {reason}")
+    return found.exit_status
+
+
+def _show_repair(found: RepairedSchedule) -> None:
+    """Print a repair."""
+    from ..core.units import TIMES, amount
+    from .display import new_form
+    from .streams import console
+
+    table = new_form(found.instance.name, "left", "left")
+    nodes = ", ".join(found.nodes[:6]) + (f" and {len(found.nodes) - 6:,} more" if len(found.nodes) > 6 else "")
+    for name, value in (
+        ("sends or edges of trees", f"{found.transfers:,}"),
+        ("that used what is lost", f"{found.lost:,}, {100 * found.lost_part:.1f} % of the bytes on links"),
+        ("what the old schedule still brings", f"{100 * found.served:.1f} % of what the ranks that are left need"),
+        ("ranks with another path or partner", f"{len(found.nodes):,}" + (f": {nodes}" if nodes else "")),
+        ("completion time before", amount(found.before_s, TIMES)),
+        ("completion time now", amount(found.after_s, TIMES)),
+        ("bound on every schedule now", amount(found.bound_s, TIMES)),
+        ("verified", "yes" if found.report.ok else "NO"),
+    ):
+        table.add_row(name, value)
+    console().print(table)
+
+
+@click.command(cls=Command)
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
+@click.option("--collective", type=click.Choice(FLOW_COLLECTIVES), help="Collective, instead of the instance's.")
+@click.option("--size", metavar="SIZE", help="Size, instead of the collective's.")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(FAILURES),
+    multiple=True,
+    help="Kind of failure; may be repeated.  [default: all]",
+)
+@click.option(
+    "--slow",
+    metavar="FACTOR",
+    default="0",
+    show_default=True,
+    help="Fraction of its bandwidth that a link keeps, such as 1/2.",
+)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows of the table.")
+@duration_option("time-limit", "Time limit of all failures together.", "5 min")
+@json_flag("all failures as one JSON object")
+@quiet_flag
+@network_edits
+@plugin_option
+def resilience(
+    instance: str,
+    kinds: tuple[str, ...],
+    top: int,
+    time_limit_s: float | None,
+    as_json: bool,
+    quiet: bool,
+    edits: tuple[tuple[str, str], ...],
+    **given: Any,
+) -> int:
+    """Rank all single failures of INSTANCE by their cost: links, ranks and switches, one lost at a time.
+
+    \b
+    cwb resilience "a100(boxes=8)" --collective all_gather
+    cwb resilience my.json --collective all_reduce --kind link --slow 1/2 --json
+
+    For each failure the optimum of the remaining network is computed, in the flow model of trees, without latency. No
+    schedule of the changed network is faster than its bound, whose certificate is recomputed. Of links that a symmetry
+    of the network exchanges, one is examined. A collective of fewer ranks keeps its size.
+    """
+    from ..studies.resilience import resilience as examine
+
+    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+        posed = load_edited(instance, edits)
+        found = examine(posed, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **given)
+    if as_json:
+        echo(json.dumps(found.to_json(), allow_nan=False))
+    else:
+        _show_failures(found, top)
+    return INTERRUPTED if not found.complete and time_limit_s is None else int(ExitStatus.OK)
+
+
+def _show_failures(found: Resilience, top: int) -> None:
+    from ..core.units import TIMES, amount
+    from .display import collective_text, new_table
+    from .streams import console
+
+    groups: dict[tuple[str, Fraction | None, bool], list[Failure]] = {}
+    posed, whole = found.instance, found.optimum
+    for failure in found.failures:
+        time = None if failure.optimum is None else failure.optimum.time_s
+        groups.setdefault((failure.kind, time, failure.is_cut_off), []).append(failure)
+    # Failures of unknown loss stand first: they may cost everything.
+    losses = [(loss is not None, -(loss or 0.0)) for loss in (found.loss(group[0]) for group in groups.values())]
+    ranked = [group for _, group in sorted(zip(losses, groups.values(), strict=True), key=itemgetter(0))]
+    title = f"{collective_text(posed)} on {posed.name}: {amount(whole.time_s, TIMES)} without any"
+    headings = ("fails", "such as", "number", "flow time", "bound", "throughput lost")
+    table = new_table(title, *headings, right=headings[2:])
+    for group in ranked[:top]:
+        first = group[0]
+        alike = sum(len(failure.names) for failure in group)
+        loss = found.loss(first)
+        if first.optimum is None or loss is None:
+            numbers: tuple[str, ...] = ("cut off", "", "100 %") if first.is_cut_off else ("not known", "", "")
+        else:
+            times = (amount(value, TIMES) for value in (first.optimum.time_s, first.optimum.bound_s))
+            numbers = (*times, f"{100 * loss:.1f} %")
+        table.add_row(first.kind, first.names[0], f"{alike:,}", *numbers)
+    console().print(table)
+    if not found.complete:
+        echo("the time was over before all failures had been looked at", err=True)

@@ -1,0 +1,254 @@
+"""Studies of a machine: ``cwb advise``, ``cwb select`` and ``cwb calibrate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import ExitStatus, locate_errors
+from ..core.option_names import DIALECTS, MSCCL_COLLECTIVES, NCCL_COLLECTIVES, PROTOCOLS
+from . import completion
+from .options import (
+    OUTPUT_FILE,
+    PATH,
+    Command,
+    duration_option,
+    json_flag,
+    loading_progress_on_stderr,
+    options_of,
+    parse_duration,
+    placement_option,
+    plugin_option,
+    quiet_flag,
+    working_on_stderr,
+)
+from .signals import INTERRUPTED
+from .streams import echo, table_console
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..studies.calibration import CalibratedMachine
+    from ..studies.selection import Selection
+
+
+@click.command(cls=Command)
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
+@click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
+@click.option(
+    "--sizes", metavar="FIRST..LAST", default="1KiB..8GiB", show_default=True, help="Every other power of two."
+)
+@click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
+@click.option(
+    "--models",
+    "--methods",
+    "models",
+    metavar="LIST",
+    help="Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
+)
+@click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
+@options_of("the method nccl, such as version")
+@click.option("--graphs", type=PATH, metavar="XML", help="NCCL's graph file, whose channels are used unchanged.")
+@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("run-limit", "Time limit of one run.", "10")
+@click.option(
+    "--links-limit",
+    metavar="DURATION",
+    default="60",
+    show_default=True,
+    help="Time limit for the value of more bandwidth; 0 skips it.",
+)
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="HTML", help="Write a page.")
+@json_flag("one JSON object on stdout")
+@quiet_flag
+@plugin_option
+def advise(instance: str, models: str | None, links_limit: str, as_json: bool, quiet: bool, **given: Any) -> int:
+    """Report the times to expect of a collective on INSTANCE, and the most effective improvements.
+
+    \b
+    cwb advise my.json --collective all_reduce -o advice.html
+    cwb advise "dgx_h100(boxes=2)" --collective all_reduce --measured nccl-tests.txt -O version=2.27.3
+
+    At every size: NCCL's choice and prediction, its schedule and a ring, the best schedule found, a proved bound, and
+    measured times. All schedules are verified.
+    """
+    from ..instances import load
+    from ..studies.advice import DEFAULT_MODELS
+    from ..studies.advice import advise as report
+
+    given["models"] = DEFAULT_MODELS if models is None else models
+    given["links_limit_s"] = parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0
+    with loading_progress_on_stderr(), locate_errors(source=instance):
+        machine = load(instance)
+    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+        found = report(machine, progress=progress, **given)
+    if as_json:
+        echo(json.dumps(found.to_json(), allow_nan=False))
+    else:
+        _show_advice(found.to_json())
+    return INTERRUPTED if found.found.interrupted else int(ExitStatus.OK)
+
+
+def _show_advice(found: Mapping[str, Any]) -> None:
+    """Print the table and the possible improvements."""
+    from ..reports.studies import ADVICE_HEADINGS, advice_rows, hints
+    from .display import new_table
+
+    title = f"{found['collective']} of {found['ranks']:,} ranks, NCCL {found['nccl']}"
+    numbers = set(ADVICE_HEADINGS) - {"NCCL takes", "best schedule"}
+    table = new_table(title, *ADVICE_HEADINGS, right=numbers, fold=True)
+    for row in advice_rows(found):
+        table.add_row(*(f"{value:,.12g}" if isinstance(value, float) else str(value) for value in row))
+    table_console().print(table)
+    for text in hints(found):
+        echo(text)
+    if found["why_ended"]:
+        echo(f"{found['why_ended']}; the best is among those that were run", err=True)
+
+
+@click.command(cls=Command)
+@click.argument("instance", shell_complete=completion.complete("instances", files=True))
+@click.option("--collective", type=click.Choice(MSCCL_COLLECTIVES), help="Collective, instead of the instance's.")
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
+@click.option("--min-bytes", metavar="SIZE", default="1 KiB", show_default=True, help="Smallest size.")
+@click.option("--max-bytes", metavar="SIZE", default="1 GiB", show_default=True, help="Largest size.")
+@click.option(
+    "--models",
+    "--methods",
+    "models",
+    metavar="LIST",
+    help="Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
+)
+@click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
+@click.option(
+    "--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True, help="Protocol of the files."
+)
+@placement_option
+@click.option(
+    "--instances",
+    type=click.IntRange(1, 128),
+    default=1,
+    show_default=True,
+    help="Parallel copies, each with its own channels.",
+)
+@click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
+@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("run-limit", "Time limit of one run.", "10")
+@json_flag("what was chosen as one JSON object on stdout")
+@quiet_flag
+@plugin_option
+def select(instance: str, models: str | None, output: Path, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Choose the best of several schedules for every size of a collective on INSTANCE, and write a folder for runtimes.
+
+    \b
+    cwb select my.json --collective all_reduce -o chosen
+    cwb select "dgx_a100()" --collective all_gather --dialect rccl --placement both -o chosen
+    cwb select my.json --collective all_reduce --models "ring, dbt, forestcoll k=2" -o chosen
+
+    Every schedule is verified, and schedules are compared by the completion time that 'cwb simulate' computes, with the
+    best number of pieces for trees. The folder has algorithms/ with a file for each range of sizes, the files that
+    MSCCL_CONFIG and NCCL's tuner plugin read, the schedules, a table and a plot. At the time limit, or at Ctrl-C,
+    the choice is made among the schedules found so far.
+    """
+    from ..instances import load
+    from ..studies.schedule_candidates import DEFAULT_MODELS
+    from ..studies.selection import select as choose
+
+    with loading_progress_on_stderr(), locate_errors(source=instance):
+        machine = load(instance)
+    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+        models = DEFAULT_MODELS if models is None else models
+        chosen = choose(machine, models=models, output=output, progress=progress, **options)
+    if as_json:
+        echo(json.dumps(chosen.to_json(), allow_nan=False))
+    else:
+        _show_selection(output, chosen)
+    return INTERRUPTED if chosen.found.interrupted else int(ExitStatus.OK)
+
+
+def _show_selection(folder: Path, chosen: Selection) -> None:
+    """Print the table and the remarks."""
+    from ..reports.studies import SELECTION_HEADINGS, selection_rows
+    from .display import new_table
+
+    plain, found = chosen.to_json(), chosen.found
+    title = f"{plain['collective']} of {plain['ranks']:,} ranks: the fastest of {len(chosen.candidates)} schedules"
+    table = new_table(title, *SELECTION_HEADINGS, right=set(SELECTION_HEADINGS) - {"schedule", "file"}, fold=True)
+    for row in selection_rows(plain):
+        table.add_row(*row)
+    table_console().print(table)
+    if chosen.left_out:
+        echo(f"{len(chosen.left_out)} left out; select.json says why", err=True)
+    if found.why_ended:
+        echo(f"{found.why_ended}; the choice is among those that were run", err=True)
+    count = len(chosen.ranges)
+    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.dialect.name}", err=True)
+
+
+@click.command(cls=Command)
+@click.argument("results", type=PATH)
+@click.option(
+    "--machine", required=True, metavar="INSTANCE", shell_complete=completion.complete("instances", files=True)
+)
+@click.option(
+    "--collective", type=click.Choice(NCCL_COLLECTIVES), help="The measured collective, if the file does not name it."
+)
+@options_of("the method nccl, such as version")
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the machine to this file.")
+@json_flag("what was fitted as one JSON object")
+def calibrate(
+    results: Path, machine: str, collective: str | None, options: dict[str, Any], output: Path | None, as_json: bool
+) -> int:
+    """Fit latency and bandwidth to RESULTS of nccl-tests, and scale the links of a machine to them.
+
+    \b
+    cwb calibrate nccl-tests.txt --machine my.json -o calibrated.json
+    cwb calibrate results.json --machine "dgx_h100(boxes=2)" -O version=2.27.3 --json
+
+    RESULTS is the output of nccl-tests or rccl-tests, or the file of -J. The fit is time = latency + size / bandwidth,
+    with intervals of 95 %; outliers are listed and excluded. Rates of links are scaled so that the schedule of NCCL has
+    the fitted bandwidth, latencies so that it has the fitted latency.
+    """
+    from ..instances import load
+    from ..reports.studies import faster_than_bound
+    from ..studies.calibration import calibrate as fit
+
+    with locate_errors(source=machine):
+        posed = load(machine)
+    found = fit(results, posed, collective=collective, options=options, output=output)
+    if found.below_bound:
+        echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
+    if as_json:
+        echo(json.dumps(found.to_json(), allow_nan=False))
+    else:
+        _show_fit(found, machine)
+    return int(ExitStatus.OK)
+
+
+def _show_fit(found: CalibratedMachine, machine: str) -> None:
+    fit, measured = found.fit, found.measured
+    alpha, rate = fit.latency_s, fit.bandwidth_Bps
+    version = f", NCCL {measured.version}" if measured.version else ""
+    echo(f"{found.collective.name}{version}: {len(measured.samples)} samples, {fit.samples} of them fitted")
+    echo(f"latency    {alpha.value * 1e6:.5g} us, {alpha.low * 1e6:.5g} to {alpha.high * 1e6:.5g}")
+    echo(f"bandwidth  {rate.value / 1e9:.5g} GB/s, {rate.low / 1e9:.5g} to {rate.high / 1e9:.5g}")
+    echo(f"between    up to {fit.misfit:.3g} times as long as latency + size / bandwidth")
+    for one in fit.outliers:
+        place = "in place" if one.sample.in_place else "out of place"
+        echo(
+            f"outlier    {one.sample.size:,} B {place}: {one.sample.seconds * 1e6:.5g} us, expected "
+            f"{one.expected_s * 1e6:.5g} us"
+        )
+    if not fit.outliers:
+        echo("outliers   none")
+    echo(
+        f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
+        f"{found.schedule}"
+    )
+    if found.rate > 1 and not found.below_bound:
+        text = f"the machine is measured {found.rate:.3g} times as fast as its links are described. "
+        echo(text + " ".join(found.suspects), err=True)

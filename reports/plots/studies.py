@@ -1,0 +1,172 @@
+"""Plots of studies: advice, selected schedules, found topologies, and training iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from ...core.errors import InputError
+from .look import COLOURS, HATCHES, new_figure, short
+from .series import LETTERS, enough_ticks, legend, legend_lines, strokes
+
+#: Curves by the column of a row that has their seconds.
+CURVES = {
+    "bound_s": "proved bound",
+    "best_s": "best schedule found",
+    "nccl_s": "NCCL's schedule",
+    "nccl_predicted_s": "NCCL's prediction",
+    "ring_s": "ring",
+    "measured_s": "measured",
+}
+
+
+def draw_advice(found: Mapping[str, Any]) -> Figure:
+    """Draw the curves of ``cwb advise --json``."""
+    points = {
+        name: [(row["size_bytes"], row["size_bytes"] / row[key]) for row in found["rows"] if row[key]]
+        for key, name in CURVES.items()
+    }
+    names = [name for name, some in points.items() if some]
+    styles = strokes(names)
+    figure = new_figure(2.6 + 0.13 * legend_lines(names))
+    axes = figure.subplots()
+    for name in names:
+        sizes, rates = zip(*points[name], strict=True)
+        axes.plot(sizes, [rate * found["busbw_factor"] / 1e9 for rate in rates], **styles[name])
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel="bus bandwidth (GB/s)")
+    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
+    axes.grid()
+    size_ticks(axes)
+    legend(figure, names, styles)
+    return figure
+
+
+#: Colour of schedules that are chosen nowhere.
+_OTHERS = "#CCCCCC"
+
+
+def draw_selection(found: Mapping[str, Any]) -> Figure:
+    """Draw ``select.json`` of ``cwb select``: time over size, dotted lines where the choice changes."""
+    chosen = list(dict.fromkeys(one["schedule"] for one in found["ranges"]))
+    seconds: dict[str, list[list[float]]] = {}
+    for curve in found["curves"]:
+        seconds.setdefault(curve["schedule"], []).append(curve["seconds"])
+    styles = strokes(chosen)
+    figure = new_figure(2.6 + 0.13 * legend_lines(chosen))
+    axes = figure.subplots()
+    for name, curves in seconds.items():
+        for curve in curves:
+            style = {**styles[name], "marker": ""} if name in styles else {"color": _OTHERS, "linewidth": 0.5}
+            axes.plot(found["sizes"], [1e6 * value for value in curve], zorder=2 if name in styles else 1, **style)
+    for size in found["crossovers"]:
+        axes.axvline(size, color="black", linewidth=0.5, linestyle=":", zorder=0)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel="completion time (us)")
+    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
+    axes.grid()
+    enough_ticks(axes.yaxis)
+    size_ticks(axes)
+    legend(figure, [short(name, LETTERS) for name in chosen], {short(n, LETTERS): styles[n] for n in chosen}, marker="")
+    return figure
+
+
+def size_ticks(axes: Any) -> None:
+    """Write powers of two as binary sizes."""
+
+    def text(value: float, _: int) -> str:
+        for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+            if value >= scale:
+                return f"{value / scale:g} {unit}"
+        return f"{value:g} B"
+
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=7))
+    axes.xaxis.set_major_formatter(FuncFormatter(text))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+#: Letters of a name in the legend.
+_LETTERS = 52
+
+
+def draw_frontier(found: Mapping[str, Any]) -> Figure:
+    """Draw the frontier of ``cwb find-topology --json``, the lower bound, and the best network for the job."""
+    rows = found["frontier"]
+    steps = [row["T_L"] for row in rows]
+    bandwidth = [float(Fraction(row["T_B"])) for row in rows]
+    bound = found["lower_bound"]
+    least_steps, least = bound["T_L"], float(Fraction(bound["T_B"]))
+    figure = new_figure(2.0 + 0.14 * (len(rows) + 2))
+    axes = figure.subplots()
+    axes.step(steps, bandwidth, where="post", color=COLOURS[0], linewidth=0.8, zorder=1)
+    for number, (row, x, y) in enumerate(zip(rows, steps, bandwidth, strict=True), 1):
+        best = row["best"]
+        time = f"{row['all_reduce_s'] * 1e6:,.4g} us"
+        label = f"{number}  {short(row['topology'], _LETTERS)}  ({time}{', best' if best else ''})"
+        axes.plot(
+            [x], [y], "*" if best else "o", color=COLOURS[4 if best else 0], markersize=7 if best else 4, label=label
+        )
+        axes.annotate(str(number), (x, y), xytext=(4, 4), textcoords="offset points")
+    axes.plot([least_steps], [least], "x", color="black", markersize=4, label="lower bounds of both")
+    axes.axhline(least, color="black", linewidth=0.5, linestyle=":", zorder=0)
+    axes.axvline(least_steps, color="black", linewidth=0.5, linestyle=":", zorder=0)
+    axes.set(xlabel="steps of an all-gather, T_L / alpha", ylabel="bandwidth time, T_B / (M/B)")
+    axes.set_title(f"{found['nodes']:,} nodes of degree {found['degree']}", loc="left")
+    axes.margins(0.08)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid()
+    figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)
+    return figure
+
+
+#: More rows cannot be read, and more bars are not drawn.
+ROWS, BARS = 64, 50_000
+
+#: The largest unit of which a plot has one at least.
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A task; ``row`` is the stream, and ``what`` the kind that its colour shows."""
+
+    row: str
+    what: str
+    start_s: float
+    seconds: float
+
+
+def _corners(row: int, start: float, width: float) -> list[tuple[float, float]]:
+    return [(start, row - 0.4), (start + width, row - 0.4), (start + width, row + 0.4), (start, row + 0.4)]
+
+
+def draw_timeline(title: str, bars: Sequence[Bar]) -> Figure:
+    """Draw at most 64 streams with 50,000 tasks, a row for each stream in the given order."""
+    rows, whats = list(dict.fromkeys(b.row for b in bars)), list(dict.fromkeys(b.what for b in bars))
+    if not 0 < len(rows) <= ROWS or len(bars) > BARS:
+        text = f"{len(bars):,} tasks on {len(rows):,} streams; expected at most {BARS:,} on {ROWS}"
+        raise InputError(text, source="--timeline")
+    end = max(b.start_s + b.seconds for b in bars)
+    unit, size = next(((name, scale) for name, scale in _UNITS if end >= scale), _UNITS[-1])
+    figure = new_figure(1.1 + 0.25 * len(rows), 7.0)
+    axes = figure.subplots()
+    for index, what in enumerate(whats):
+        corners = [_corners(rows.index(b.row), b.start_s / size, b.seconds / size) for b in bars if b.what == what]
+        drawn = PolyCollection(corners, facecolor=COLOURS[index % len(COLOURS)], label=short(what, 40))
+        drawn.set(hatch=HATCHES[index // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0)
+        axes.add_collection(drawn)
+    axes.set(xlim=(0, end / size or 1.0), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(range(len(rows)), [short(row, 30) for row in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"time ({unit})")
+    axes.set_title(short(title, 100), loc="left")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure

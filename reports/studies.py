@@ -1,0 +1,239 @@
+"""Tables and pages of studies: advice for a machine, schedules by size, reproduced papers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..core.paper_results import Finding, PublishedFile, parse_printed
+from ..core.text import markup
+from .html_table import plain_table, section
+from .numbers import MISSING, NumberFormat, size_text
+from .page import inline, page
+from .spec import ALONE, Column, Key, TableSpec
+from .table import Row, Table, TableCell
+
+ADVICE_HEADINGS = (
+    "size",
+    "NCCL takes",
+    "predicted us",
+    "its schedule us",
+    "ring us",
+    "best schedule",
+    "best us",
+    "× over NCCL",
+    "bound us",
+    "gap %",
+    "NCCL's gap %",
+    "measured us",
+    "measured / predicted",
+)
+
+
+#: Gain of a link's tenth more bandwidth that is worth a sentence.
+_LEAST_GAIN = 5e-4
+
+
+def advice_rows(found: Mapping[str, Any]) -> list[list[object]]:
+    """Return one row for each size, in the columns of :data:`ADVICE_HEADINGS`; missing numbers are dashes."""
+    return [_advice_row(one) for one in found["rows"]]
+
+
+def _advice_row(one: Mapping[str, Any]) -> list[object]:
+    def digits(value: float | None, factor: float = 1.0) -> object:
+        return "-" if value is None else float(f"{value * factor:.4g}")
+
+    taken = one["nccl"]
+    name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else None
+    if taken and one["nccl_schedule"] != taken["algorithm"]:
+        name = f"{name} (here {one['nccl_schedule']})"
+    measured, predicted = one["measured_s"], one["nccl_predicted_s"]
+    return [
+        size_text(one["size_bytes"]),
+        name or "-",
+        digits(predicted, 1e6),
+        digits(one["nccl_s"], 1e6),
+        digits(one["ring_s"], 1e6),
+        one["best"] or "-",
+        digits(one["best_s"], 1e6),
+        digits(one["times_nccl"]),
+        digits(one["bound_s"], 1e6),
+        digits(one["gap"], 100),
+        digits(one["nccl_gap"], 100),
+        digits(measured, 1e6),
+        digits(measured / predicted if measured and predicted else None),
+    ]
+
+
+def hints(found: Mapping[str, Any]) -> list[str]:
+    """Write the largest improvements as sentences: the best schedule, another algorithm of NCCL, a faster link."""
+    told: list[str] = []
+    if below := [
+        (one["size_bytes"], one["measured_s"], one["bound_s"]) for one in found["rows"] if one["measured_below_bound"]
+    ]:
+        told.append(faster_than_bound(below, found["suspects"]))
+    best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
+    if best is not None and best["times_nccl"] > 1.02:
+        told.append(
+            f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
+            f"{size_text(best['size_bytes'])}."
+        )
+    for one in sorted(found["algorithms"], key=lambda one: -one["times"])[:1]:
+        told.append(
+            f"NCCL's own {one['better']} is {one['times']:.3g} times as fast as the {one['taken']} that it takes at "
+            f"{size_text(one['size_bytes'])}, in cwb's model of time."
+        )
+    for one in [link for link in found["links"] if link["gain"] > _LEAST_GAIN][:1]:
+        which = f"the {one['count']:,} links like {one['links']}" if one["count"] > 1 else f"the link {one['links']}"
+        told.append(
+            f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound "
+            "at the largest size."
+        )
+    ratios = [
+        (one["measured_s"] / one["nccl_predicted_s"], one["size_bytes"])
+        for one in found["rows"]
+        if one["measured_s"] and one["nccl_predicted_s"]
+    ]
+    if ratios:
+        ratio, size = max(ratios, key=lambda pair: pair[0])
+        told.append(f"The measured time is farthest from NCCL's prediction at {size_text(size)}: {ratio:.3g} times.")
+    return told
+
+
+def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Sequence[str]) -> str:
+    """Write a sentence on measured times below the bound, given as (size, measured s, bound s).
+
+    The suspects are sentences on parts of the instance that may be described wrongly.
+    """
+    size, measured_s, bound_s = max(below, key=lambda one: one[2] / one[1])
+    return (
+        f"Measured times are below the lower bound at {len(below)} {'size' if len(below) == 1 else 'sizes'}, most at "
+        f"{size_text(size)}: {measured_s * 1e6:.4g} us, bound {bound_s * 1e6:.4g} us. The instance does not match the "
+        f"machine. {' '.join(suspects)}"
+    )
+
+
+def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
+    """Write the page of the object that ``cwb advise --json`` prints, with the bandwidth curves as SVG."""
+    title = f"{found['collective']} on {found['instance']}"
+    about = f"{found['ranks']:,} ranks in {found['boxes']:,} boxes, {found['gpu']}, NCCL {found['nccl']}"
+    costs = [
+        [one["algorithm"], one["protocol"], round(one["latency_us"], 2), round(one["bandwidth_GBps"], 2)]
+        for one in found["table"]
+    ]
+    graphs = [[name, one["channels"], one["intra_GBps"], one["inter_GBps"]] for name, one in found["graphs"].items()]
+    links = [[one["links"], one["count"], one["GBps"], round(100 * one["gain"], 2)] for one in found["links"]]
+    why = [found["why_no_links"]] if found["why_no_links"] else []
+    left_out = [list(pair) for pair in found["left_out"].items()]
+    sections: list[tuple[str, str, Sequence[str], Sequence[Sequence[object]], Sequence[str]]] = [
+        ("sizes", "By size", ADVICE_HEADINGS, advice_rows(found), _NOTES),
+        ("algorithms", "NCCL's table", ("algorithm", "protocol", "latency us", "bandwidth GB/s"), costs, [_ZERO]),
+        ("graphs", "NCCL's channels", ("algorithm", "channels", "within a box GB/s", "between boxes GB/s"), graphs, []),
+        ("links", "What more bandwidth is worth", ("links", "number", "GB/s", "gain of a tenth more %"), links, why),
+        ("left-out", "Left out", ("schedule", "why"), left_out, []),
+    ]
+    parts = [
+        f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
+        *(f"<p>{markup(text)}</p>" for text in hints(found)),
+        f'<section class="card"><figure style="--panels: 2"><div class="panels">'
+        f'<div class="panel">{inline(plot, "busbw", "Bus bandwidth over the size")}</div></div></figure></section>',
+        *(
+            section(anchor, heading, plain_table(columns, lines, long="why"), notes, len(lines), opened=True)
+            for anchor, heading, columns, lines, notes in sections
+            if lines
+        ),
+    ]
+    return page(title, f"<main>{''.join(parts)}</main><footer>Made by cwb advise.</footer>", wide=True)
+
+
+_NOTES = (
+    "NCCL's prediction has the latencies and caps that NVIDIA has measured; all other times but the measured ones are "
+    "completion times in cwb's model of time, by the rates and latencies of the machine's links.",
+    "× over NCCL is the time of NCCL's schedule over that of the best one; a gap is (time - bound) / time, of the best "
+    "schedule and of NCCL's.",
+)
+_ZERO = "A bandwidth of 0: NCCL does not take it here."
+
+SELECTION_HEADINGS = ("from B", "to B", "schedule", "time from us", "to us", "algbw from GB/s", "to GB/s", "file")
+
+
+def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return a row for each range of sizes in ``select.json``, in the columns of :data:`SELECTION_HEADINGS`."""
+    return [
+        (
+            f"{one['min_bytes']:,}",
+            f"{one['max_bytes']:,}",
+            one["schedule"],
+            *(f"{seconds * 1e6:,.6g}" for seconds in one["seconds"]),
+            *(f"{rate:,.6g}" for rate in one["algbw_GBps"]),
+            one["file"],
+        )
+        for one in found["ranges"]
+    ]
+
+
+def selection_markdown(found: Mapping[str, Any]) -> str:
+    """Return the chosen schedules as a table in Markdown."""
+    rules = ("---:", "---:", "---", "---:", "---:", "---:", "---:", "---")
+    lines = [SELECTION_HEADINGS, rules, *selection_rows(found)]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def selection_csv(found: Mapping[str, Any]) -> str:
+    """Return the chosen schedules as comma-separated values, numbers in full and in base units."""
+    stream = io.StringIO()
+    out = csv.writer(stream, lineterminator="\n")
+    out.writerow(
+        ["min_bytes", "max_bytes", "schedule", "first_s", "last_s", "first_GBps", "last_GBps", "steps", "file"]
+    )
+    for one in found["ranges"]:
+        numbers = [*one["seconds"], *one["algbw_GBps"], one["steps"]]
+        out.writerow([one["min_bytes"], one["max_bytes"], one["schedule"], *numbers, one["file"]])
+    return stream.getvalue()
+
+
+#: Our numbers have two digits more than most printed ones, so that rounding is seen.
+_OURS = NumberFormat("general", 6)
+
+
+def reproduction_table(paper: PublishedFile, findings: Sequence[Finding]) -> Table:
+    """Tabulate a reproduction: paper, ours, difference, verdict; equal reasons share a number and a note below."""
+    reasons = list(dict.fromkeys(f.reason for f in findings if f.reason))
+    notes = [paper.note] if paper.note else []
+    notes += [f"({number}) {reason}" for number, reason in enumerate(reasons, 1)]
+    keys = tuple(Key(name.lower(), name) for name in ("Where", "Section", "Row", "Quantity", "Verdict"))
+    spec = TableSpec(
+        name="reproduce",
+        title=f"{paper.title}: printed numbers and ours",
+        expects="published numbers",
+        entries=lambda records: [],
+        keys=keys,
+        groups=ALONE,
+        columns=(
+            Column("paper", "Paper", lambda record: None, _OURS),
+            Column("ours", "Ours", lambda record: None, _OURS),
+            Column("difference", "Difference", lambda record: None, NumberFormat("fixed", 2, 0.01), "%"),
+        ),
+    )
+    return Table(spec, tuple(range(len(keys))), tuple(_finding_row(f, reasons) for f in findings), (), tuple(notes))
+
+
+def _finding_row(finding: Finding, reasons: Sequence[str]) -> Row:
+    row, ours, difference = finding.row, finding.ours, finding.difference
+    verdict = finding.agreement.value + (f" ({reasons.index(finding.reason) + 1})" if finding.reason else "")
+    quantity = f"{row.column} ({row.unit})" if row.unit and row.column else row.column or row.unit
+    place = row.section if row.page is None else f"{row.section}, p. {row.page}"
+    read = parse_printed(row.printed)
+    number = None if read.value is None or not read.exact else float(read.value)
+    cells = (
+        TableCell(row.printed, number, words=row.printed if number is None else None),
+        TableCell(ours, words=ours) if isinstance(ours, str) else _number_cell(ours, _OURS.show),
+        _number_cell(difference, lambda value: f"{100 * value:.2f}" if abs(value) >= 5e-5 else "0"),
+    )
+    return Row((row.table, place, row.row, quantity, verdict), (cells,), (finding.agreement.value,))
+
+
+def _number_cell(value: float | None, show: Callable[[float], str]) -> TableCell:
+    return TableCell(MISSING.text) if value is None else TableCell(show(value), value)
