@@ -34,16 +34,16 @@ def test_every_node_has_a_place_of_its_own(text):
     """All nodes are placed, the same every time, and none lies on another one."""
     network = instances.load(text).network
     where = places_of(network)
-    assert set(where.at) == set(range(len(network.nodes)))
-    assert places_of(network).at == where.at
-    assert min(dist(*pair) for pair in combinations(where.at.values(), 2)) > 0.6
+    assert set(where.places) == set(range(len(network.nodes)))
+    assert places_of(network).places == where.places
+    assert min(dist(*pair) for pair in combinations(where.places.values(), 2)) > 0.6
 
 
 def test_switches_stand_apart():
     """Switches between boxes are above all ranks, those of higher tiers above the others."""
     network = instances.load("three_tier()").network
     where = places_of(network)
-    height = {network.nodes[node].name: y for node, (_, y) in where.at.items()}
+    height = {network.nodes[node].name: y for node, (_, y) in where.places.items()}
     top = max(y for name, y in height.items() if name.startswith("box"))
     assert top < height["leaf0.0"] < height["aggregation1.2"] < height["core3"]
     assert list(where.boxes)[:2] == ["box0", "box1"]
@@ -55,7 +55,7 @@ def test_rails_do_not_cross():
     where = places_of(network)
     number = {node.name: index for index, node in enumerate(network.nodes)}
     for name in ("ib{}", "box0.gpu{}", "box1.gpu{}"):
-        x = [where.at[number[name.format(rail)]][0] for rail in range(8)]
+        x = [where.places[number[name.format(rail)]][0] for rail in range(8)]
         assert x == sorted(x)
 
 
