@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +26,7 @@ from ..core.instance import Instance
 from ..core.schedule import Ints
 from ..core.timing import Semantics
 from ..core.topology import NodeKind
+from .network_bounds import shortest_distances
 from .verify.grid import Grid, grid_of
 
 #: An epoch after all others: ticks of the timing ``circuit`` go up to 2^44.
@@ -129,20 +129,8 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
 def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
     """Return epochs of the fastest paths from the nearest of some nodes, or to it."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
-    out: list[list[tuple[int, int]]] = [[] for _ in grid.topology.nodes]
-    for a, b, delay in zip(tail.tolist(), head.tolist(), grid.delay.tolist(), strict=True):
-        out[a].append((b, delay))
-    far = [FAR] * len(out)
-    heap = [(0, source) for source in sources]
-    while heap:
-        length, node = heapq.heappop(heap)
-        if length >= far[node]:
-            continue
-        far[node] = length
-        for neighbour, delay in out[node]:
-            if length + delay < far[neighbour]:
-                heapq.heappush(heap, (length + delay, neighbour))
-    return far
+    found = shortest_distances(zip(tail.tolist(), head.tolist(), strict=True), grid.delay.tolist(), sources)
+    return [min(found.get(node, FAR), FAR) for node in range(len(grid.topology.nodes))]
 
 
 def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) -> list[int]:

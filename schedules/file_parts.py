@@ -117,7 +117,6 @@ def read_times(file: Fields, instance: Instance, topology: Topology) -> Schedule
 
 
 def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[Chunks, Sends, Fields]:
-    """Read chunks and sends; also return the object of columns with the unread steps or times."""
     part, columns = file.fields("chunks"), file.fields("sends")
     chunks = _read_chunks(part, len(topology.ranks))
     count, nodes, hops = columns.length("chunk"), len(topology.nodes), columns.length("path_links")
@@ -135,7 +134,6 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[C
 
 
 def _refuse(check: Callable[[Findings], None], place: str) -> None:
-    """Raise an error for the first finding of a check."""
     findings = Findings()
     check(findings)
     if findings.violations:
@@ -229,7 +227,6 @@ def read_translated(file: Fields, instance: Instance, topology: Topology) -> Tra
 
 
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Read edges and paths of trees: edge offsets, parents, children, path offsets, links."""
     nodes, count, hops = len(topology.nodes), file.length("child"), file.length("path_links")
     return (
         _offsets(file.integers("edges", 0, count + 1, trees), count, file.at("edges")),

@@ -218,7 +218,6 @@ def _demand_data(demand: Demand) -> dict[str, Any]:
 
 @singledispatch
 def _content(answer: Written) -> dict[str, Any]:
-    """Return the kind of an answer and its content in a file."""
     raise InputError(f"{show_value(type(answer).__name__)}; expected a schedule or trees")
 
 

@@ -61,7 +61,6 @@ def normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced:
 
 
 def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condition]:
-    """Return the condition of each tree's data: that of its root, or of all."""
     by_root: dict[int | None, Condition] = {}
     for condition in demanded_bytes(instance):
         held, needed, reduced = condition

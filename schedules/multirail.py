@@ -218,7 +218,6 @@ def _schedule(
     rows: list[tuple[_Gather, int, bool, list[Fraction]]],
     halves: int,
 ) -> StepSchedule:
-    """Merge the gathers of all chunks, forwards or reversed, into steps in order of time."""
     at = {time: step for step, time in enumerate(sorted({time for *_, times in rows for time in times}))}
     per_chunk = fabric.npus * halves
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
@@ -297,7 +296,6 @@ _Move = tuple[int, int, int, int | None, int]
 
 
 def _moves(dimension: Dimension) -> list[_Move]:
-    """List the sends of a gather in which every position contributes its own part."""
     n = dimension.size
     if _is_ring(dimension):
         onward: list[_Move] = [(i, (i + 1) % n, (i - s) % n, 0, s) for s in range(n - 1) for i in range(n)]

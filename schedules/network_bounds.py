@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
 
@@ -63,7 +64,8 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
     ):
         return Fraction(0)
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
-    far = _distances(topology, [int(link.latency_s * scale) for link in topology.links], topology.rank_nodes[source])
+    lengths = (int(link.latency_s * scale) for link in topology.links)
+    far = shortest_distances(topology.link_ends, lengths, [topology.rank_nodes[source]])
     if topology.rank_nodes[target] not in far:
         raise InputError("no path leads from the source to the target", place="certificate")
     return Fraction(far[topology.rank_nodes[target]], scale)
@@ -120,7 +122,7 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
             bytes_from.setdefault(held[0], {})[needed[0]] = size
     travelled = Fraction(0)
     for source, targets in bytes_from.items():
-        far = _distances(topology, lengths, topology.rank_nodes[source])
+        far = shortest_distances(topology.link_ends, lengths, [topology.rank_nodes[source]])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
             if node not in far:
@@ -144,12 +146,14 @@ def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fractio
     return int(np.count_nonzero(from_inside & ~every[asked.needed])) * asked.size
 
 
-def _distances(topology: Topology, lengths: Sequence[int], source: int) -> dict[int, int]:
-    """Return the shortest distances to all reachable nodes, by Dijkstra over integers."""
-    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
-    for length, (a, b) in zip(lengths, topology.link_ends, strict=True):
+def shortest_distances(
+    ends: Iterable[tuple[int, int]], lengths: Iterable[int], sources: Iterable[int]
+) -> dict[int, int]:
+    """Return the distances of nodes that links reach from the nearest source, by Dijkstra over integers."""
+    out: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (a, b), length in zip(ends, lengths, strict=True):
         out[a].append((b, length))
-    heap, done = [(0, source)], dict[int, int]()
+    heap, done = [(0, source) for source in sources], dict[int, int]()
     while heap:
         far, node = heapq.heappop(heap)
         if node in done:

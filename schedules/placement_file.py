@@ -96,7 +96,6 @@ def _read_experts(file: Fields) -> Experts:
 
 
 def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
-    """Return the inner lists with their places."""
     for index, value in enumerate(values):
         if not is_list(value):
             raise InputError("expected a list", place=f"{place}[{index}]")

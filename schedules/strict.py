@@ -243,7 +243,6 @@ def _narrow_column(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _npy(column: np.ndarray[Any, Any]) -> Iterator[bytes]:
-    """Yield numpy's file of a column in pieces."""
     header = f"{{'descr': '{column.dtype.str}', 'fortran_order': False, 'shape': ({len(column)},), }}"
     header += " " * (-(len(_MAGIC) + 3 + len(header)) % 64) + "\n"
     yield _MAGIC + len(header).to_bytes(2, "little") + header.encode()
@@ -329,7 +328,6 @@ class Column(LazyColumn):
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype[Any], int, int]:
-    """Read type, length and header size of a column; reject headers that contradict the archive."""
     with archive.open(member) as stream:
         start = stream.read(len(_MAGIC) + 2)
         text = stream.read(int.from_bytes(start[-2:], "little"))

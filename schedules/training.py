@@ -259,7 +259,6 @@ def _root_down(x: Fraction) -> Fraction:
 
 
 def _down(x: Fraction) -> Fraction:
-    """Round down to a fixed number of significant bits, to keep fractions short."""
     shift = BITS - x.numerator.bit_length() + x.denominator.bit_length()
     return Fraction(x.numerator * 2**shift // x.denominator, 2**shift) if shift > 0 else x
 

@@ -17,6 +17,7 @@ from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.topology import Topology
 from ..core.trees import TreePacking
+from .trees import edges_above, from_root
 from .verify.trees import heaviest_load
 
 #: Sums of prices, and of lengths, stay below this.
@@ -173,17 +174,10 @@ def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
 
 
 def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
-    """Return the length of the longest path between a root and a leaf."""
-    offsets, links = part.path_offset.tolist(), part.path_links.tolist()
-    parent, child, ends = part.parent.tolist(), part.child.tolist(), part.edge_offset.tolist()
-    highest = 0
-    for tree, root in enumerate(part.root.tolist()):
-        far = {root: 0}
-        for edge in range(ends[tree], ends[tree + 1]):
-            path = links[offsets[edge] : offsets[edge + 1]]
-            far[child[edge]] = far[parent[edge]] + sum(lengths[link] for link in path)
-        highest = max(highest, *far.values())
-    return highest
+    if not len(part.parent):
+        return 0
+    length = np.add.reduceat(np.array(lengths, dtype=np.int64)[part.path_links], part.path_offset[:-1])
+    return int(from_root(edges_above(part), length)[1].max())
 
 
 def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:

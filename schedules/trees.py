@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from ..core.ragged import offsets, ranges
 from ..core.schedule import Floats, Ints, Sends
 from ..core.topology import Topology
 from ..core.trees import TreeKind, TreePacking
+
+Numbers = TypeVar("Numbers", Ints, Floats)
 
 #: Trees times ranks that are looked at together.
 AT_ONCE = 2**22
@@ -65,7 +68,7 @@ def edge_depths(packing: TreePacking) -> Ints:
     return depth
 
 
-def from_root(above: Ints, adds: Floats) -> tuple[Ints, Floats]:
+def from_root(above: Ints, adds: Numbers) -> tuple[Ints, Numbers]:
     """Sum the values of edges along the path from the root.
 
     Return the number of edges from the root to the end of each edge, and the sums.

@@ -158,8 +158,6 @@ def stages_of(workload: Workload) -> int:
 
 
 class _Builder:
-    """Builder of tasks, which adds passes of micro-batches through stages."""
-
     def __init__(self, workload: Workload, plan: Plan, cost: Cost, layers: Sequence[Sequence[Layer]]) -> None:
         self.tasks: list[Task] = []
         self._plan, self._cost, self._layers = plan, cost, layers
@@ -253,7 +251,6 @@ class _Builder:
                 return None
 
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
-        """Put gradients into the bucket with the same collectives; communicate it when full."""
         if not gradient:
             return
         kinds = tuple((c.collective, c.group) for c in gradient)
@@ -273,8 +270,6 @@ class _Builder:
 
 
 class _Bucket:
-    """Gradients of several layers that are communicated together."""
-
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.communication: tuple[Communication, ...] = ()

@@ -76,7 +76,6 @@ class Queues:
 def _take_in_order(
     order: Any, link: Any, asks: Any, tail: Any, serialization: Any, held: Any, free: Any, begin: Any, end: Any
 ) -> None:
-    """Serve sends in turn; see :meth:`Queues._take`."""
     for at in order:
         on = link[at]
         begin[at] = max(asks[at], free[on])

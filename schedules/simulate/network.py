@@ -91,7 +91,6 @@ def wires(topology: Topology, timing: Timing | None = None) -> Wires:
 
 
 def _speeds(timing: Timing) -> dict[int, Speeds]:
-    """Divide time into intervals of constant bandwidth for every varying link."""
     found: dict[int, Speeds] = {}
     for link in {change.link for change in timing.changes}:
         mine = [change for change in timing.changes if change.link == link]

@@ -100,8 +100,6 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
 
 
 class _Distances:
-    """Distances in links to nodes of a network, found when they are asked for."""
-
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._to: dict[int, list[int]] = {}

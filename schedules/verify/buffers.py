@@ -70,7 +70,6 @@ def check_rank_buffers(
 def _events_by_chunk(
     schedule: Schedule, index: Ints, limits: dict[int, Fraction], *, arriving: bool
 ) -> dict[ChunkAtRank, list[Event]]:
-    """Return sorted (index, send) of arrivals or departures for each limited rank and chunk."""
     sends = schedule.sends
     ends = (sends.target if arriving else sends.source).tolist()
     found: dict[ChunkAtRank, list[Event]] = defaultdict(list)

@@ -49,7 +49,6 @@ def verify_circuits(instance: Instance, network: Network, schedule: Schedule, fi
 
 
 def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, findings: Findings) -> bool:
-    """Return whether every path leads from a rank over switches to a rank."""
     sends = schedule.sends
     ends = np.flatnonzero((network.node_rank[sends.source] < 0) | (network.node_rank[sends.target] < 0))
     inner = np.ones(len(sends.path_links), dtype=np.bool_)

@@ -99,7 +99,6 @@ def _count_deliveries(cells: Any, chunks: Any, needed: Any, since: Any, never: A
 
 @kernel
 def _all_used(cells: Any, chunks: Any, places: Any, order: Any, needed: Any, ends: Any, used: Any) -> bool:
-    """Return whether the data of every send is forwarded or needed."""
     per_chunk, per_node, base = cells
     needed_by, offset, members = needed
     chunk, source, target = ends
@@ -118,7 +117,6 @@ def _all_used(cells: Any, chunks: Any, places: Any, order: Any, needed: Any, end
 
 @kernel
 def _apply_sends(cells: Any, places: Any, order: Any, ends: Any, times: Any, since: Any, never: Any) -> bool:
-    """Return whether all sends read chunks that are present and write chunks that are absent."""
     per_chunk, per_node, base = cells
     chunk, source, target = ends
     read, write = times

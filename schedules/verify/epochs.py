@@ -132,7 +132,6 @@ def _at_its_fastest(grid: Grid, network: Network) -> Network:
 
 
 def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
-    """Find starts with which a window exceeds the bandwidth of its epochs."""
     window = int(grid.window[link])
     wrong: list[int] = []
     for index, start in enumerate(starts.tolist()):

@@ -75,7 +75,6 @@ def _(answer: TranslatedTrees | StreamedSteps, instance: Instance) -> int:
 
 
 def _are_trees(answer: TranslatedTrees, chunks: int, findings: Findings) -> bool:
-    """Return whether every chunk reaches every rank but 0 once, from an earlier holder."""
     n = answer.ranks
     for name, column, limit in (
         ("copy", answer.copy, chunks),

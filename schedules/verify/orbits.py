@@ -130,7 +130,6 @@ def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) ->
 
 
 def _keeps(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
-    """Return whether links are mapped one to one to equal links between the mapped ends."""
     return (
         np.array_equal(np.sort(link), np.arange(network.links))
         and np.array_equal(network.link_source[link], image[network.link_source])
@@ -159,7 +158,6 @@ def _power(image: Ints, times: int) -> Ints:
 
 
 def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
-    """Return whether the roots' orbits have one rank per motion and together contain all ranks."""
     ranks = len(network.rank_node)
     roots = np.unique(trees.root)
     if motions.count * len(roots) != ranks:

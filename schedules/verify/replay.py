@@ -100,8 +100,6 @@ def replay(
 
 
 def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Findings) -> None:
-    """Check that every source holds the chunk, and that only sums are added to."""
-
     def not_held(index: int) -> Violation:
         send = int(block.send[index])
         return at_send("not-held", f"{network.name(int(block.source[index]) % block.nodes)} does not hold it yet", send)
@@ -125,7 +123,6 @@ def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
 
 
 def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
-    """Check that needed sums finally have every contribution exactly once."""
     sums = Sums.of(block)
     _check_instants(block, sums, at_send, findings)
     of_sums = block.reduced[needed // block.nodes]

@@ -72,7 +72,6 @@ def check_shape(
 
 
 def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:
-    """Return a function that creates violations with place and time of a send."""
     sends = schedule.sends
 
     def make(kind: str, text: str, send: int) -> Violation:
@@ -90,7 +89,6 @@ def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:
 
 
 def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Findings) -> bool:
-    """Return whether all named chunks, nodes, links and ranks exist."""
     chunks, sends = schedule.chunks, schedule.sends
 
     def outside(column: Ints, limit: int) -> Ints:

@@ -101,7 +101,6 @@ def in_range(network: Network, packing: TreePacking, findings: Findings) -> bool
 
 
 def _of(part: TreePacking, packing: TreePacking) -> str:
-    """Name the half of in-out trees for a message."""
     return " of the reduction" if part is packing.reduction else ""
 
 
@@ -128,7 +127,6 @@ def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings
 
 
 def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> None:
-    """Check that every edge's path follows links in the direction of the data."""
     for part in packing.passes:
         source, target = network.tree_node[part.parent], network.tree_node[part.child]
         if part.kind is TreeKind.IN:
@@ -151,7 +149,6 @@ def _rank(network: Network, node: int) -> int | None:
 
 
 def _check_switches(network: Network, packing: TreePacking, findings: Findings) -> None:
-    """Check that switches that are nodes of trees can copy what they send and add what they receive."""
     nodes = network.topology.nodes
     for part in packing.passes:
         inward = part.kind is TreeKind.IN
@@ -191,7 +188,6 @@ def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findin
 def _check_order(
     network: Network, packing: TreePacking, begin: int, end: int, reached: Ints, findings: Findings, of: str
 ) -> None:
-    """Check that no edge reaches a rank again, or leaves one that no previous edge reached."""
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     edges = np.arange(first, last)
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
