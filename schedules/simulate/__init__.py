@@ -4,9 +4,8 @@
 ``transfers``        all answers as sends with their dependencies
 ``charges``          costs of ranks as links
 ``network``          links, and how a chunk passes one in each mode
-``levels``           whole levels or windows of time at once, with arrays
 ``compiled``         levels of millions of sends, and schedules that fix the order, compiled
-``events``           hop by hop, for everything else
+``events``           hop by hop, or whole levels or windows of time at once with arrays
 ``fair``             flows that share links, max-min fairly
 ``timelines``        choice of the simulator, and link utilization over time
 ``routing``          other shortest paths than those of the schedule

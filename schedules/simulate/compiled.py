@@ -1,4 +1,4 @@
-"""Compiled simulation of millions of sends: by levels, as in :mod:`.levels`, or in the order of given times."""
+"""Compiled simulation of millions of sends: by levels, as in :mod:`.events`, or in the order of given times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Floats, Schedule
 from ..cells import numbered_slots
-from .levels import level_starts
+from .events import level_starts
 from .network import MOST_TICKS, Rules, TickWires, Timeline, Wires
 from .transfers import SAME_TIME, Transfers, served_order
 

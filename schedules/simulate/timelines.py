@@ -9,9 +9,8 @@ from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
 from .compiled import compiled_levels
-from .events import simulate_by_events, simulate_in_order
+from .events import simulate_by_events, simulate_by_levels, simulate_by_windows, simulate_in_order
 from .fair import simulate_flows
-from .levels import simulate_by_levels, simulate_by_windows
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks
 from .transfers import Transfers
 

@@ -2,7 +2,7 @@
 
 It shares no code with the methods, and trusts nothing but the network and the demand. Sends of a step read what was
 held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.replay` and, for
-links, :mod:`.sends`; on a grid of epochs, see :mod:`.epochs` and :mod:`.circuits`. Data is replayed as versions of
+links, :mod:`.sends`; on a grid of epochs, see :mod:`.epochs`. Data is replayed as versions of
 chunks, see :mod:`.holdings`, unless one pass finds all copies valid, see :mod:`.copies`. Trees are checked one by one
 without expansion into sends, see :mod:`.trees`; of translated trees only the given ones are checked, see
 :mod:`.orbits` and :mod:`.equal_steps`, which also checks sends generated step by step as they are generated.

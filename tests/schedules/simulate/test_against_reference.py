@@ -13,8 +13,7 @@ from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.compiled import compiled_levels
-from cwb.schedules.simulate.events import simulate_by_events
-from cwb.schedules.simulate.levels import simulate_by_levels, simulate_by_windows
+from cwb.schedules.simulate.events import simulate_by_events, simulate_by_levels, simulate_by_windows
 from cwb.schedules.simulate.network import rules, wires
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given, settings
@@ -84,8 +83,8 @@ def test_schedules_in_time_are_served_in_their_order(make, mode, least, monkeypa
 def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch):
     """Level by level, window by window and event by event give the same times for every hop, and those of the slow
     simulator."""
-    monkeypatch.setattr("cwb.schedules.simulate.levels.WORTHWHILE", 0)
-    monkeypatch.setattr("cwb.schedules.simulate.levels.TRIAL", 10**9)
+    monkeypatch.setattr("cwb.schedules.simulate.events.WORTHWHILE", 0)
+    monkeypatch.setattr("cwb.schedules.simulate.events.TRIAL", 10**9)
     seen = {"levels": 0, "compiled": 0, "windows": 0}
     ways = {
         "levels": simulate_by_levels,
@@ -151,7 +150,7 @@ def test_the_order_in_which_sends_are_listed_does_not_matter_across_steps(make, 
 def test_many_sends_end_alike_in_windows_and_events(make, mode, alike, monkeypatch):
     """A thousand sends over up to four hops, on links that are alike or not: windows and events agree bit by bit with
     numbers of any kind."""
-    monkeypatch.setattr("cwb.schedules.simulate.levels.TRIAL", 10**9)
+    monkeypatch.setattr("cwb.schedules.simulate.events.TRIAL", 10**9)
     generator = np.random.default_rng(1)
     n = 32
     speeds = [(Fraction(10**9), Fraction(1, 10**6))] * 3 * n

@@ -9,7 +9,7 @@ import pytest
 from cwb.core import kernel
 from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.schedules import cells
-from cwb.schedules.verify import circuits, copies, epochs, sends, verify
+from cwb.schedules.verify import copies, epochs, sends, verify
 from families import FAMILIES
 from mutations import MUTATIONS
 
@@ -31,7 +31,7 @@ def verifier_findings(instance, answer, monkeypatch):
     with monkeypatch.context() as patch, prefer_interpreted(Allowance(60.0), perf_counter):
         patch.setattr(kernel, "WORTH_CODE", 1)
         patch.setattr(kernel, "WORTH_COMPILER", 1)
-        for module in (circuits, epochs, sends):
+        for module in (epochs, sends):
             patch.setattr(module, "is_copied_correctly", note_verdict)
         report = verify(instance, answer)
     found = report.warnings or any(violation.kind in REPLAYED for violation in report.violations)
