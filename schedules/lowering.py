@@ -79,11 +79,11 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
     if demand is None or answer.sends > MOST_SENDS:
         raise Unsupported(f"{answer.sends:,} sends that are generated step by step; at most {MOST_SENDS:,} are stored")
     ends = np.array(instance.topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    parts, steps = [], 0
+    parts, done = [], 0
     for block in answer.blocks():
         step, link = np.nonzero(block >= 0)
-        parts.append((block[step, link].astype(np.int64), link, step + steps))
-        steps += len(block)
+        parts.append((block[step, link].astype(np.int64), link, step + done))
+        done += len(block)
     chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     source, target = ends[link].T
     if answer.kind is TreeKind.OUT:
