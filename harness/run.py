@@ -6,7 +6,7 @@ import platform
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -150,7 +150,10 @@ def run(
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
     if request.pool > 1:
         rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
-        record = _with_pool(record, rows)
+        record = replace(record, pool=rows)
+        if any(each["verified"] is False for each in rows):
+            message = record.message or "an answer of the pool failed verification"
+            record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED), message=message)
     return FinishedRun(record, posed, outcome.answer, outcome.certificate, tuple(each.answer for each in outcome.pool))
 
 
@@ -198,14 +201,6 @@ def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> 
     }
 
 
-def _with_pool(record: RunRecord, pool: list[dict[str, Any]]) -> RunRecord:
-    """Return a record with its pool; any answer that the verifier rejects is a failure."""
-    if any(each["verified"] is False for each in pool):
-        record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED))
-        record = replace(record, message=record.message or "an answer of the pool failed verification")
-    return replace(record, pool=pool)
-
-
 def _answer(
     instance: Instance,
     method: Method,
@@ -241,13 +236,9 @@ def _answer(
         return _last_outcome(str(error), budget, found), posed, None
     except CwbError as error:
         return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
-    return _stopped_outcome(why, budget, found, clock), posed, None  # nothing holds the method's model any more
-
-
-def _stopped_outcome(why: str, budget: Budget, found: BestSoFar, clock: WallClock) -> Outcome:
-    """Return the outcome of an interrupted method."""
+    # Nothing holds the method's model any more.
     place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
-    return _last_outcome(f"{why}, and the method was broken off{place}", budget, found)
+    return _last_outcome(f"{why}, and the method was broken off{place}", budget, found), posed, None
 
 
 def _last_outcome(message: str, budget: Budget, found: BestSoFar) -> Outcome:
@@ -343,12 +334,7 @@ def _record(
         violations=tuple(violations[:20]),
         metrics={**outcome.metrics, **verdict.metrics, "iterations": outcome.iterations},
         seconds=clock.seconds(),
-        size={
-            "variables": outcome.size.variables,
-            "integers": outcome.size.integers,
-            "constraints": outcome.size.constraints,
-            "nonzeros": outcome.size.nonzeros,
-        },
+        size=asdict(outcome.size),
         answer=None if outcome.answer is None else outcome.answer.to_json(),
         certificate=None if outcome.certificate is None else outcome.certificate.to_json(),
         message=outcome.message,

@@ -97,7 +97,7 @@ class _RunWatch:
         match event.pop("event", None):
             case "incumbent":
                 self.spooled = event.pop("spooled") or self.spooled
-                if self.incumbent is None or _is_better_incumbent(event, self.incumbent):
+                if self.incumbent is None or _rank(event) >= _rank(self.incumbent):
                     self.incumbent = event
             case "started" | "answered" as phase:
                 self.phase = phase
@@ -183,13 +183,9 @@ class _RunWatch:
         return record
 
 
-def _is_better_incumbent(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Return whether an incumbent replaces the old one: by objective, then source, then time."""
-
-    def worth(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
-        return incumbent["objective"] is not None, incumbent["of"] == "method"
-
-    return worth(new) >= worth(old)
+def _rank(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return the rank of an incumbent, by objective, then source; of equal ones the later is kept."""
+    return incumbent["objective"] is not None, incumbent["of"] == "method"
 
 
 def _with_answer(record: RunRecord, found: Mapping[str, Any]) -> RunRecord:

@@ -29,7 +29,7 @@ from .request import Listener, Request, plain_option
 from .run import FinishedRun, run, unsupported_record
 from .suite_file import is_file
 
-#: Name, digest and collective of an instance.
+#: Name, digest and collective of an instance; of one that could not be loaded, its specification and no digest.
 _Named = tuple[str, str, str | None]
 
 
@@ -103,11 +103,13 @@ def tasks(
         problems.setdefault(asked, []).append(index)
     made: dict[int, Task] = {}
     for indices in problems.values():
-        instance = _load_for_record(plan[indices[0]], progress, load_s)
+        cell = plan[indices[0]]
+        instance = _load_for_record(cell, progress, load_s)
+        named: _Named = cell.instance, "", cell.collective
+        if isinstance(instance, Instance):
+            named = instance.name, instance.sha256, instance.collective_name
         for index in indices:
-            cell = plan[index]
-            task = task_of(cell, _instance_identity(cell, instance), limits.grace_s)
-            made[index] = settle_task(task, instance)
+            made[index] = settle_task(task_of(plan[index], named, limits.grace_s), instance)
     found: dict[str, Task] = {}
     for index in range(len(plan)):
         found.setdefault(made[index].key, made[index])
@@ -118,7 +120,6 @@ def settle_task(task: Task, instance: Instance | CwbError | None) -> Task:
     """Return the task with its record, if that is known without a run."""
     started_at = time_stamp()
     record: RunRecord | None = None
-
     if isinstance(instance, InputError):
         record = task.failure(str(instance), started_at, instance.exit_status)
     elif isinstance(instance, Instance):
@@ -151,13 +152,6 @@ def _load_for_record(cell: Cell, progress: Progress, load_s: float) -> Instance 
         return error
     except Exception:
         return None
-
-
-def _instance_identity(cell: Cell, instance: Instance | CwbError | None) -> _Named:
-    """Return name, digest and collective; without an instance, its specification and no digest."""
-    if not isinstance(instance, Instance):
-        return cell.instance, "", cell.collective
-    return instance.name, instance.sha256, instance.collective_name
 
 
 def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:

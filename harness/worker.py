@@ -18,9 +18,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from .. import instances, schedules
 from ..core.answers import Answer
@@ -89,7 +90,8 @@ def end_process(work: Callable[[], None]) -> NoReturn:
 def perform_task(line: bytes) -> None:
     """Run a task, or verify a stopped run's answer; stdout is for events only."""
     data = json.loads(line)
-    out, lock = _reserve_stdout(), threading.Lock()
+    out, lock = os.fdopen(os.dup(1), "wb"), threading.Lock()
+    os.dup2(2, 1)  # prints of libraries go to stderr
 
     def send(event: Mapping[str, Any]) -> None:
         line = json.dumps(event, allow_nan=False).encode() + b"\n"
@@ -102,13 +104,6 @@ def perform_task(line: bytes) -> None:
         verify_spooled(task.cell.request.model, spool, send)
     else:
         run_reporting(task, spool, send)
-
-
-def _reserve_stdout() -> BinaryIO:
-    """Reserve stdout for this module's events; redirect prints of libraries to stderr."""
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return out
 
 
 def run_reporting(task: Task, spool: Path, send: Send) -> None:
@@ -165,13 +160,10 @@ class ProgressReporter:
         """Return the listener that reports a run."""
         return Listener(
             tell=self.tell,
-            posed=self._pose,
+            posed=partial(setattr, self, "_posed"),
             answered=lambda: self._send({"event": "answered"}),
             compiling=lambda begins: self._send({"event": "compiling" if begins else "compiled"}),
         )
-
-    def _pose(self, instance: Instance) -> None:
-        self._posed = instance
 
     def tell(self, incumbent: Incumbent) -> None:
         """Send an incumbent; omit numbers that JSON cannot represent."""

@@ -62,7 +62,9 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
             elif edit.option in ("--without-node", "--without-rank"):
                 node = _require_node(whole, edit.text)
                 demands = _without_rank(network, demands, node)
-                network, demands = _restrict_to_ranks(_without_node(network, node), demands, {*network.ranks} - {node})
+                links = (link for link in network.links if node not in (link.source, link.target))
+                left = {*network.ranks} - {node}
+                network, demands = _restrict_to_ranks(Topology(network.nodes, tuple(links)), demands, left)
             elif edit.option == "--without-link":
                 network = _without(network, edit.text)
             else:
@@ -114,26 +116,16 @@ def _restrict_to_ranks(
     return Topology(tuple(nodes), links), tuple(_of_ranks(each, kept) for each in demands)
 
 
-def _without_node(network: Topology, name: str) -> Topology:
-    """Remove all links of a node."""
-    return Topology(network.nodes, tuple(link for link in network.links if name not in (link.source, link.target)))
-
-
 def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> tuple[Demand, ...]:
     """Return the demands of the other ranks when one is lost; each keeps the size of its part."""
     if name not in network.ranks:
         return demands
     lost = network.ranks.index(name)
-    left = tuple(each for each in demands if each.part_of is None or not _is_only_of(each, lost))
+    # A message without its source or its only receiver is left out.
+    left = tuple(d for d in demands if d.part_of is None or (lost,) not in ((d.ranks or ())[:1], (d.ranks or ())[1:]))
     if demands and not left:
         raise InputError(f"all data of the collective is of rank {lost}; expected another rank")
     return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in left)
-
-
-def _is_only_of(message: Demand, rank: int) -> bool:
-    """Check if a message has no source or no receivers without a rank."""
-    ranks = message.ranks or ()
-    return ranks[:1] == (rank,) or ranks[1:] == (rank,)
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:

@@ -81,21 +81,15 @@ def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> li
 
     The value of a curve is the largest slow-down without it.
     """
-    left = list(range(len(curves)))
+    left, sizes = list(range(len(curves))), sizes_between(first, last)
+
+    def worst_slowdown(one: int) -> float:
+        others = [curves[i] for i in left if i != one]
+        return max(min(other(size) for other in others) / curves[one](size) for size in sizes)
+
     while True:
         spans = [span._replace(curve=left[span.curve]) for span in fastest([curves[i] for i in left], first, last)]
         winners = {span.curve for span in spans}
         if len(spans) <= most or len(winners) == 1:
             return spans
-        sizes = sizes_between(first, last)
-        left.remove(
-            min(
-                sorted(winners),
-                key=lambda one: _worst_slowdown([curves[i] for i in left if i != one], curves[one], sizes),
-            )
-        )
-
-
-def _worst_slowdown(others: Sequence[Curve], curve: Curve, sizes: Sequence[int]) -> float:
-    """Return the largest slow-down of the others relative to a curve."""
-    return max(min(other(size) for other in others) / curve(size) for size in sizes)
+        left.remove(min(sorted(winners), key=worst_slowdown))

@@ -113,7 +113,7 @@ def find_topology(
         nodes,
         degree,
         _quantity(alpha, UnitKind.TIME, "--alpha"),
-        _average(sizes),
+        sum((size * weight for size, weight in sizes), Fraction(0)) / sum(weight for _, weight in sizes),
         _quantity(bandwidth, UnitKind.RATE, "--bandwidth"),
         bidirectional=bidirectional,
         spare_ports=spare_ports,
@@ -162,10 +162,6 @@ def _sizes(texts: Sequence[str]) -> list[tuple[Fraction, Fraction]]:
     if not any(weight for _, weight in found):
         raise InputError("the weights of all sizes are 0", source="--size")
     return found
-
-
-def _average(sizes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    return sum((size * weight for size, weight in sizes), Fraction(0)) / sum(weight for _, weight in sizes)
 
 
 def _number(text: str, option: str, most: int | None = None) -> Fraction:
@@ -240,9 +236,7 @@ def _data(
 
 
 def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
-    def pair_s(of: float | Fraction) -> float:
-        return float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)) / float(of)
-
+    pair_s = float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree))
     return {
         "topology": str(choice.candidate),
         "all_gather": "breadth-first" if choice.candidate.breadth_first else "expanded",
@@ -255,7 +249,7 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
         "all_reduce_s": float(choice.all_reduce_s),
         "diameter": choice.diameter,
         "all_to_all_rate": rate,
-        "all_to_all_s": None if rate is None else pair_s(rate),
+        "all_to_all_s": None if rate is None else pair_s / float(rate),
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
         "also": [str(candidate) for candidate in choice.also],
     }

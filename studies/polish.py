@@ -47,7 +47,9 @@ def polish(
     path, clock = Path(file), WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
     with command_limits(clock):
         read = read_schedule(path)
-        schedule = _on_circuits(read, path)
+        schedule, timing = read.answer, read.instance.timing
+        if not isinstance(schedule, Schedule) or timing is None or timing.semantics is not Semantics.CIRCUIT:
+            raise InputError("expected a schedule in time with timing circuit", source=str(path))
         if wrong := _violation(read.instance, schedule, path):
             return _polish_result(read, schedule, schedule, wrong)
     better, message = schedule, ""
@@ -68,13 +70,6 @@ def polish(
 def _polish_result(read: ScheduleFile, old: Schedule, new: Schedule, wrong: str, message: str = "") -> PolishedSchedule:
     before, after = (float(answer.end_s.max(initial=0)) for answer in (old, new))
     return PolishedSchedule(read.instance, new, before, after, wrong, message)
-
-
-def _on_circuits(read: ScheduleFile, file: Path) -> Schedule:
-    timing = read.instance.timing
-    if not isinstance(read.answer, Schedule) or timing is None or timing.semantics is not Semantics.CIRCUIT:
-        raise InputError("expected a schedule in time with timing circuit", source=str(file))
-    return read.answer
 
 
 def _violation(instance: Instance, answer: Schedule, file: Path) -> str:

@@ -40,23 +40,17 @@ MAX_PRINTED_SLOTS = 100_000
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:
     """Return the answer as printed.
 
-    It includes the trees of a forest that is not written to a file and has at most :data:`MAX_PRINTED_EDGES` edges.
+    Unless they are in a file, it includes the trees of a forest of at most :data:`MAX_PRINTED_EDGES` edges, and the
+    experts of a placement of at most :data:`MAX_PRINTED_SLOTS` slots.
     """
-    packing = done.answer
-    if isinstance(packing, Placement):
-        return _shown_placement(record, packing)
-    if not isinstance(packing, TreePacking) or record.answer is None or "path" in record.answer:
-        return record.answer
-    if len(packing.parent) > MAX_PRINTED_EDGES:
-        return record.answer
-    return {**record.answer, "forest": forest_data(packing)}
-
-
-def _shown_placement(record: RunRecord, answer: Placement) -> Mapping[str, Any] | None:
-    """Return a placement as printed, with the experts of all slots if they are few and in no file."""
-    if record.answer is None or "path" in record.answer or record.answer["slots"] > MAX_PRINTED_SLOTS:
-        return record.answer
-    return {**record.answer, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
+    answer, shown = done.answer, record.answer
+    if shown is None or "path" in shown:
+        return shown
+    if isinstance(answer, Placement) and shown["slots"] <= MAX_PRINTED_SLOTS:
+        return {**shown, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
+    if isinstance(answer, TreePacking) and len(answer.parent) <= MAX_PRINTED_EDGES:
+        return {**shown, "forest": forest_data(answer)}
+    return shown
 
 
 def with_files(path: Path, done: FinishedRun, notice: Progress = ignore) -> RunRecord:
