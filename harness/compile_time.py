@@ -84,7 +84,6 @@ def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
 
 
 def _compile(model: str, network: str, collective: str | None, options: dict[str, Any]) -> tuple[float, str]:
-    """Run a method; return its seconds of compilation and the reason if it failed."""
     from ..core import kernel
     from ..core.errors import CwbError
     from ..instances.demand import with_demand

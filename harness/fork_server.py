@@ -78,7 +78,6 @@ class ForkServer:
                 self._fork(name.decode(), *descriptors)
 
     def _fork(self, model: str, stdin: int, events: int, stderr: int) -> None:
-        """Fork a run of a method."""
         _import(model)
         server = os.getpid()
         with warnings.catch_warnings():

@@ -256,6 +256,12 @@ class Child:
                     self.events.put(event)
         self.events.put(None)
 
+    def next_event(self, timeout_s: float) -> dict[str, Any] | None:
+        """Return the next event, an empty one if there is none within the timeout; None after the last."""
+        with suppress(queue.Empty):
+            return self.events.get(timeout=timeout_s)
+        return {}
+
     def held_bytes(self) -> int:
         """Return the resident memory of the process."""
         held = 0 if self._pid is None else memory_bytes(self._pid) or 0

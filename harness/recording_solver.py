@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core.budget import Budget
-from ..core.solver import Availability, Capability, CompiledModel, SolverOptions, SolverResult
+from ..core.solver import CompiledModel, SolverOptions, SolverResult
 from ..solvers.base import DEFAULT_OPTIONS, Adapter
 
 
@@ -19,24 +19,8 @@ class RecordingSolver:
 
     def __init__(self, solver: Adapter, own: Mapping[str, object] = MappingProxyType({})) -> None:
         self.solver, self.own, self.called = solver, own, False
-
-    @property
-    def name(self) -> str:
-        """Name on the command line."""
-        return self.solver.name
-
-    @property
-    def capabilities(self) -> Capability:
-        """All capabilities of the solver."""
-        return self.solver.capabilities
-
-    def installation(self) -> Availability:
-        """Return whether the solver's library can be imported."""
-        return self.solver.installation()
-
-    def licence(self) -> Availability:
-        """Return whether the license permits to use the solver."""
-        return self.solver.licence()
+        self.name, self.capabilities = solver.name, solver.capabilities
+        self.installation, self.licence = solver.installation, solver.licence
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Solve a Pyomo model."""

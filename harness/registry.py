@@ -249,7 +249,6 @@ def _foreign_entries() -> dict[str, Entry]:
 
 @cache
 def _installed_entries() -> dict[str, Entry]:
-    """Return the entry points of installed packages."""
     found: dict[str, Entry] = {}
     for point in (point for group in ("cwb.models", "cwb.solvers") for point in entry_points(group=group)):
         try:
@@ -260,7 +259,6 @@ def _installed_entries() -> dict[str, Entry]:
 
 
 def _plugin_entries(paths: str) -> dict[str, Entry]:
-    """Return the entries of plugin files."""
     found: dict[str, Entry] = {}
     for path in filter(None, paths.split(os.pathsep)):
         _add(found, objects_of(path, get_args(Entry)), path)

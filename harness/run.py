@@ -158,7 +158,6 @@ def run(
 
 
 def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, Any]:
-    """Return method, solver and options of a request."""
     method = registry.get(request.model)
     if request.pool > 1 and method.formulation is None:
         raise InputError(
@@ -189,7 +188,6 @@ def _refusal_outcome(method: Method, refusal: Refusal) -> Outcome:
 
 
 def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
-    """Return one solution of a pool, verified unless that exceeds the limit."""
     left, verdict = _verify_outcome(posed, Outcome(Status.FEASIBLE, each.answer), limits)
     return {
         "rank": rank,
@@ -242,7 +240,6 @@ def _answer(
 
 
 def _last_outcome(message: str, budget: Budget, found: BestSoFar) -> Outcome:
-    """Return the outcome of the method's last reports."""
     try:
         with time_limited(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
             return found.outcome(message)

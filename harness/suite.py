@@ -124,7 +124,6 @@ class ComparisonDriver:
         self._update_tally(running=len(self._running))
 
     def _append_record(self, future: Future[RunRecord]) -> None:
-        """Append the record of a run."""
         task = self._running.pop(future)
         record = self._ledger.append(_record(future, task), self._begun_with[task.key])
         self._claims.give_back(task.key)
@@ -151,7 +150,6 @@ def _slots(task: Task) -> int:
 
 
 def _record(future: Future[RunRecord], task: Task) -> RunRecord:
-    """Return the record of a run, or of a failure if the executor lost it."""
     try:
         return future.result()
     except (CancelledError, asyncio.CancelledError):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import queue
 import signal
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ def supervise(task: Task, stop: threading.Event | None = None) -> RunRecord:
         return task.record
     with tempfile.TemporaryDirectory(prefix="cwb-") as folder:
         watch = _RunWatch(task, Path(folder), stop or threading.Event())
-        return watch.record()
+        with closing(Child(task, watch.folder)) as child:
+            return watch.record(child)
 
 
 class _RunWatch:
@@ -66,20 +67,10 @@ class _RunWatch:
         self.deadline_s: float | None = self.begun_s + _START_S
         self.compiling_since: float | None = None
 
-    def record(self) -> RunRecord:
-        """Run to the end, or to the limit, and return the record."""
-        child = Child(self.task, self.folder)
-        try:
-            return self._watch_run(child)
-        finally:
-            child.close()
-
-    def _watch_run(self, child: Child) -> RunRecord:
+    def record(self, child: Child) -> RunRecord:
+        """Follow the run to its end, or to the limit, and return the record."""
         while True:
-            try:
-                event = child.events.get(timeout=_TICK_S)
-            except queue.Empty:
-                event = {}
+            event = child.next_event(_TICK_S)
             if event is None:
                 return self._died_record(child)
             if event.get("event") == "record":
@@ -115,7 +106,6 @@ class _RunWatch:
                 self.compiling_since = None
 
     def _exceeded_limit(self, child: Child) -> tuple[str, str] | None:
-        """Return the reason to stop the run, None if there is none."""
         most, held = self.task.cell.memory_bytes, child.held_bytes()
         if most is not None and held > most:
             return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
@@ -132,7 +122,6 @@ class _RunWatch:
         return "time", f"{who} did not end after {limit_s:g} s and {self.task.grace_s:g} s of grace"
 
     def _stop_run(self, child: Child, why: str, message: str) -> RunRecord:
-        """Stop the run, and return a record with its reported results."""
         child.end()
         while (event := child.events.get()) is not None:
             if event.get("event") == "record":  # it ended just now
@@ -142,7 +131,6 @@ class _RunWatch:
         return self._verify_last_answer(replace(record, status="limit", **self._stopped_fields(child, why)))
 
     def _died_record(self, child: Child) -> RunRecord:
-        """Return the record of a process that ended by itself."""
         status = child.end(END_S)
         how = f"ended with status {status}"
         if status < 0:
@@ -165,21 +153,16 @@ class _RunWatch:
         if not self.spooled:
             return record
         limit_s = self.task.cell.request.verifier_limit_s or _START_S
-        child = Child(self.task, self.folder, verify=True)
-        until_s = time.perf_counter() + _START_S
-        try:
+        with closing(Child(self.task, self.folder, verify=True)) as child:
+            until_s = time.perf_counter() + _START_S
             while (left_s := until_s - time.perf_counter()) > 0 and not self.stop.is_set():
-                try:
-                    event = child.events.get(timeout=min(left_s, 10 * _TICK_S))
-                except queue.Empty:
-                    continue
+                event = child.next_event(min(left_s, 10 * _TICK_S))
                 if event is None:
                     break
-                if event["event"] == "verified":
+                if event.get("event") == "verified":
                     return _with_answer(record, event)
-                until_s = time.perf_counter() + limit_s + self.task.grace_s  # it has begun
-        finally:
-            child.close()
+                if event:  # it has begun
+                    until_s = time.perf_counter() + limit_s + self.task.grace_s
         return record
 
 

@@ -74,7 +74,6 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
 
 
 def _ranks(text: str, count: int) -> list[int]:
-    """Return the ranks of a text in ascending order."""
     found: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -92,7 +91,6 @@ def _ranks(text: str, count: int) -> list[int]:
 
 
 def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
-    """Return the demand with its ranks renumbered."""
     if demand.ranks is None:
         return demand
     number = {rank: place for place, rank in enumerate(kept)}
@@ -129,7 +127,6 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
-    """Return a demand without one of its ranks."""
     group = tuple(range(count)) if demand.ranks is None else demand.ranks
     if lost not in group:
         return demand
@@ -173,7 +170,6 @@ def _set_bandwidth(network: Topology, text: str) -> Topology:
 
 
 def _scale_link(network: Topology, ends: set[str], part: Fraction, latency_s: Fraction | None) -> Topology:
-    """Scale the bandwidth of every link between two nodes by the same factor."""
     links = tuple(
         _like(link, part * link.bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link
         for link in network.links
@@ -219,7 +215,6 @@ def _require_node(network: Topology, text: str) -> str:
 
 
 def _node(network: Topology, text: str) -> str | None:
-    """Return the node of a name or rank; None if there is none."""
     text = text.strip()
     if text in network.node_index:
         return text

@@ -117,7 +117,6 @@ def _bisection(topology: Topology) -> Bisection | None:
 
 
 def _all_halves(n: int) -> Iterator[Half]:
-    """Yield all sets of half of the ranks, up to exchange of the halves."""
     for chosen in combinations(range(n), n // 2):
         if n % 2 == 0 and chosen[0] != 0:
             return
@@ -156,7 +155,6 @@ class _Cuts:
         return min(self._flow(self.ranks[half], self.ranks[~half]), self._flow(self.ranks[~half], self.ranks[half]))
 
     def _flow(self, sources: NDArray[np.int64], sinks: NDArray[np.int64]) -> float:
-        """Maximum flow from some ranks to others."""
         total = int(sum(self.capacity.values()))
         rows = [*self.capacity.items()]
         rows += [((self.size, node), total) for node in sources.tolist()]
@@ -189,7 +187,6 @@ class _Cuts:
             yield half
 
     def _laplacian(self) -> NDArray[np.float64]:
-        """Return the Laplacian of the bandwidth available in both directions."""
         matrix: Any = np.zeros((self.size, self.size))
         for (a, b), rate in self.capacity.items():
             matrix[a, b] -= rate

@@ -51,12 +51,10 @@ def _shape(value: object) -> str:
 
 
 def _word_or_number(value: object) -> str:
-    """Distinguish a number from a word."""
     return "<word>" if isinstance(value, str) else "<number>"
 
 
 def _size_or_sizes(value: object) -> str:
-    """Distinguish a collective with sizes per rank or pair from one with a single size."""
     return "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"
 
 

@@ -157,7 +157,6 @@ def _has_traces(folder: Path) -> bool:
 
 
 def _check_same(file: Path, found: Instance, spec: Spec) -> None:
-    """Reject a schedule for another instance than the user's."""
     expected = load(spec)
     if expected.demand is None:
         expected = expected.with_changes(demand=found.demand)

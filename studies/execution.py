@@ -181,7 +181,6 @@ def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
 
 
 def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
-    """Multiply all data by a factor."""
     demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
     changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     return changed, cast("Whole", scale_answer(whole, changed.sha256, factor))
@@ -197,7 +196,6 @@ def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[In
 
 
 def _faults(programs: list[Program], reports: list[Report]) -> list[str]:
-    """Return a line for each part of a rank's data that is wrong."""
     found = []
     for program, report in zip(programs, reports, strict=True):
         for fault in report.wrong:

@@ -300,7 +300,6 @@ def _prefix(folder: Path, name: str | None) -> str:
 
 
 def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
-    """Convert a schedule to a trace and run it."""
     from ..exchange.chakra.files import messages
     from ..exchange.chakra.trace import problems_of, trace_of
 

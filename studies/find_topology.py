@@ -152,7 +152,6 @@ def _quantity(text: str, kind: UnitKind, option: str) -> Fraction:
 
 
 def _sizes(texts: Sequence[str]) -> list[tuple[Fraction, Fraction]]:
-    """Parse sizes and weights such as ``1 MiB`` or ``1 MiB:9``."""
     found = []
     for text in texts:
         size, colon, weight = text.partition(":")
@@ -180,7 +179,6 @@ def _write(
     *,
     no_schedule: bool,
 ) -> None:
-    """Build the best network and its schedule, verify it, and write both."""
     job, best = found.job, found.best
     network = network_of(best.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
     found.instance = Instance(str(best.candidate), network, Demand(collective_named(collective), job.size_bytes))

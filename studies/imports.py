@@ -402,7 +402,6 @@ def import_chakra(
 
 
 def _write_instance(data: dict[str, Any], output: str | Path | None) -> ImportedInstance:
-    """Return the instance, and write it if a file is given."""
     from ..exchange.json_layout import readable_json
 
     if output is not None:
@@ -413,7 +412,6 @@ def _write_instance(data: dict[str, Any], output: str | Path | None) -> Imported
 def _written_schedule(
     instance: Instance, schedule: StepSchedule | Schedule, source: str, about: str, output: str | Path | None
 ) -> ImportedSchedule:
-    """Return the schedule, and write it if a file is given."""
     from ..schedules.files import write_schedule
 
     if output is not None:

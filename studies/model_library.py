@@ -109,7 +109,6 @@ def export_models(
 
 
 def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Callable[[str], None]) -> None:
-    """Run the method of a cell on a recording solver."""
     request = cell.request
     method = registry.get(request.model)
     instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)

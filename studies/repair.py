@@ -205,7 +205,6 @@ def _simulate_times(changed: Instance, ordered: Schedule) -> Schedule:
 
 
 def _chunks(chunks: Chunks, stays: Bools, change: Change) -> Chunks:
-    """Return the remaining chunks with renumbered ranks."""
     if not change.lost:
         return chunks
     rank = change.rank
@@ -254,12 +253,10 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
 
 
 def _ways(change: Change, part: TreePacking, size: Floats) -> Ways:
-    """Return the movements of data along the edges of trees."""
     return Ways(*_ends(change, part, part.parent, part.child), part.path_offset, part.path_links, size)
 
 
 def _ends(change: Change, part: TreePacking, parent: Ints, child: Ints) -> tuple[Ints, Ints]:
-    """Return source and target nodes of edges."""
     nodes = np.array(change.old.tree_nodes, dtype=np.int64)
     ends = nodes[parent], nodes[child]
     return ends if part.kind is not TreeKind.IN else (ends[1], ends[0])

@@ -191,7 +191,6 @@ class Runs:
 
 
 def _simulate_cell(cell: Cell, pieces: int | None, stop: threading.Event) -> RunRecord:
-    """Run a cell, and simulate its answer with links also busy during latency."""
     try:
         made = load_and_run(cell, stop)
         if made.instance is None or made.answer is None:
@@ -243,7 +242,6 @@ def _train_runs(
 
 
 def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
-    """Run the topology finder; raise NotComputedError for an unknown network."""
     try:
         with command_limits(WallClock(None)):  # the finder asks no budget: Ctrl-C ends it at once
             return run_finder(wanted, nodes)
@@ -292,13 +290,11 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
 
 
 def _run_with_defaults(paper: PublishedFile, name: str) -> PublishedRun:
-    """Return a run completed by the paper's defaults."""
     run = paper.runs[name]
     return paper.default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
 
 
 def _instance(paper: PublishedFile, run: PublishedRun, names: Mapping[str, str], path: Path) -> str:
-    """Return the instance of a run; write the paper's own to a file."""
     instance = _fill_braces(run.instance or "", names)
     if instance not in paper.instances:
         return str(instance)
@@ -307,14 +303,12 @@ def _instance(paper: PublishedFile, run: PublishedRun, names: Mapping[str, str],
 
 
 def _combinations(run: PublishedRun) -> Iterator[dict[str, str]]:
-    """Yield combinations of values for the names in braces."""
     for values in product(*run.each.values()):
         for seed in run.seeds:
             yield {**dict(zip(run.each, map(str, values), strict=True)), "seed": str(seed)}
 
 
 def _fill_braces(value: Any, names: Mapping[str, str]) -> Any:
-    """Replace names in braces, in text at any depth."""
     if isinstance(value, str):
         for name, text in names.items():
             value = value.replace(f"{{{name}}}", text)
@@ -353,7 +347,6 @@ def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
 
 
 def _count_network(network: str, what: str) -> float:
-    """Return the number of ranks, nodes or links of a network."""
     from ..instances import load
 
     topology = load(network).network
@@ -383,7 +376,6 @@ def _combine_parts(quantity: Quantity, parts: list[float]) -> float:
 
 
 def _value(record: RunRecord, name: str, run: str) -> float | str:
-    """Return a value of a record."""
     if record.status == "error" or record.verified is False:
         raise NotComputedError(f"{run}: {record.message or '; '.join(record.violations)}")
     field, *keys = name.split(".")

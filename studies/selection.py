@@ -110,7 +110,6 @@ class Selection:
 
 
 def _range(one: SelectedSchedule) -> dict[str, Any]:
-    """Return a range of sizes as plain data."""
     made = one.candidate
     seconds = [made.seconds(size) for size in (one.first, one.last)]
     return {
@@ -268,7 +267,6 @@ def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> No
 
 
 def _write_programs(made: Path, folder: Path, chosen: Selection) -> None:
-    """Write and check the programs and the list for microsoft/msccl."""
     programs = made / "algorithms"
     programs.mkdir()
     for one in chosen.ranges:
@@ -282,7 +280,6 @@ def _write_programs(made: Path, folder: Path, chosen: Selection) -> None:
 
 
 def _write_schedules(made: Path, chosen: Selection) -> None:
-    """Write the schedule of every program at its original size."""
     schedules = made / "schedules"
     schedules.mkdir()
     for one in chosen.ranges:

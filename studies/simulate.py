@@ -148,7 +148,6 @@ def write_trace(file: Path, instance: Instance, answer: Answer, trace: Trace, pi
 
 
 def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, words: list[str]) -> dict[str, Any]:
-    """Return the measures of a simulation in another model of time, and the model as text."""
     found = measures(instance, mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
     return found | {"model": ", ".join(filter(None, words))}
 

@@ -118,7 +118,6 @@ def _recording_cost(times: CollectiveTimes, asked: dict[TimedCollective, None]) 
 
 
 def _workload(instance: Instance, request: TrainingRequest) -> tuple[Fabric, Workload]:
-    """Find the workload, map its groups, and return it with the dimensions that their spans refer to."""
     own = {each.name: each for each in instance.training()} if isinstance(instance.network, Fabric) else {}
     name = request.workload
     if name is None:
@@ -179,7 +178,6 @@ def _groups(network: Fabric | Topology, given: Mapping[str, str], file: Workload
 
 
 def _union(shape: Fabric, mapped: Mapping[str, Span], parts: tuple[str, ...] | None) -> Span:
-    """Return the group of all NPUs, or the union of several nested groups."""
     if parts is None:
         return shape.sizes
     return tuple(prod(mapped[name][d] for name in parts) for d in range(len(shape.sizes)))
@@ -192,7 +190,6 @@ def _count(text: str) -> int:
 
 
 def _network(instance: Instance, request: TrainingRequest, progress: Progress) -> Fabric | Topology:
-    """Return the network with the bandwidths of its dimensions."""
     network = instance.network
     if not isinstance(network, Fabric):
         for given, option in ((request.bandwidth_Bps, "--bandwidth"), (request.design, "--design")):

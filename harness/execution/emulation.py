@@ -114,7 +114,6 @@ def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
 
 
 def _check_rates(rates: list[Fraction]) -> None:
-    """Reject rates that no shaped interface keeps."""
     for rate in rates:
         if not LEAST_RATE <= rate <= MOST_RATE:
             limits = f"{show(LEAST_RATE, 'KB/s')} to {show(MOST_RATE, 'MB/s')}"
@@ -203,7 +202,6 @@ def delete(names: list[str]) -> None:
 
 
 def _run(command: list[str], lines: list[str]) -> None:
-    """Run a program that reads its work line by line."""
     process = _start(command, subprocess.PIPE)
     _, errors = process.communicate(_text(lines))
     if process.returncode:

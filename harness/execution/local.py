@@ -122,7 +122,6 @@ class Processes:
         return b""
 
     def _wait_for_all(self) -> None:
-        """Wait for a byte of every process."""
         silent = set(range(len(self._ends)))
         while silent:
             for key, _ in self._selector.select(_TICK_S):

@@ -139,12 +139,10 @@ class Player:
         self.transport.send(peer, self._view(operation))
 
     def _end_send(self, peer: int) -> Operation:
-        """Return what has been sent."""
         self.sent[peer] += 1
         return self.program.sends[peer][self.sent[peer] - 1]
 
     def _receive(self, peer: int) -> None:
-        """Begin the next receive from a process."""
         queue, index = self.program.receives[peer], self.received[peer]
         if index < len(queue):
             self._begin_receive(peer, queue[index])
@@ -176,7 +174,6 @@ class Player:
         return self.writes[operation.cell] == operation.writes and self.reads[operation.cell] == operation.reads
 
     def _write(self, operation: Operation, buffer: NDArray[Any] | None) -> None:
-        """Copy or add what has come, unless it is in its place."""
         if buffer is not None:
             place = self.memory[operation.address : operation.address + operation.length]
             if operation.adds:

@@ -146,7 +146,6 @@ class LateTransport(SocketTransport):
         return ended
 
     def _take(self, peer: int) -> None:
-        """Take all data that has come."""
         end = self._sockets[True][peer]
         with suppress(BlockingIOError):
             while part := end.recv(_BUFFER_BYTES):
@@ -233,7 +232,6 @@ def _prepare(end: socket.socket) -> None:
 
 
 def _read(end: socket.socket, count: int) -> bytes:
-    """Read as many bytes as are asked for."""
     found = b""
     while len(found) < count:
         if not (part := end.recv(count - len(found))):

@@ -73,7 +73,6 @@ def compare(memory: NDArray[Any], regions: list[Region]) -> list[Mismatch]:
 
 
 def _blocks(regions: list[Region]) -> Iterator[tuple[Region, _Words, slice]]:
-    """Yield the numbers of elements of all regions in blocks, with their places in memory."""
     for region in regions:
         for begin in range(0, region.length, _BLOCK):
             count = min(_BLOCK, region.length - begin)
@@ -97,7 +96,6 @@ def _factors(ranks: tuple[int, ...]) -> _Words:
 
 
 def _reals(words: _Words) -> NDArray[np.float32]:
-    """Return numbers from 1 to 2."""
     return np.asarray(1 + (words >> np.uint64(41)).astype(np.float32) * np.float32(2**-23), dtype=np.float32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import Wiring, bufferless, gpu, gpus, nics, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_size, wire
+from .building import LATENCY, Time, check_range, check_ranges, check_size, wire
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
 #: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
@@ -101,8 +101,7 @@ def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     AMD's Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each
     position in the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
     """
-    check_range(boxes, "boxes", 1)
-    check_range(rails, "rails", 1, 8)
+    check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     rails = rails if boxes > 1 else 0
     check_size(nodes=8 * boxes + rails, links=2 * boxes * (len(FULL_MESH) + (8 if rails else 0)))
     inside, outside = wire("64 GB/s", latency), wire("400 Gb/s", latency)

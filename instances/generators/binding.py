@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from inspect import Parameter, signature
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from types import UnionType
+from typing import Any, TypeAlias, get_type_hints
 
 from ...core.errors import InputError, did_you_mean, locate_errors
 from ...core.topology import Topology
 from ..expression import Expression, Value, quote_text, show
 from .building import NestedNetwork, Rate, Time
-
-_T = TypeVar("_T")
 
 Generator: TypeAlias = Callable[..., Topology]
 
@@ -168,45 +167,24 @@ def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     return bound
 
 
-def _read(reader: Callable[[Value], _T], value: Value, place: str) -> _T:
+def _read(reader: Callable[[Value], object], value: Value, place: str) -> object:
     with locate_errors(place):
         return reader(value)
 
 
-def _show_short(value: Value) -> str:
-    """Format a value for an error message, cut to a length that fits there."""
-    text = show(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _reader(
+    kinds: type | UnionType, what: str, expected: str, convert: Callable[[Any], object] = lambda value: value
+) -> Callable[[Value], object]:
+    """Return a function that rejects values of other kinds, and converts the others."""
 
+    def read(value: Value) -> object:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            text = show(value)
+            short = text if len(text) <= 40 else text[:37] + "..."
+            raise InputError(f"{short} is no {what}; expected {expected}")
+        return convert(value)
 
-def _integer(value: Value) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{_show_short(value)} is no integer; expected an integer, such as 8")
-    return value
-
-
-def _decimal(value: Value) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InputError(f"{_show_short(value)} is no number; expected a number, such as 0.5")
-    return Fraction(value)
-
-
-def _integers(value: Value) -> tuple[int, ...]:
-    if not isinstance(value, tuple):
-        raise InputError(f"{_show_short(value)} is no list; expected a list of integers, such as [1, 4]")
-    return tuple(_read(_integer, entry, f"[{index}]") for index, entry in enumerate(value))
-
-
-def _truth(value: Value) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"{_show_short(value)} is no truth value; expected true or false")
-    return value
-
-
-def _text(value: Value) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{_show_short(value)} is no text; expected text")
-    return value
+    return read
 
 
 def _quantity(value: Value) -> str:
@@ -214,30 +192,34 @@ def _quantity(value: Value) -> str:
     return value if isinstance(value, str) else show(value)
 
 
-def _network(value: Value) -> NestedNetwork:
-    if not isinstance(value, Expression):
-        raise InputError(f"{_show_short(value)} is no network; expected an expression, such as ring(4)")
+def _network(value: Expression) -> NestedNetwork:
     return NestedNetwork(str(value), lambda: call(find_generator(value.name), value))
 
 
-def _quantities(value: Value) -> tuple[str, ...]:
-    if not isinstance(value, tuple):
-        raise InputError(
-            f"{_show_short(value)} is no list; expected a list of quantities, such as ['50 GB/s', '25 GB/s']"
-        )
-    return tuple(_quantity(entry) for entry in value)
-
+_integer = _reader(int, "integer", "an integer, such as 8")
+_integers = _reader(
+    tuple,
+    "list",
+    "a list of integers, such as [1, 4]",
+    lambda values: tuple(_read(_integer, entry, f"[{index}]") for index, entry in enumerate(values)),
+)
+_quantities = _reader(
+    tuple,
+    "list",
+    "a list of quantities, such as ['50 GB/s', '25 GB/s']",
+    lambda values: tuple(map(_quantity, values)),
+)
 
 #: How a value is read for a parameter of each annotation that a generator may have.
 READERS: Mapping[Any, Callable[[Value], object]] = {
     int: _integer,
-    Fraction: _decimal,
-    bool: _truth,
-    str: _text,
+    Fraction: _reader(int | Fraction, "number", "a number, such as 0.5", Fraction),
+    bool: _reader(bool, "truth value", "true or false"),
+    str: _reader(str, "text", "text"),
     Sequence[int]: _integers,
     Rate: _quantity,
     Time: _quantity,
     Sequence[Rate]: _quantities,
     Sequence[Time]: _quantities,
-    NestedNetwork: _network,
+    NestedNetwork: _reader(Expression, "network", "an expression, such as ring(4)", _network),
 }

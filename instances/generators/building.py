@@ -61,6 +61,12 @@ def check_range(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
     return value
 
 
+def check_ranges(**given: tuple[int, ...]) -> None:
+    """Check arguments with their bounds, such as ``boxes=(boxes, 1)`` and ``rails=(rails, 1, 8)``."""
+    for place, (value, *bounds) in given.items():
+        check_range(value, place, *bounds)
+
+
 #: Whether the size of a network is asked for, and not the network.
 _MEASURING: ContextVar[bool] = ContextVar("_MEASURING", default=False)
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from ...core.topology import Topology
 from .amd import INFINITY_FABRIC
 from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched_box, switched_network, wired_box
-from .building import LATENCY, Rate, Time, check_range, check_size, wire
+from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, wire
 
 #: What ForestColl's A100 boxes have.
 NVLINK: Rate = "300 GB/s"
@@ -30,9 +30,7 @@ def rail(
     multicast: bool = False,
 ) -> Topology:
     """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box."""
-    check_range(boxes, "boxes", 2)
-    check_range(per_box, "per_box", 2)
-    check_range(missing_nics, "missing_nics", 0, boxes - 1)
+    check_ranges(boxes=(boxes, 2), per_box=(per_box, 2), missing_nics=(missing_nics, 0, boxes - 1))
     return rail_cluster(
         boxes,
         per_box,
@@ -66,10 +64,7 @@ def pods(
         A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
         what leaves a pod. A missing NIC does not count.
     """
-    check_range(pods, "pods", 2)
-    check_range(boxes, "boxes", 1)
-    check_range(per_box, "per_box", 2)
-    check_range(spines, "spines", 1)
+    check_ranges(pods=(pods, 2), boxes=(boxes, 1), per_box=(per_box, 2), spines=(spines, 1))
     check_range(oversubscription, "oversubscription", 1)
     count = pods * boxes
     check_range(missing_nics, "missing_nics", 0, count - 1)
@@ -112,12 +107,9 @@ def three_tier(
         Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
         missing NIC does not count.
     """
-    check_range(pods, "pods", 2)
-    check_range(per_box, "per_box", 2)
-    sizes = {"leaves": leaves, "boxes": boxes, "aggregations": aggregations, "cores": cores}
-    sizes |= {"oversubscription": oversubscription, "core_oversubscription": core_oversubscription}
-    for place, value in sizes.items():
-        check_range(value, place, 1)
+    check_ranges(pods=(pods, 2), per_box=(per_box, 2))
+    check_ranges(leaves=(leaves, 1), boxes=(boxes, 1), aggregations=(aggregations, 1), cores=(cores, 1))
+    check_ranges(oversubscription=(oversubscription, 1), core_oversubscription=(core_oversubscription, 1))
     count = pods * leaves * boxes
     check_range(missing_nics, "missing_nics", 0, count - 1)
     check_size(
@@ -152,8 +144,7 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
     a100, mi250 : int
         Number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
     """
-    check_range(a100, "a100", 1)
-    check_range(mi250, "mi250", 1)
+    check_ranges(a100=(a100, 1), mi250=(mi250, 1))
     check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
     inside, fabric = wire("300 GB/s", latency), wire("50 GB/s", latency)
     outside, share = wire("25 GB/s", latency), wire("16 GB/s", latency)

@@ -10,7 +10,7 @@ from random import Random
 from ...core.errors import InputError
 from ...core.limits import check_time, iterate_in_time
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_size, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, check_size, graph, wire
 
 
 def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -28,8 +28,7 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     left, right : int
         Number of nodes on each side, at least 1; the left ones have the lower ranks.
     """
-    check_range(left, "left", 1)
-    check_range(right, "right", 1)
+    check_ranges(left=(left, 1), right=(right, 1))
     pairs = ((one, left + other) for one in range(left) for other in range(right))
     return graph(nodes=left + right, links=2 * left * right, edges=both_ways(pairs), of=wire(bandwidth, latency))
 
@@ -140,9 +139,7 @@ def random_regular(
     degree : int
         Number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
     """
-    check_range(n, "n", 4)
-    check_range(degree, "degree", 3, n - 1)
-    check_range(seed, "seed", 0, 2**63 - 1)
+    check_ranges(n=(n, 4), degree=(degree, 3, n - 1), seed=(seed, 0, 2**63 - 1))
     if n % 2 and degree % 2:
         raise InputError(f"no graph has {n} nodes of degree {degree}; expected an even degree", place="degree")
     check_size(nodes=n, links=n * degree)

@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, graph, wire
 
 _Edges = Iterator[tuple[int, int]]
 _Vector = tuple[int, ...]
@@ -29,8 +29,7 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
     length, letters : int
         Letters of a word, which is the diameter, and number of different letters.
     """
-    check_range(length, "length", 1, _MAX_DIGITS)
-    check_range(letters, "letters", 2)
+    check_ranges(length=(length, 1, _MAX_DIGITS), letters=(letters, 2))
     nodes = letters**length
     pairs = (
         (rank, rank + more * stride)
@@ -77,7 +76,6 @@ def _bipartite(flags: Sequence[tuple[int, int]]) -> _Edges:
 
 
 def _line_graph(edges: Sequence[tuple[int, int]]) -> _Edges:
-    """Connect the edges that share an end."""
     return ((i, j) for (i, one), (j, other) in combinations(enumerate(edges), 2) if set(one) & set(other))
 
 
@@ -192,7 +190,6 @@ def _lines(points: Sequence[_Vector], q: int, is_joined: Callable[[_Vector, _Vec
 
 
 def _normal(vector: _Vector, q: int) -> _Vector:
-    """Scale a vector so that its first nonzero entry is 1."""
     first = next(entry for entry in vector if entry)
     inverse = pow(first, -1, q)
     return tuple(entry * inverse % q for entry in vector)

@@ -11,7 +11,7 @@ from math import prod
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, graph, wire
 
 #: More dimensions than this cannot have two nodes each: log2 of the largest number of nodes.
 MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
@@ -113,9 +113,7 @@ def twisted_torus(
     width, height, twist : int
         Nodes in a row, a ring of its own; number of rows; nodes by which the columns are shifted where they end.
     """
-    check_range(width, "width", 3)
-    check_range(height, "height", 2)
-    check_range(twist, "twist", 1, width - 1)
+    check_ranges(width=(width, 3), height=(height, 2), twist=(twist, 1, width - 1))
     nodes = width * height
     edges = both_ways(_rows_and_columns(width, height, twist))
     return graph(nodes=nodes, links=4 * nodes, edges=edges, of=wire(bandwidth, latency))

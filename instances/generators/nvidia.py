@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import bufferless, gpu, gpus, rail_cluster, switched_network, wired_box, wiring
-from .building import LATENCY, Rate, Time, check_range, check_size, wire
+from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, wire
 
 #: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
 #: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
@@ -104,8 +104,7 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
     multicast : bool
         Whether the switches can copy; ForestColl assumes not (section 3.2).
     """
-    check_range(boxes, "boxes", 1)
-    check_range(rails, "rails", 1, 8)
+    check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(boxes, 8, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
 
 
@@ -120,8 +119,7 @@ def dgx_h100(
     the NVSwitch joins them. The NVSwitches copy and add (NVLink SHARP, the third generation of NVSwitch); the switches
     between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency.
     """
-    check_range(boxes, "boxes", 1)
-    check_range(rails, "rails", 1, 8)
+    check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(
         boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
     )
@@ -149,8 +147,7 @@ def dgx_b200(
     one here; they copy and add (NVLink SHARP). A rail for each position in the box, as in ``dgx_h100``. The data sheet
     gives no latency.
     """
-    check_range(boxes, "boxes", 1)
-    check_range(rails, "rails", 1, 8)
+    check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(
         boxes, 8, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
     )
@@ -181,10 +178,7 @@ def nvl72(
     planes : int
         Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
     """
-    check_range(racks, "racks", 1)
-    check_range(gpus, "gpus", 2, 72)
-    check_range(planes, "planes", 1, 18)
-    check_range(rails, "rails", 1, gpus)
+    check_ranges(racks=(racks, 1), gpus=(gpus, 2, 72), planes=(planes, 1, 18), rails=(rails, 1, gpus))
     return rail_cluster(
         racks,
         gpus,
@@ -228,8 +222,7 @@ def pcie(
     nic : str
         Bandwidth between a PCIe switch and the InfiniBand switch, in each direction.
     """
-    for place, value in {"boxes": boxes, "switches": switches, "per_switch": per_switch}.items():
-        check_range(value, place, 1)
+    check_ranges(boxes=(boxes, 1), switches=(switches, 1), per_switch=(per_switch, 1))
     per_box, more = 2 * switches * per_switch, boxes > 1
     check_size(
         nodes=boxes * (per_box + 2 * switches + 2) + more,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...core.topology import Link, Topology
 from .boxes import gpu, gpus, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_size, wire
+from .building import LATENCY, Time, check_range, check_ranges, check_size, wire
 from .switch_networks import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
@@ -56,8 +56,7 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
     leaves : int
         Leaf switches of a cell with ten nodes each; 18 in the machine.
     """
-    check_range(cells, "cells", 1, 23)
-    check_range(leaves, "leaves", 1, 18)
+    check_ranges(cells=(cells, 1, 23), leaves=(leaves, 1, 18))
     nodes, spines = 10 * leaves * cells, 18
     check_size(
         nodes=4 * nodes + cells * (leaves + spines),
@@ -92,8 +91,7 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     chassis : int
         Chassis of 16 nodes in a group; 8 in the machine.
     """
-    check_range(groups, "groups", 1, 74)
-    check_range(chassis, "chassis", 1, 8)
+    check_ranges(groups=(groups, 1, 74), chassis=(chassis, 1, 8))
     nodes, routers = 16 * chassis * groups, 4 * chassis
     check_size(
         nodes=8 * nodes + routers * groups,

@@ -9,7 +9,7 @@ from ...core.errors import InputError, locate_errors
 from ...core.fabric import expand, expanded_size, parse_fabric
 from ...core.topology import Link, Node, Topology
 from ...core.units import UnitKind, parse
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, check_size, ranks, switch, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, check_ranges, check_size, ranks, switch, wire
 
 
 def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -89,9 +89,7 @@ def dragonfly(
     hosts : int
         Compute nodes on each router; 0 for routers that compute.
     """
-    check_range(groups, "groups", 2)
-    check_range(routers, "routers", 1)
-    check_range(hosts, "hosts", 0)
+    check_ranges(groups=(groups, 2), routers=(routers, 1), hosts=(hosts, 0))
     count = groups * routers
     check_size(nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts)
     local = wire(bandwidth, latency)
@@ -149,8 +147,7 @@ def dragonfly_plus(
         other group.
     """
     check_range(groups, "groups", 2)
-    for place, value in {"leaves": leaves, "spines": spines, "hosts": hosts, "global_links": global_links}.items():
-        check_range(value, place, 1)
+    check_ranges(leaves=(leaves, 1), spines=(spines, 1), hosts=(hosts, 1), global_links=(global_links, 1))
     check_size(
         nodes=groups * (leaves * (hosts + 1) + spines),
         links=2 * groups * leaves * (hosts + spines) + groups * (groups - 1) * global_links,

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .building import check_range, check_size, ranks
+from .building import check_range, check_ranges, check_size, ranks
 
 _Edges = list[tuple[int, int]]
 
@@ -59,8 +59,7 @@ def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
 
 def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
     """Random connected graph of so many sites and links of random capacity."""
-    check_range(sites, "sites", 2)
-    check_range(links, "links", sites - 1, sites * (sites - 1) // 2)
+    check_ranges(sites=(sites, 2), links=(links, sites - 1, sites * (sites - 1) // 2))
     check_size(nodes=sites, links=2 * links)
     return _draw_wan(sites, _random_edges(sites, links, seed), skewness, seed, _RANDOM)
 
@@ -88,7 +87,6 @@ def _draw_wan(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: 
 
 
 def _random_edges(nodes: int, count: int, seed: int) -> _Edges:
-    """Draw a graph of so many links."""
     import networkx as nx
 
     check_range(seed, "seed", 0, 2**63 - 1)

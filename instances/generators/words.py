@@ -13,7 +13,7 @@ from math import gcd
 
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, graph, wire
 
 #: A longer word over two letters has more values than there may be nodes.
 MAX_LENGTH = MAX_NODES.bit_length()
@@ -31,8 +31,7 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
     diameter : int
         Length of the words, at least 1.
     """
-    check_range(d, "d", 2)
-    check_range(diameter, "diameter", 1, MAX_LENGTH)
+    check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     return _imase_itoh(d, d**diameter + d ** (diameter - 1), bandwidth, latency)
 
 
@@ -48,8 +47,7 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
     d : int
         Nominal degree: links from every node, with its loops; at least 2.
     """
-    check_range(d, "d", 2, MAX_NODES - 1)
-    check_range(n, "n", d + 1)
+    check_ranges(d=(d, 2, MAX_NODES - 1), n=(n, d + 1))
     return _imase_itoh(d, n, bandwidth, latency)
 
 
@@ -64,8 +62,7 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     diameter : int
         Length of the words, at least 1.
     """
-    check_range(d, "d", 2)
-    check_range(diameter, "diameter", 1, MAX_LENGTH)
+    check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     nodes = d**diameter
     onward = ((x, (d * x + a) % nodes) for x in range(nodes) for a in range(d))
     return graph(nodes=nodes, links=nodes * d - d, edges=_without_loops(onward), of=wire(bandwidth, latency))

@@ -135,7 +135,6 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
 
 
 def _count_networks(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
-    """Count the networks on the frontiers of all sizes and degrees."""
     from .finder import Closure
 
     closure = Closure(range(2, nodes + 1), wanted.degrees, circulants=wanted.circulants)
@@ -170,7 +169,6 @@ def _named_choice(job: Job, name: str) -> Choice:
 
 
 def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
-    """Return the times of a network; the rate of an all-to-all is in units of a link."""
     values = {
         "T_L": choice.steps,
         "T_B": str(choice.bandwidth),

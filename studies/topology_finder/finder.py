@@ -81,7 +81,6 @@ class Closure:
         return best
 
     def _settle(self, nodes: int, degree: int) -> None:
-        """Expand the best networks of a finished cell."""
         for one in self.cells.get((nodes, degree), ()):
             self._expand(one)
         if (nodes, degree) in self._factors:
