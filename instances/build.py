@@ -27,7 +27,6 @@ from .schema import (
     MAX_LINKS,
     DemandFile,
     DesignFile,
-    ExpertsFile,
     FabricFile,
     InstanceFile,
     LayerFile,
@@ -74,39 +73,46 @@ def build_instance(
         Folder of files with loads; by default the current one.
     """
     with locate_errors("network"):
-        built = build_network(file.network, network)
+        if isinstance(file.network, str):
+            built = network(file.network)
+        else:
+            built = (
+                _build_fabric(file.network) if isinstance(file.network, FabricFile) else build_topology(file.network)
+            )
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
         with locate_errors(f"workloads[{index}]"):
             if training.transformer is not None:
-                transformers.append(build_transformer(training, training.transformer, _fabric(built)))
+                transformers.append(_build_transformer(training, training.transformer, _fabric(built)))
             else:
-                workloads.append(build_workload(training, _fabric(built), find))
+                workloads.append(_build_workload(training, _fabric(built), find))
     cost_model = None
     if file.cost_model is not None:
         with locate_errors("cost_model"):
             fabric = _fabric(built)
-        cost_model = build_cost_model(file.cost_model)
+        cost_model = _build_cost_model(file.cost_model)
         cost_model.price_per_Bps(fabric)  # rejects a missing entry now, not in the middle of a run
     design = None
     if file.design is not None:
         with locate_errors("design"):
-            design = build_design(file.design, _fabric(built))
+            design = _build_design(file.design, _fabric(built))
     npus = built.npus if isinstance(built, Fabric) else len(built.ranks)
     experts = None
     if file.experts is not None:
         with locate_errors("experts"):
-            experts = build_experts(file.experts, npus, folder or Path())
+            given = file.experts.loads
+            loads = read_loads((folder or Path()) / given) if isinstance(given, str) else tuple(map(tuple, given))
+            experts = Experts(loads, npus, file.experts.slots, file.experts.groups, file.experts.nodes)
     demands: list[Demand] = []
     if file.collective is not None:
         with locate_errors("collective"):
-            demands += build_demands(file.collective, npus)
+            demands += _build_demands(file.collective, npus)
     for index, further in enumerate(file.also):
         with locate_errors(f"also[{index}]"):
             if not demands:
                 raise InputError("given without a first collective")
-            demands += build_demands(further, npus)
+            demands += _build_demands(further, npus)
     if file.routing is not Routing.FIXED and not isinstance(built, Topology):
         raise InputError("routing needs a network of nodes and links", place="network")
     return Instance(
@@ -119,7 +125,7 @@ def build_instance(
         cost_model=cost_model,
         design=design,
         experts=experts,
-        rank_costs=build_rank_costs(file, built),
+        rank_costs=_build_rank_costs(file, built),
         routing=file.routing,
         description=file.description,
         source=file.source,
@@ -133,21 +139,13 @@ def _fabric(network: Fabric | Topology) -> Fabric:
     return network
 
 
-def build_network(file: str | FabricFile | TopologyFile, network: MakeNetwork) -> Fabric | Topology:
-    """Make the network, whichever way it is given."""
-    if isinstance(file, str):
-        return network(file)
-    return build_fabric(file) if isinstance(file, FabricFile) else build_topology(file)
-
-
-def build_fabric(file: FabricFile) -> Fabric:
-    """Make a fabric of its building blocks."""
+def _build_fabric(file: FabricFile) -> Fabric:
     with locate_errors("dimensions"):
         fabric = parse_fabric(file.dimensions, tuple(file.tiers) if file.tiers else None)
     if file.npus is not None and file.npus != fabric.npus:
         raise InputError(f"{file.npus:,} NPUs, but {fabric} multiplies to {fabric.npus:,}", place="npus")
     if file.in_network is not None:
-        fabric = fabric.with_in_network(reducing_switches(file.in_network, fabric))
+        fabric = fabric.with_in_network(_reducing_switches(file.in_network, fabric))
     if file.bandwidth is None:
         if file.latency is not None:
             raise InputError("given without the bandwidth of the dimensions", place="latency")
@@ -156,8 +154,7 @@ def build_fabric(file: FabricFile) -> Fabric:
     return WiredFabric(fabric.dimensions, tuple(file.bandwidth), tuple(latency))
 
 
-def reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
-    """Dimensions whose switches reduce."""
+def _reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
     if len(flags) != len(fabric.dimensions):
         raise InputError(f"expected an entry for each of the {len(fabric.dimensions)} dimensions", place="in_network")
     for index, (wanted, dimension) in enumerate(zip(flags, fabric.dimensions, strict=True)):
@@ -187,7 +184,7 @@ def build_topology(file: TopologyFile) -> Topology:
     return Topology(nodes, tuple(links))
 
 
-def build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand, ...]:
+def _build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand, ...]:
     """Make the demand for a collective among some of the ranks, or the messages of one with sizes."""
     ranks = None if file.ranks is None else tuple(file.ranks)
     if ranks is not None:
@@ -202,8 +199,7 @@ def build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand
     return (Demand(file.kind, file.size, file.chunks, ranks),)
 
 
-def build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCosts | None:
-    """Make the costs of the nodes; None if nothing costs anything."""
+def _build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCosts | None:
     given = file.reduce_rate
     rates = given if isinstance(given, ReduceRateFile) else ReduceRateFile(compute=given)
     costs = RankCosts(file.rank_overhead, rates.compute, rates.switch, file.reduce_while_receiving)
@@ -212,14 +208,7 @@ def build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCost
     return costs or None
 
 
-def build_experts(file: ExpertsFile, npus: int, folder: Path) -> Experts:
-    """Make the experts of their loads, written out or in a file, and check them against the NPUs."""
-    given = file.loads
-    loads = read_loads(folder / given) if isinstance(given, str) else tuple(tuple(layer) for layer in given)
-    return Experts(loads, npus, file.slots, file.groups, file.nodes)
-
-
-def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
+def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
     """Make a workload of its layers, used by name or written out, and map its groups onto the fabric."""
     if file.use is not None:
         with locate_errors("use"):
@@ -229,10 +218,10 @@ def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Wo
         used, name, layer_files = None, "workload", file.layers or []
     if file.groups is not None:
         with locate_errors("groups"):
-            groups = build_groups(file.groups, fabric)
+            groups = _build_groups(file.groups, fabric)
     elif used is not None:
         with locate_errors("use"):
-            groups = default_groups(used, fabric)
+            groups = _default_groups(used, fabric)
     else:
         raise InputError("missing, but the layers name groups", place="groups")
     layers = tuple(build_layer(layer) for layer in layer_files)
@@ -247,7 +236,7 @@ def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Wo
     return Workload(file.name or name, layers, groups, file.loop, Fraction(file.weight))
 
 
-def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:
+def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:
     """Span of every group: written out per dimension, or mapped from degrees."""
     degrees = {name: size for name, size in groups.items() if isinstance(size, int)}
     if len(degrees) == len(groups):
@@ -261,7 +250,7 @@ def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str
     return spans
 
 
-def default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
+def _default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
     """Map the groups of a shipped workload: TP innermost, DP on what is left."""
     nested, over = default_degrees(file, fabric.npus)
     if not nested:
@@ -297,22 +286,21 @@ def build_layer(file: LayerFile) -> Layer:
     """Make a layer."""
     return Layer(
         file.name,
-        build_phase(file.forward),
-        build_phase(file.input_gradient),
-        build_phase(file.weight_gradient),
+        _build_phase(file.forward),
+        _build_phase(file.input_gradient),
+        _build_phase(file.weight_gradient),
         file.repeat,
     )
 
 
-def build_phase(file: PhaseFile) -> Phase:
-    """Make a phase."""
+def _build_phase(file: PhaseFile) -> Phase:
     return Phase(
         file.compute,
         tuple(Communication(collective_named(c.collective), c.size, c.group) for c in file.communication),
     )
 
 
-def build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fabric) -> Transformer:
+def _build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fabric) -> Transformer:
     """Make a described transformer; its degrees are checked against the fabric."""
     if training.groups is not None:
         raise InputError("a transformer has degrees instead of groups", place="groups")
@@ -343,8 +331,7 @@ def build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fab
     return transformer
 
 
-def build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
-    """Make a cost model, named or written out."""
+def _build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
     if isinstance(file, str):
         priced = {
             tier: {c: parse(p, UnitKind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
@@ -355,7 +342,7 @@ def build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
     )
 
 
-def build_design(file: DesignFile, fabric: Fabric) -> Design:
+def _build_design(file: DesignFile, fabric: Fabric) -> Design:
     """Make the design; its constraints are read against the dimensions now, so that a wrong one is found at once."""
     for index, text in enumerate(file.constraints):
         with locate_errors(f"constraints[{index}]"):

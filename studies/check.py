@@ -26,8 +26,7 @@ from ..schedules.placement import bound_of, loads_of, violations_of
 from ..schedules.placement_file import SCHEMA, PlacementFile, is_placement, read_placement
 from ..schedules.verify import Report, verify
 from .check_programs import Check, check_chakra, check_msccl, check_mscclpp
-from .inputs import Spec, load, seconds_or_none
-from .programs import network_of
+from .inputs import Spec, load, network_of, seconds_or_none
 
 #: Relative difference up to which a claimed bound is the one that is proved.
 CLAIM_TOLERANCE = 1e-9

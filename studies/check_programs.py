@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,11 @@ from ..core.errors import InputError
 from ..core.option_names import DIALECTS
 from ..core.topology import Topology
 from .exports import messages_and_bytes
-from .programs import busiest_link, sends_without_link, slowest
 
 if TYPE_CHECKING:
-    from ..exchange.chakra.trace import Trace
+    from ..core.topology import Link
     from ..exchange.msccl.check import AlgorithmReport
-    from ..exchange.mscclpp.check import PlanReport as CheckedPlan
+    from ..exchange.msccl.links import Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,8 @@ def check_msccl(path: Path, dialect: str | None, network: Topology | None) -> Ch
 
 def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, Any]:
     algorithm = checked.algorithm
-    problems = checked.problems + list(sends_without_link(algorithm, network))
-    data: dict[str, Any] = {
+    problems = checked.problems + list(_sends_without_link(algorithm, network))
+    return {
         "file": str(checked.path),
         "collective": algorithm.coll,
         "gpus": algorithm.ngpus,
@@ -73,38 +73,24 @@ def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, 
         "violations": problems,
         "notes": checked.notes,
         "transfers": [[*pair, count] for pair, count in sorted(algorithm.transfers.items())],
-        "busiest_link": None,
+        "busiest_link": _busiest_link(algorithm, algorithm.nchunksperloop, network),
     }
-    if network is not None and len(network.ranks) == algorithm.ngpus:
-        data["busiest_link"] = busiest_link(algorithm, algorithm.nchunksperloop, network)
-    return data
 
 
 def check_mscclpp(path: Path, network: Topology | None) -> Check:
     """Check an MSCCL++ execution plan."""
     from ..exchange.mscclpp.check import check_file
-
-    checked = check_file(path)
-    problems = checked.problems + list(sends_without_link(checked.plan, network))
-    data = _plan(checked, problems)
-    if network is not None and len(network.ranks) == checked.plan.ngpus:
-        data["busiest_link"] = busiest_link(checked.plan, data["chunks"], network)
-    placed = "in place" if data["inplace"] else "out of place"
-    lines = _lines(data, f"{data['operations']:,} operations", placed, ran=data["ran"])
-    return Check(data, tuple(lines), not problems)
-
-
-def _plan(checked: CheckedPlan, problems: list[str]) -> dict[str, Any]:
     from ..exchange.mscclpp.run import meaning_of
 
-    plan = checked.plan
-    transfers = [[*pair, str(count)] for pair, count in sorted(plan.transfers.items())]
-    return {
+    checked = check_file(path)
+    plan, chunks = checked.plan, meaning_of(checked.plan).grains
+    problems = checked.problems + list(_sends_without_link(plan, network))
+    data: dict[str, Any] = {
         "file": str(checked.path),
         "collective": plan.collective,
         "protocol": plan.protocol,
         "gpus": plan.ngpus,
-        "chunks": meaning_of(plan).grains,
+        "chunks": chunks,
         "operations": plan.steps,
         "inplace": plan.inplace,
         "root": checked.root,
@@ -112,9 +98,12 @@ def _plan(checked: CheckedPlan, problems: list[str]) -> dict[str, Any]:
         "verified": not problems,
         "violations": problems,
         "notes": checked.notes,
-        "transfers": transfers,
-        "busiest_link": None,
+        "transfers": [[*pair, str(count)] for pair, count in sorted(plan.transfers.items())],
+        "busiest_link": _busiest_link(plan, chunks, network),
     }
+    placed = "in place" if plan.inplace else "out of place"
+    lines = _lines(data, f"{plan.steps:,} operations", placed, ran=checked.ran)
+    return Check(data, tuple(lines), not problems)
 
 
 def check_chakra(folder: Path, network: Topology | None) -> Check:
@@ -123,8 +112,12 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
     from ..exchange.chakra.trace import problems_of
 
     trace = read_trace(folder)
-    problems = [*problems_of(trace), *sends_without_link(trace, network)]
+    problems = [*problems_of(trace), *_sends_without_link(trace, network)]
     sends, moved = messages_and_bytes(trace)
+    busiest = None
+    if not problems and (found := _slowest(trace, network)) is not None:
+        link, load, rate = found
+        busiest = {"source": link.source, "target": link.target, "bytes": float(load), "seconds": float(1 / rate)}
     data: dict[str, Any] = {
         "folder": str(folder),
         "ranks": trace.ngpus,
@@ -134,17 +127,48 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
         "verified": not problems,
         "violations": problems,
         "transfers": [[*pair, size] for pair, size in sorted(trace.transfers.items())],
-        "busiest_link": None if network is None or problems else _busiest(trace, network),
+        "busiest_link": busiest,
     }
     return Check(data, tuple(_trace_lines(data)), not problems)
 
 
-def _busiest(trace: Trace, network: Topology) -> dict[str, Any] | None:
-    found = slowest(trace, network)
-    if found is None:
+def _sends_without_link(program: Program, network: Topology | None) -> Iterator[str]:
+    from ..exchange.msccl.links import loads_of
+
+    if network is None:
+        return
+    if len(network.ranks) != program.ngpus:
+        yield f"network: {len(network.ranks)} ranks, but the file is for {program.ngpus} GPUs"
+        return
+    missing = loads_of(program, network).missing
+    for source, target in missing[:5]:
+        names = f"{network.ranks[source]!r} to {network.ranks[target]!r}"
+        yield f"network: gpu {source} sends to gpu {target}, but there is no link from {names}"
+
+
+def _slowest(program: Program, network: Topology | None) -> tuple[Link, Fraction, Fraction] | None:
+    """Return the slowest link, its load in chunks, and the rate of each chunk on it in bytes per second."""
+    from ..exchange.msccl.links import loads_of
+
+    if network is None or len(network.ranks) != program.ngpus:
+        return None
+    loads = loads_of(program, network)
+    found = loads.busiest(network)
+    return None if found is None else (network.links[found[0]], loads.chunks[found[0]], found[1])
+
+
+def _busiest_link(program: Program, chunks: int, network: Topology | None) -> dict[str, Any] | None:
+    """Return the slowest link, and the rate of the full buffer that it allows."""
+    if (found := _slowest(program, network)) is None:
         return None
     link, load, rate = found
-    return {"source": link.source, "target": link.target, "bytes": float(load), "seconds": float(1 / rate)}
+    return {
+        "source": link.source,
+        "target": link.target,
+        "chunks": str(load),
+        "bandwidth_GBps": float(link.bandwidth_Bps / 10**9),
+        "algbw_at_most_GBps": float(rate * chunks / 10**9),
+    }
 
 
 def _trace_lines(data: dict[str, Any]) -> Iterator[str]:

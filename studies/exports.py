@@ -20,8 +20,7 @@ from ..core.rank_costs import RankCosts
 from ..core.topology import Topology
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
-from .inputs import whole
-from .programs import read_flow, size_range
+from .inputs import read_flow, size_range, whole
 
 if TYPE_CHECKING:
     from ..exchange.chakra.trace import Trace

@@ -19,8 +19,7 @@ from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.option_names import check_name, verb
 from ..core.units import UnitKind, parse
-from .inputs import Spec, load, whole
-from .programs import network_of
+from .inputs import Spec, load, network_of, whole
 
 if TYPE_CHECKING:
     from ..core.schedule import Schedule, StepSchedule

@@ -10,14 +10,19 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..core.budget import Budget, Progress, ignore
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric
 from ..core.instance import Instance
+from ..core.limits import limited_by
 from ..core.option_names import keyword_names
 from ..core.topology import Topology
 
 if TYPE_CHECKING:
+    from ..core.topology import Topology
+    from ..core.trace import SimulationMode
     from ..exchange.graph_network import Defaults
+    from ..exchange.msccl.flow import Flow
     from ..instances.edits import Edit
 
 #: What :func:`load` takes: text, a path, a mapping, a network, a graph of networkx or a DataFrame of pandas.
@@ -194,3 +199,59 @@ def at_least_0(value: Any, name: str) -> float:
 def seconds_or_none(value: float | None, name: str) -> float | None:
     """Return a time limit in seconds, given as a keyword argument; None is no limit."""
     return None if value is None else at_least_0(value, name)
+
+
+def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | None = None) -> Flow:
+    """Read a schedule as the data flow between its GPUs; reject a wrong one.
+
+    Parameters
+    ----------
+    mode : SimulationMode, optional
+        Mode of a simulation that gives the order of messages; then trees are in pieces.
+    """
+    from ..core.trees import Forest
+    from ..exchange.msccl.flow import flow_of
+    from ..schedules.completion import completion_if_any
+    from ..schedules.files import read_schedule
+    from ..schedules.verify import verify
+
+    read = read_schedule(schedule)
+    with locate_errors(source=str(schedule)):
+        report = verify(read.instance, read.answer)
+        if not report.ok:
+            raise InputError(f"the schedule is invalid: {report.violations[0]}; see cwb check")
+        if mode is None:
+            return flow_of(read.instance, read.answer)
+        if isinstance(read.answer, Forest):
+            pieces = completion_if_any(read.instance, read.answer, pieces or read.pieces).pieces
+        elif pieces is not None:
+            raise InputError("only trees are divided into pieces", source="--pieces")
+        return flow_of(read.instance, read.answer, mode, pieces or 1)
+
+
+def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, int]:
+    """Return the smallest and largest size that a file is for."""
+    from ..core.units import UnitKind, parse
+
+    with locate_errors(source="--min-bytes"):
+        low = int(parse(min_bytes, UnitKind.SIZE))
+    high = max(2**30, int(flow.grains * flow.grain_bytes))
+    if max_bytes is not None:
+        with locate_errors(source="--max-bytes"):
+            high = int(parse(max_bytes, UnitKind.SIZE, allow_zero=False))
+    if low > high:
+        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
+    return low, high
+
+
+def network_of(spec: Spec, progress: Progress = ignore) -> Topology:
+    """Return the network that ``--topology`` names: that of an instance, or of the schedule in a file."""
+    from ..core.topology import Topology
+    from ..schedules.files import is_schedule, read_schedule
+
+    with limited_by(Budget(progress=progress)), locate_errors(source="--topology"):
+        of_file = isinstance(spec, str | Path) and is_schedule(Path(spec))
+        network = (read_schedule(Path(spec)).instance if of_file else load(spec)).network
+        if not isinstance(network, Topology):
+            raise InputError(f"{spec} has dimensions without bandwidth; expected a network of nodes and links")
+    return network
