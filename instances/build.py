@@ -73,12 +73,10 @@ def build_instance(
         Folder of files with loads; by default the current one.
     """
     with locate_errors("network"):
-        if isinstance(file.network, str):
-            built = network(file.network)
+        if isinstance(given := file.network, str):
+            built = network(given)
         else:
-            built = (
-                _build_fabric(file.network) if isinstance(file.network, FabricFile) else build_topology(file.network)
-            )
+            built = _build_fabric(given) if isinstance(given, FabricFile) else build_topology(given)
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
@@ -101,8 +99,8 @@ def build_instance(
     experts = None
     if file.experts is not None:
         with locate_errors("experts"):
-            given = file.experts.loads
-            loads = read_loads((folder or Path()) / given) if isinstance(given, str) else tuple(map(tuple, given))
+            rows = file.experts.loads
+            loads = read_loads((folder or Path()) / rows) if isinstance(rows, str) else tuple(map(tuple, rows))
             experts = Experts(loads, npus, file.experts.slots, file.experts.groups, file.experts.nodes)
     demands: list[Demand] = []
     if file.collective is not None:

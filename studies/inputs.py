@@ -19,7 +19,6 @@ from ..core.option_names import keyword_names
 from ..core.topology import Topology
 
 if TYPE_CHECKING:
-    from ..core.topology import Topology
     from ..core.trace import SimulationMode
     from ..exchange.graph_network import Defaults
     from ..exchange.msccl.flow import Flow
@@ -246,7 +245,6 @@ def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, 
 
 def network_of(spec: Spec, progress: Progress = ignore) -> Topology:
     """Return the network that ``--topology`` names: that of an instance, or of the schedule in a file."""
-    from ..core.topology import Topology
     from ..schedules.files import is_schedule, read_schedule
 
     with limited_by(Budget(progress=progress)), locate_errors(source="--topology"):
