@@ -177,7 +177,7 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     tail, head, copied_port = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1, 4))
     ticks, least = (np.array([fact[column] for fact in facts], dtype=np.int64)[kind] for column in (1, 2))
     level = np.array([place[rate] for rate, _, _ in facts], dtype=np.int64)[kind]
-    paths, ports = (tuple(row[column] for row in kept) for column in (2, 3))
+    paths, ports = tuple(row[2] for row in kept), tuple(row[3] for row in kept)
     return RankNetwork(len(rank_of), tail, head, ticks, least, paths, ports, copied_port, level)
 
 
