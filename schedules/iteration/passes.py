@@ -157,6 +157,10 @@ def stages_of(workload: Workload) -> int:
     return max((prod(workload.groups[name]) for name in groups), default=1)
 
 
+#: Gradients that are communicated together: their last layer, the collectives, and the tasks that they wait for.
+_Bucket = tuple[Layer, tuple[Communication, ...], tuple[int, ...]]
+
+
 class _Builder:
     def __init__(self, workload: Workload, plan: Plan, cost: Cost, layers: Sequence[Sequence[Layer]]) -> None:
         self.tasks: list[Task] = []
@@ -193,7 +197,7 @@ class _Builder:
         self._sent[stage, direction, microbatch] = before
         if last:
             for bucket in self._buckets[stage].values():
-                self._send(stage, bucket)
+                self._chain(stage, *bucket)
 
     def _backward(self, stage: int, layer: Layer, *, last: bool) -> None:
         gradient = layer.weight_gradient.communication if last else ()
@@ -253,35 +257,18 @@ class _Builder:
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
         if not gradient:
             return
-        kinds = tuple((c.collective, c.group) for c in gradient)
-        bucket = self._buckets[stage].setdefault(kinds, _Bucket(layer))
-        bucket.put(gradient)
-        bucket.after, bucket.layer = self._wait[stage], layer
-        if bucket.communication[0].size_bytes >= self._plan.bucket_bytes:
-            self._send(stage, bucket)
-            del self._buckets[stage][kinds]
-
-    def _send(self, stage: int, bucket: _Bucket) -> None:
-        self._chain(stage, bucket.layer, bucket.communication, bucket.after)
+        kinds, buckets = tuple((c.collective, c.group) for c in gradient), self._buckets[stage]
+        together = tuple(gradient)
+        if kinds in buckets:
+            pairs = zip(buckets[kinds][1], gradient, strict=True)
+            together = tuple(replace(a, size_bytes=a.size_bytes + b.size_bytes) for a, b in pairs)
+        buckets[kinds] = layer, together, self._wait[stage]
+        if together[0].size_bytes >= self._plan.bucket_bytes:
+            self._chain(stage, *buckets.pop(kinds))
 
     def _add(self, task: Task) -> tuple[int]:
         self.tasks.append(replace(task, after=tuple(sorted(set(task.after)))))
         return (len(self.tasks) - 1,)
-
-
-class _Bucket:
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        self.communication: tuple[Communication, ...] = ()
-        self.after: tuple[int, ...] = ()
-
-    def put(self, gradient: Sequence[Communication]) -> None:
-        """Add the gradients of a layer."""
-        if not self.communication:
-            self.communication = tuple(gradient)
-            return
-        pairs = zip(self.communication, gradient, strict=True)
-        self.communication = tuple(replace(a, size_bytes=a.size_bytes + b.size_bytes) for a, b in pairs)
 
 
 @dataclass(frozen=True)
