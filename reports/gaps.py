@@ -35,21 +35,13 @@ class GapCell(NamedTuple):
 
 @dataclass(frozen=True)
 class GapMatrix:
-    """Gaps of the methods and problems with the most runs, in natural order.
-
-    Parameters
-    ----------
-    more : tuple of int
-        Numbers of problems and of methods that are left out.
-    proofs : str
-        Kinds of proof behind the bounds.
-    """
+    """Gaps of the methods and problems with the most runs, in natural order."""
 
     rows: tuple[Problem, ...]
     columns: tuple[str, ...]
     cells: Mapping[tuple[Problem, str], GapCell]
-    more: tuple[int, int]
-    proofs: str
+    more: tuple[int, int]  #: numbers of problems and of methods that are left out
+    proofs: str  #: kinds of proof behind the bounds
 
     @property
     def left_out(self) -> str:
@@ -142,9 +134,6 @@ def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
 
 
 def _scale() -> str:
-    steps = [f'<li class="h{index}">{_percent(limit)}</li>' for index, limit in enumerate(_LIMITS)]
+    texts = ["0 %" if limit < 0.001 else f"{100 * limit:.0f} %" for limit in _LIMITS]
+    steps = [f'<li class="h{index}">{text}</li>' for index, text in enumerate(texts)]
     return f'<ul class="scale"><li>gap up to</li>{"".join(steps)}<li class="h{len(_LIMITS)}">more</li></ul>'
-
-
-def _percent(limit: float) -> str:
-    return "0 %" if limit < 0.001 else f"{limit:.0%}".replace("%", " %")

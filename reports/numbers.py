@@ -25,19 +25,12 @@ def number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Format of a column's numbers.
+    """Format of a column's numbers."""
 
-    Parameters
-    ----------
-    kind : str
-        ``fixed`` digits after the point, ``scientific`` with so many, or ``general`` with so many significant ones.
-    scale : float
-        Divisor of every number: 1e6 for millions.
-    """
-
+    #: ``fixed`` digits after the point, ``scientific`` with so many, or ``general`` with so many significant ones
     kind: Literal["fixed", "scientific", "general"]
     digits: int
-    scale: float = 1.0
+    scale: float = 1.0  #: divisor of every number: 1e6 for millions
 
     def show(self, value: float) -> str:
         """Write a number in ASCII, such as ``1.041`` or ``1.2e-8``.

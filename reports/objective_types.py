@@ -14,19 +14,14 @@ from ..core.record import RunRecord
 
 @dataclass(frozen=True)
 class ClockModel:
-    """A time model, with its meaning for the notes below tables.
-
-    Parameters
-    ----------
-    ranked : bool
-        Whether a number by it belongs to something that can be run: a bound alone is never the best of anything.
-    pays : frozenset of str
-        Costs that it charges, of ``wire`` (bytes over bandwidth) and ``latency``; a bound from these alone holds in it.
-    """
+    """A time model, with its meaning for the notes below tables."""
 
     name: str
     meaning: str
+    #: Whether a number by it belongs to something that can be run: a bound alone is never the best of anything
     ranked: bool = True
+    #: Costs that it charges, of ``wire`` (bytes over bandwidth) and ``latency``; a bound from these alone holds in
+    #: it
     pays: frozenset[str] = frozenset()
 
 

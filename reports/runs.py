@@ -42,23 +42,17 @@ OWN_SECONDS = (
 
 @dataclass(frozen=True)
 class LedgerRun:
-    """A record with facts from the other records of its ledger.
-
-    Parameters
-    ----------
-    clock, measured : str or None
-        Time model of the objective, one of :data:`~cwb.reports.objective_types.CLOCKS`, and the verifier's whole
-        objective type.
-    instance : str
-        Name of the instance, with the digest's first digits where another problem has the same name, collective and
-        size.
-    """
+    """A record with facts from the other records of its ledger."""
 
     record: RunRecord
+    #: Time model of the objective, one of :data:`~cwb.reports.objective_types.CLOCKS`, and the verifier's whole
+    #: objective type
     clock: str | None
     measured: str | None
     size_bytes: float | None
     ranks: int | None
+    #: Name of the instance, with the digest's first digits where another problem has the same name, collective and
+    #: size
     instance: str
 
     @cached_property

@@ -16,29 +16,15 @@ Label: TypeAlias = str | float | None
 
 @dataclass(frozen=True)
 class Key:
-    """A column that identifies rows.
+    """A column that identifies rows."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the column in CSV files.
-    form : NumberFormat or None
-        Format of numbers, aligned at the point.
-    words : callable or None
-        Formats numbers as text, such as sizes with their units.
-    display : callable
-        Formats text for readers; CSV files keep it as it is.
-    optional : bool
-        Whether the column is left out if all rows have the same value.
-    """
-
-    name: str
+    name: str  #: name of the column in CSV files
     heading: str
     unit: str = ""
-    form: NumberFormat | None = None
-    words: Callable[[float], str] | None = None
-    display: Callable[[str], str] = str
-    optional: bool = False
+    form: NumberFormat | None = None  #: format of numbers, aligned at the point
+    words: Callable[[float], str] | None = None  #: formats numbers as text, such as sizes with their units
+    display: Callable[[str], str] = str  #: formats text for readers; CSV files keep it as it is
+    optional: bool = False  #: whether the column is left out if all rows have the same value
 
     def text(self, label: Label) -> str:
         """Write a label for readers."""
@@ -61,56 +47,32 @@ class ColumnGroup:
 
 @dataclass(frozen=True)
 class RecordPlace:
-    """A record's place in the table: a label for each key, and the name of the column group.
-
-    Parameters
-    ----------
-    facts : mapping of str to number or None
-        Facts from other records, such as the gap to the best bound of all.
-    ranked : bool
-        Whether its numbers may be the best of the table's blocks.
-    """
+    """A record's place in the table: a label for each key, and the name of the column group."""
 
     record: RunRecord
     labels: tuple[Label, ...]
     group: str = ""
+    #: Facts from other records, such as the gap to the best bound of all
     facts: Mapping[str, float | None] = field(default_factory=dict)
-    ranked: bool = True
+    ranked: bool = True  #: whether its numbers may be the best of the table's blocks
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers, repeated in every group.
+    """A column of numbers, repeated in every group."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the column in CSV files.
-    value : callable
-        Number of a place, in base units.
-    form : NumberFormat
-        Format of the numbers; CSV files have them in full.
-    best : str or None
-        Number in bold, over the groups of a row or the rows of a block: ``largest`` or ``smallest``.
-    over : callable
-        Combines the numbers of several runs, such as seeds; the same runs in every column of a row.
-    every : bool
-        Whether failed runs have a number as well, such as a count or the time limit.
-    optional : bool
-        Whether the column is left out if no cell has a number.
-    block : tuple of str or None
-        Keys whose equality makes rows compete in this column; by default those of the table.
-    """
-
-    name: str
+    name: str  #: name of the column in CSV files
     heading: str
-    value: Callable[[RecordPlace], float | None]
-    form: NumberFormat
+    value: Callable[[RecordPlace], float | None]  #: number of a place, in base units
+    form: NumberFormat  #: format of the numbers; CSV files have them in full
     unit: str = ""
+    #: Number in bold, over the groups of a row or the rows of a block: ``largest`` or ``smallest``
     best: Literal["largest", "smallest"] | None = None
+    #: Combines the numbers of several runs, such as seeds; the same runs in every column of a row
     over: Callable[[Sequence[float]], float | None] = mean
-    every: bool = False
-    optional: bool = False
+    every: bool = False  #: whether failed runs have a number as well, such as a count or the time limit
+    optional: bool = False  #: whether the column is left out if no cell has a number
+    #: Keys whose equality makes rows compete in this column; by default those of the table
     block: tuple[str, ...] | None = None
     note: str = ""
 
@@ -124,42 +86,24 @@ class Footer:
     value: Callable[[Sequence[float]], float | None]
 
 
-def no_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Return no remarks."""
-    del entries
-    return ()
-
-
 #: The only group of tables whose rows compete.
 ALONE = (ColumnGroup("", ""),)
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table as data; :func:`cwb.reports.table.build` makes it from records.
-
-    Parameters
-    ----------
-    expects : str
-        Kind of records it is made from, for the error without any.
-    entries : callable
-        Places the records that fit; leaves out the others.
-    notes : tuple of str
-        Notes for readers, below the table.
-    block : tuple of str
-        Keys whose equality makes rows compete for the best number; without any, the groups of a row compete.
-    remarks : callable
-        Further notes, made from the places that are shown.
-    """
+    """A table as data; :func:`cwb.reports.table.build` makes it from records."""
 
     name: str
     title: str
-    expects: str
-    entries: Callable[[Sequence[RunRecord]], list[RecordPlace]]
+    expects: str  #: kind of records it is made from, for the error without any
+    entries: Callable[[Sequence[RunRecord]], list[RecordPlace]]  #: places the records that fit; leaves out the others
     keys: tuple[Key, ...]
     groups: tuple[ColumnGroup, ...]
     columns: tuple[Column, ...]
     footers: tuple[Footer, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: notes for readers, below the table
+    #: Keys whose equality makes rows compete for the best number; without any, the groups of a row compete
     block: tuple[str, ...] = ()
-    remarks: Callable[[Sequence[RecordPlace]], Sequence[str]] = no_remarks
+    #: Further notes, made from the places that are shown
+    remarks: Callable[[Sequence[RecordPlace]], Sequence[str]] = lambda entries: ()

@@ -34,17 +34,12 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: a label for each key of the spec, and cells by position, ``[group][column]``.
-
-    Parameters
-    ----------
-    statuses : tuple of str
-        Status of each group's record, for several runs all that occur; ``missing`` without one, ``invalid`` if
-        verification failed.
-    """
+    """A row of the table: a label for each key of the spec, and cells by position, ``[group][column]``."""
 
     labels: tuple[Label, ...]
     cells: tuple[tuple[TableCell, ...], ...]
+    #: Status of each group's record, for several runs all that occur; ``missing`` without one, ``invalid`` if
+    #: verification failed
     statuses: tuple[str, ...]
     records: tuple[RunRecord, ...] = ()
 
@@ -67,21 +62,13 @@ class FooterRow:
 
 @dataclass(frozen=True)
 class Table:
-    """A finished table.
-
-    Parameters
-    ----------
-    shown : tuple of int
-        Keys shown to readers; the others are the same in every row.
-    notes : tuple of str
-        Notes below it, with explanations of the marks that occur.
-    """
+    """A finished table."""
 
     spec: TableSpec
-    shown: tuple[int, ...]
+    shown: tuple[int, ...]  #: keys shown to readers; the others are the same in every row
     rows: tuple[Row, ...]
     footers: tuple[FooterRow, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  #: notes below it, with explanations of the marks that occur
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, fsum, isnan, log, nan
+from math import isnan, nan
 
 from matplotlib import colormaps
 from matplotlib.figure import Figure
@@ -12,6 +12,7 @@ from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..gaps import gap_matrix, problem_name
 from ..runs import LedgerRun, runs_of
+from ..statistics import geometric_mean, mean
 from .look import COLUMN_IN, LINES, new_figure, short
 from .series import (
     LETTERS,
@@ -49,7 +50,11 @@ def draw_time(records: Sequence[RunRecord]) -> Figure:
     if not found:
         raise no_records_error("gap-time", records, "answers of problems with a proved bound")
     names = most_common([name for name, points in found.items() for _ in points])
-    places = {name: _mean(found[name]) for name in names}
+    places = {
+        name: (geometric_mean([x for x, _ in points]) or 0.0, mean([y for _, y in points]) or 0.0, len(points))
+        for name in names
+        if (points := found[name])
+    }
     styles = strokes(names)
     figure, (axes,) = panels(1, len(names), 2.5)
     clocks = sorted({clock[name] for name in names})
@@ -80,11 +85,6 @@ def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
     if gap is None or abs(gap) > _WIDEST or seconds is None or not drawable(seconds):
         return None
     return None if run.clock in (None, "bound") else (seconds, gap)
-
-
-def _mean(points: Sequence[tuple[float, float]]) -> _Point:
-    times = [x for x, _ in points]
-    return exp(fsum(map(log, times)) / len(times)), fsum(y for _, y in points) / len(points), len(points)
 
 
 def front(points: Sequence[_Point]) -> list[_Point]:

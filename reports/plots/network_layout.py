@@ -27,17 +27,11 @@ _BETWEEN = 1.6
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Positions of the nodes of a network.
+    """Positions of the nodes of a network."""
 
-    Parameters
-    ----------
-    places : dict of int to tuple of float
-        Right and up, by position of the node; in :func:`layout` switches between boxes have no place.
-    boxes : dict of str to tuple of int
-        Nodes of each box by its name; names that begin with a space are generated, and one box alone has none.
-    """
-
+    #: Right and up, by position of the node; in :func:`layout` switches between boxes have no place
     places: dict[int, tuple[float, float]]
+    #: Nodes of each box by its name; names that begin with a space are generated, and one box alone has none
     boxes: dict[str, tuple[int, ...]]
 
 

@@ -48,17 +48,12 @@ def parts(name: str, records: Sequence[RunRecord]) -> Parts:
             for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
             if text.get_text().strip() and handle is not None
         ]
-        _name_series(figure, [text for text, _ in entries])
+        names = [text for text, _ in entries]
+        for line in (line for axes in figure.axes for line in axes.lines):
+            if (label := str(line.get_label())) in names:
+                line.set_gid(f"{SERIES}{names.index(label)}")
         panels = tuple(_panels(figure))
         return Parts(panels, tuple((text, _sample(handle)) for text, handle in entries), remark)
-
-
-def _name_series(figure: Figure, entries: Sequence[str]) -> None:
-    """Give the lines of every series the identifier of its legend entry."""
-    for axes in figure.axes:
-        for line in axes.lines:
-            if (label := str(line.get_label())) in entries:
-                line.set_gid(f"{SERIES}{entries.index(label)}")
 
 
 def _panels(figure: Figure) -> Iterator[tuple[str, bytes]]:

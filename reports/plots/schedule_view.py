@@ -72,18 +72,12 @@ class Traffic:
 
 
 class Loads(NamedTuple):
-    """Loads between nodes, or between blocks of neighbouring nodes where there are many.
+    """Loads between nodes, or between blocks of neighbouring nodes where there are many."""
 
-    Parameters
-    ----------
-    matrix : array of float, shape (blocks, blocks)
-        Load from source (row) to target (column), the largest pair of a block; NaN where there is no link.
-    nodes : array of int
-        The nodes in the order of rows and columns: ranks, then switches.
-    """
-
+    #: (blocks, blocks) Load from source (row) to target (column), the largest pair of a block; NaN where there is
+    #: no link
     matrix: Floats
-    nodes: Ints
+    nodes: Ints  #: the nodes in the order of rows and columns: ranks, then switches
     block: int
     ranks: int
 

@@ -144,10 +144,6 @@ class Bar:
     seconds: float
 
 
-def _corners(row: int, start: float, width: float) -> list[tuple[float, float]]:
-    return [(start, row - 0.4), (start + width, row - 0.4), (start + width, row + 0.4), (start, row + 0.4)]
-
-
 def draw_timeline(title: str, bars: Sequence[Bar]) -> Figure:
     """Draw at most 64 streams with 50,000 tasks, a row for each stream in the given order."""
     rows, whats = list(dict.fromkeys(b.row for b in bars)), list(dict.fromkeys(b.what for b in bars))
@@ -159,7 +155,8 @@ def draw_timeline(title: str, bars: Sequence[Bar]) -> Figure:
     figure = new_figure(1.1 + 0.25 * len(rows), 7.0)
     axes = figure.subplots()
     for index, what in enumerate(whats):
-        corners = [_corners(rows.index(b.row), b.start_s / size, b.seconds / size) for b in bars if b.what == what]
+        boxes = [(rows.index(b.row), b.start_s / size, b.seconds / size) for b in bars if b.what == what]
+        corners = [[(x, y - 0.4), (x + dx, y - 0.4), (x + dx, y + 0.4), (x, y + 0.4)] for y, x, dx in boxes]
         drawn = PolyCollection(corners, facecolor=COLOURS[index % len(COLOURS)], label=short(what, 40))
         drawn.set(hatch=HATCHES[index // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0)
         axes.add_collection(drawn)

@@ -92,16 +92,13 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
         "attested": float(mine is not None and record.proof == ATTESTED),
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
     }
-    if len(times) == 1:
-        pass  # all others reject the model
-    elif mine is None:
-        facts["loss"] = 1.0
-    elif not others or mine < min(others) * (1 - TIE):
-        facts["win"] = 1.0
-    elif mine <= min(others) * (1 + TIE):
-        facts["tie"] = 1.0
-    else:
-        facts["loss"] = 1.0
+    if len(times) > 1:  # otherwise all others reject the model
+        if mine is not None and (not others or mine < min(others) * (1 - TIE)):
+            facts["win"] = 1.0
+        elif mine is not None and mine <= min(others) * (1 + TIE):
+            facts["tie"] = 1.0
+        else:
+            facts["loss"] = 1.0
     return RecordPlace(record, (model, solver), facts=facts)
 
 
@@ -174,14 +171,11 @@ def _seed_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     models: dict[str, dict[_Setting, dict[_SeedTask, LedgerRun]]] = defaultdict(lambda: defaultdict(dict))
     for run in runs_of(records):
         if run.record.status != "unsupported":
-            task = _SeedTask(run.problem, run.record.threads, run.record.seed)
-            models[run.record.model][_setting(run.record)][task] = run
+            record, stated = run.record, problem_options(run.record)
+            own = options_text({name: value for name, value in record.options.items() if name not in stated})
+            setting = _Setting(own or "defaults", None if record.solver is None else solver_label(record))
+            models[record.model][setting][_SeedTask(run.problem, record.threads, record.seed)] = run
     return [entry for model, runs in models.items() for entry in _of_model(model, runs)]
-
-
-def _setting(record: RunRecord) -> _Setting:
-    own = {name: value for name, value in record.options.items() if name not in problem_options(record)}
-    return _Setting(options_text(own) or "defaults", None if record.solver is None else solver_label(record))
 
 
 def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
@@ -238,11 +232,6 @@ def _standing(run: LedgerRun, costs: Mapping[Hashable, Sequence[float]], *, alon
     }
 
 
-def _number(values: Sequence[float]) -> float:
-    """Return the number of different values."""
-    return float(len(set(values)))
-
-
 _PERCENT = NumberFormat("fixed", 2, 0.01)
 
 SEEDS = TableSpec(
@@ -254,7 +243,7 @@ SEEDS = TableSpec(
     groups=ALONE,
     columns=(
         Column("tasks", "Tasks", fact("tasks"), COUNT, over=total, every=True),
-        Column("seeds", "Seeds", fact("seed"), COUNT, over=_number, every=True),
+        Column("seeds", "Seeds", fact("seed"), COUNT, over=lambda seeds: float(len(set(seeds))), every=True),
         Column("failed", "Failed", fact("failed"), COUNT, best="smallest", over=total, every=True),
         Column("time_s", "Time (SGM)", fact("time"), SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True),
         Column("time_least_s", "least", fact("seed_time"), SECONDS, "s", over=min, every=True),
