@@ -38,7 +38,7 @@ COMMANDS = {
     "find-topology": "find_topology:find_topology",
     "select": "machines:select",
     "calibrate": "machines:calibrate",
-    "predict": "predict:predict",
+    "predict": "machines:predict",
     "advise": "machines:advise",
     "show": "show:show",
     "list": "listing:listing",
