@@ -114,11 +114,7 @@ def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
 def joint_length(
     instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], lengths: Sequence[int]
 ) -> tuple[Fraction, LengthCertificate]:
-    """Bound the time by the sum of bytes times distances over the sum of bandwidths times lengths.
-
-    ``pairs`` are those of :func:`pairs_of`, ``lengths`` those of the links, at least 0 and not all 0. Raise InputError
-    if a rank cannot be reached.
-    """
+    """Bound the time by the sum of bytes times distances (:func:`pairs_of`) over that of bandwidths times lengths."""
     topology = instance.topology
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     source, target, sizes = pairs

@@ -72,10 +72,7 @@ def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origi
 
 @kernel
 def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
-    """Search an augmenting path: return a link with room or -1, and the links reached.
-
-    ``owner`` is the class whose pieces would move to a link, ``origin`` the link that they would leave, or -1.
-    """
+    """Search an augmenting path to a link with room, or -1; mark ``owner`` and ``origin`` of pieces to be moved."""
     classes, width = sent.shape
     begin, end = 0, 0
     for i in range(width):

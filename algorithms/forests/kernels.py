@@ -65,10 +65,7 @@ def count_entered_cuts(x: int, y: int, amount: Any, known: KnownCuts) -> None:
 def best_edges(
     nodes: Any, amount: Any, allowed: int, shallow: bool, net: Capacities, known: KnownCuts, tree: Any
 ) -> int:
-    """Find the best edge from some tree nodes to every missing node; list these in ``found``.
-
-    Lower cost is better, then more remaining capacity; if ``shallow``, a tail nearer to the root comes before both.
-    """
+    """Find the best edge from tree nodes to each missing node: by depth if ``shallow``, cost, remaining capacity."""
     start, _, head, residual, weight = net
     into, depth, best, value, found = tree
     fresh = 0
@@ -149,11 +146,7 @@ def shift(into: Any, amount: Any, residual: Any) -> None:
 
 @kernel
 def lower(root: int, amount: Any, scarce: float, net: Capacities, into: Any) -> int:
-    """Find a lowest tree in edges with enough capacity; return its height, -1 if it does not span.
-
-    Parents with the most remaining capacity are preferred; edges with at most the part ``scarce`` of their capacity
-    left are excluded.
-    """
+    """Find a lowest tree in edges with enough capacity, of more than the part ``scarce``; return its height, or -1."""
     start, _, head, residual, weight = net
     nodes = len(start) - 1
     into[:] = -2

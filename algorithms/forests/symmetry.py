@@ -177,11 +177,7 @@ class Pairs:
 
 
 def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
-    """Pair the capacity of all ports; None if the mode does not apply to them.
-
-    Capacity towards upper switches in excess of that below stays unpaired; the caller drops it. If all neighbours
-    are switches, none counts as upper.
-    """
+    """Pair the capacity of all ports, but excess towards upper switches; None if the mode does not apply to them."""
     if not ports.up.any() or ports.up.all():
         return _pair_around_circle(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
     if mode == 2:

@@ -69,11 +69,7 @@ def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> t
 def push(
     end: int, wanted: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
-    """Send the largest possible amount along a path from its far end to the sink.
-
-    Return the amount; the index in the path of the saturated arc nearest to the sink, of the last arc if there is
-    none; the number of ``touched`` arcs.
-    """
+    """Send the most along a path to the sink; return it, the nearest saturated arc, and the ``touched`` arcs."""
     cap, supply, grown = state
     amount = wanted
     if not grown[end]:
@@ -101,11 +97,7 @@ def push(
 def augment(
     sink: int, wanted: Any, depth: int, arcs: Arcs, state: FlowState, work: Scratch, count: int
 ) -> tuple[Any, int]:
-    """Send a blocking flow along shortest paths, up to ``wanted``, by depth-first search from the sink.
-
-    Return the flow sent; and the new number of ``touched`` arcs, whose capacity has changed; -1 once there are too
-    many to remember.
-    """
+    """Send a blocking flow on shortest paths, up to ``wanted``; return it, and the ``touched`` arcs, -1 if too many."""
     first, head, mate = arcs
     cap, supply, grown = state
     level, _, cursor, path, touched = work

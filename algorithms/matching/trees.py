@@ -218,11 +218,7 @@ def opposite(arcs: RankNetwork) -> Ints | None:
 def overlap_all_reduce(
     arcs: RankNetwork, back: Ints, owner: Ints, members: Bools, depth: float, seed: int
 ) -> OverlappedAllReduce:
-    """Build trees over the members, a root for every chunk's owner, and a schedule for them.
-
-    ``back`` are the reverse arcs of :func:`opposite`; ``depth`` weighs a tick of a tree's depth relative to one of a
-    link's load.
-    """
+    """Build trees over the members, with weight ``depth`` on depth, rooted at chunks' owners, and their schedule."""
     first, out = edges_by(arcs.tail, arcs.ranks)
     # Chunks take turns: one of every root, then the next ones.
     place = np.zeros(len(owner), dtype=np.int64)

@@ -83,11 +83,7 @@ def tree_all_reduce(
 
 
 def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: int) -> list[TreeSend]:
-    """Schedule every edge of all trees, parents first: a step upwards and a later one downwards.
-
-    A link serves ``uses`` sends in a step; the next piece follows after ``period`` steps. Raise Unsupported if the
-    trees need a link more often than it serves in a period.
-    """
+    """Schedule every edge, parents first, a step up and a later one down; a link serves ``uses`` sends in a step."""
     load = Counter(link for tree in trees for edge in tree for link in (*edge.up, *edge.down))
     if any(count > uses[link] * period for link, count in load.items()):
         raise Unsupported(f"the trees need a link more often than {period} steps allow")

@@ -144,11 +144,7 @@ def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, 
 
 
 def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], gone: set[int]) -> float:
-    """Return the fraction, by bytes, of initially lacking data that ranks still receive.
-
-    Data that only ``lost`` nodes have, or need, is not counted. Sends in ``gone``, and those of lost nodes, are not
-    made.
-    """
+    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``gone`` sends."""
     wanted = came = 0
     for way in ways(answer, node_of):
         left = way.without(lost)

@@ -160,11 +160,7 @@ def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) -> float:
-    """Return the fraction, by bytes, of initially lacking data that ranks still receive.
-
-    ``lost`` are nodes, as numbered in trees; trees with such a root that cannot move are not counted. ``gone`` marks
-    the edges that carry nothing, for every pass.
-    """
+    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``gone`` edges."""
     wanted = came = 0
     for number, units in enumerate(packing.units.tolist()):
         trees = [_tree(part, number) for part in packing.passes]

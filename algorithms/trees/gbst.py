@@ -320,11 +320,7 @@ _MOVES = 500  #: moves between two looks at the clock
 def large_neighbourhood_search(
     wan: Wan, limit: HeightLimit, start: Ints, most_trees: int, floor: int, moves: int, state: Any, budget: Budget
 ) -> Ints:
-    """Improve trees with integer rates by a number of moves, or until the budget ends.
-
-    Start from at most K trees of shape (trees, sites - 1), with rates of at least ``floor`` units, and return those
-    of the largest sum of rates. Each move removes some trees.
-    """
+    """Improve at most K trees, of rates of at least ``floor`` units, by moves that remove and regrow some of them."""
     trees = np.zeros((most_trees, wan.nodes - 1), dtype=np.int64)
     trees[: len(start)] = start
     rates = np.zeros(most_trees, dtype=np.int64)

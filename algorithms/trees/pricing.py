@@ -277,11 +277,7 @@ def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: in
 
 @kernel
 def arborescence(root: int, nodes: int, start: Any, end: Any, cost: Any) -> int:
-    """Return the cost of the cheapest spanning arborescence from a root; arcs are overwritten.
-
-    Every site takes its cheapest arc; a cycle of these is contracted to one site, and an arc into it costs the
-    difference to the arc that it replaces.
-    """
+    """Return the cost of the cheapest spanning arborescence from a root, by contraction of cycles; overwrite arcs."""
     total = 0
     while True:
         least, before = np.full(nodes, FAR), np.full(nodes, -1)
