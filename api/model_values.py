@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..core.budget import Budget
 from ..core.solver import Capability, Termination
-from ..solvers.conditions import index_names
+from ..solvers.conflict import index_names
 
 if TYPE_CHECKING:
     from ..solvers.base import Adapter

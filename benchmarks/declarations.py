@@ -87,13 +87,13 @@ def by_compiler(epochs: int, *, one_row_at_a_time: bool) -> tuple[Any, Any, floa
     from cwb.core.budget import Budget
     from cwb.core.rows import force_row_by_row
     from cwb.core.solver import SolverOptions
-    from cwb.solvers.highs import SOLVER
+    from cwb.solvers import get
 
     begin = process_time()
     with force_row_by_row() if one_row_at_a_time else nullcontext():
         model = model_of(epochs)
     build_s = process_time() - begin
-    session, matrix = SOLVER.transfer(model, Budget(), SolverOptions())
+    session, matrix = get("highs").transfer(model, Budget(), SolverOptions())
     return session.highs, (model, session, matrix), build_s  # type: ignore[attr-defined]
 
 

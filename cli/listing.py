@@ -88,11 +88,9 @@ def solvers() -> Iterator[Row]:
         version = (found.version or "unknown version") if found.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
     # Only the programs know their versions, and starting one takes too long here.
-    from ..solvers.pyomo_solvers import CAPABILITIES
-
     there = ", ".join(name.removeprefix("pyomo:") for name in adapters.pyomo_solver_names())
     version = f"found: {there}" if there else "none found"
-    yield {"name": "pyomo:NAME", "version": version, "capabilities": _words(CAPABILITIES)}
+    yield {"name": "pyomo:NAME", "version": version, "capabilities": _words(adapters.get("pyomo:NAME").capabilities)}
 
 
 def _words(capabilities: Capability) -> str:

@@ -34,7 +34,7 @@ class LastModel:
             text = write_model(matrix.rows[0].model(), suffix)
             self._text = lambda: text
             return
-        from ..solvers.model_file import model_text
+        from ..solvers.highs_common import model_text
 
         self._text = lambda: model_text(matrix, suffix)
 

@@ -79,20 +79,20 @@ METHODS: Mapping[str, str] = {
     "direct": "heuristics.textbook.exchanges:DIRECT",
     "rhd": "heuristics.textbook.exchanges:RHD",
     "bruck": "heuristics.textbook.exchanges:BRUCK",
-    "bine": "heuristics.textbook.bine:BINE",
+    "bine": "heuristics.textbook.exchanges:BINE",
     "dbt": "heuristics.textbook.trees:DBT",
     "knomial": "heuristics.textbook.trees:KNOMIAL",
-    "torus-rings": "heuristics.textbook.tori:TORUS_RINGS",
+    "torus-rings": "heuristics.textbook.rings:TORUS_RINGS",
     "shifted-ring": "heuristics.textbook.rings:SHIFTED_RING",
-    "swing": "heuristics.textbook.tori:SWING",
+    "swing": "heuristics.textbook.rings:SWING",
     "bfb": "models.bfb.method:BFB",
     "bfb-lp": "models.bfb.method:BFB_LP",
     "bfb-chunked": "models.bfb.method:BFB_CHUNKED",
     "bfb-heterogeneous": "models.bfb.method:BFB_HETEROGENEOUS",
     "all-to-all-mcf": "models.mcf.method:METHOD",
     "all-to-all-schedule": "models.mcf.method:SCHEDULE",
-    "blueconnect": "heuristics.multirail.method:BLUECONNECT",
-    "themis": "heuristics.multirail.method:THEMIS",
+    "blueconnect": "heuristics.multirail:BLUECONNECT",
+    "themis": "heuristics.multirail:THEMIS",
     "themis-lp": "models.multirail.method:THEMIS_LP",
     "forestcoll": "models.forestcoll.method:FORESTCOLL",
     "forestcoll-lp": "models.forestcoll.method:FORESTCOLL_LP",
@@ -100,7 +100,7 @@ METHODS: Mapping[str, str] = {
     "blink": "heuristics.blink.method:BLINK",
     "blink-switch": "heuristics.blink.method:BLINK_SWITCH",
     "multitree": "heuristics.multitree.method:METHOD",
-    "switch-trees": "heuristics.innetwork.method:METHOD",
+    "switch-trees": "heuristics.innetwork:METHOD",
     "nccl": "heuristics.nccl.method:METHOD",
     "hierarchical": "heuristics.hierarchical.method:METHOD",
     "c-cube": "heuristics.ccube:METHOD",
@@ -112,7 +112,7 @@ METHODS: Mapping[str, str] = {
     "straggler": "models.straggler.method:METHOD",
     "expert-placement": "models.experts.method:METHOD",
     "taccl": "models.taccl.method:METHOD",
-    "spff": "heuristics.spff.method:METHOD",
+    "spff": "heuristics.spff:METHOD",
     "tacos": "heuristics.tacos.method:METHOD",
     "teccl": "models.teccl.method:TECCL",
     "teccl-milp": "models.teccl.method:TECCL_MILP",
@@ -176,8 +176,8 @@ def names() -> tuple[str, ...]:
 
 
 def family(name: str) -> str:
-    """Return the folder of a method, common to those of one paper; ``plugin`` outside the package."""
-    return METHODS[name].split(".")[1] if METHODS.get(name) else "plugin"
+    """Return the folder or module of a method, common to those of one paper; ``plugin`` outside the package."""
+    return METHODS[name].partition(":")[0].split(".")[1] if METHODS.get(name) else "plugin"
 
 
 def formulation_names() -> tuple[str, ...]:

@@ -78,12 +78,7 @@ Placed = tuple[int, tuple[int, ...]]
 class TreeSearch:
     """Search that places ranks one by one, first in the one tree, then in the other.
 
-    Parameters
-    ----------
-    wires : mapping of (int, int) to int
-        Number of wires between two nodes.
-    detours : int
-        Edges that must lead through a third rank.
+    ``wires`` counts those between two nodes, ``detours`` the edges that must lead through a third rank.
     """
 
     def __init__(self, wires: Wires, detours: int) -> None:
@@ -132,7 +127,6 @@ class TreeSearch:
         ]
 
     def _use(self, way: tuple[int, ...], change: int) -> None:
-        """Reserve or release the wires of a path."""
         self._detours += change * (len(way) == 3)
         for a, b in pairwise(way):
             self._left[a, b] += change
@@ -143,17 +137,14 @@ def two_trees(topology: Topology) -> tuple[list[list[TreeEdge]], int] | None:
     """Find two trees with the fewest detours.
 
     Return the edges of both trees, parents first, and the number of detours. None if no such trees were found.
-
-    Parameters
-    ----------
-    topology : Topology
-        Eight ranks and no switches.
     """
     wires = wires_of(topology)
     for detours in range(MAX_DETOURS + 1):
         placed = TreeSearch(wires, detours).find()
         if placed is not None:
-            spare = _spare_links(topology)
+            spare: dict[tuple[int, int], list[int]] = {}  # the links of the wires between two nodes
+            for link, (ends, count) in enumerate(zip(topology.link_ends, parallel_uses(topology), strict=True)):
+                spare.setdefault(ends, []).extend([link] * count)
             return [_edges(spare, placed[:RANKS]), _edges(spare, placed[RANKS:])], detours
     return None
 
@@ -164,14 +155,6 @@ def wires_of(topology: Topology) -> dict[tuple[int, int], int]:
     for ends, wires in zip(topology.link_ends, parallel_uses(topology), strict=True):
         one_way[ends] += wires
     return {(a, b): min(count, one_way[b, a]) for (a, b), count in one_way.items()}
-
-
-def _spare_links(topology: Topology) -> dict[tuple[int, int], list[int]]:
-    """List the links of the wires between two nodes."""
-    spare: dict[tuple[int, int], list[int]] = {}
-    for link, (ends, wires) in enumerate(zip(topology.link_ends, parallel_uses(topology), strict=True)):
-        spare.setdefault(ends, []).extend([link] * wires)
-    return spare
 
 
 def _edges(spare: dict[tuple[int, int], list[int]], tree: tuple[Placed, ...]) -> list[TreeEdge]:
@@ -213,7 +196,6 @@ def supports(instance: Instance) -> Refusal | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOptions) -> Outcome:
     """Lay out the trees and send the pieces (``Method.run``)."""
-    del solver
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")

@@ -57,6 +57,7 @@ from ..core.outcome import Outcome
 from ..core.schedule import Schedule
 from ..core.solver import Solver
 from ..core.topology import Topology
+from .textbook.lattice import find_lattice
 
 #: Sides from which on there are three trees.
 SMALLEST = 3
@@ -66,27 +67,20 @@ Pair = tuple[int, int]
 
 def mesh_sides(topology: Topology) -> tuple[int, int] | None:
     """Return rows and columns of a mesh numbered row by row; None for other networks."""
-    nodes = len(topology.nodes)
-    links = set(topology.link_ends)
-    if topology.switches or len(links) != len(topology.links):
+    lattice = find_lattice(topology)
+    if lattice is None or len(lattice.sizes) > 2 or len(set(topology.link_ends)) != len(topology.links):
         return None
-    for rows in range(1, nodes + 1):
-        if nodes % rows == 0 and 2 * (2 * nodes - rows - nodes // rows) == len(links):
-            pairs = _rows(rows, nodes // rows) | _columns(rows, nodes // rows)
-            if links == pairs | {(b, a) for a, b in pairs}:
-                return rows, nodes // rows
-    return None
+    if any(closed and size > 2 for size, closed in zip(lattice.sizes, lattice.closed, strict=True)):
+        return None
+    columns, rows = (*lattice.sizes, 1, 1)[:2]
+    return rows, columns
 
 
 def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool) -> list[list[TreeEdge]]:
     """Return the edges of the trees, those of a parent before those of its children.
 
-    Parameters
-    ----------
-    topology : Topology
-        A mesh with nodes numbered row by row.
-    edge_roots : bool
-        Whether the roots are at the edge of the mesh; otherwise anywhere. The root gives a tree of least height.
+    The mesh is numbered row by row. Roots are at its edge if ``edge_roots``, otherwise anywhere, where they give a tree
+    of least height.
     """
     middle = columns // 2
     across, along = _rows(rows, columns), _columns(rows, columns)
@@ -97,7 +91,11 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
     trees = []
     for pairs in (across | spine, along | hem, (across | along) - spine - hem):
         near = _neighbours(pairs, rows * columns)
-        starts = [n for n in range(rows * columns) if not edge_roots or _at_edge(n, rows, columns)]
+        starts = [
+            n
+            for n in range(rows * columns)
+            if not edge_roots or n // columns in (0, rows - 1) or n % columns in (0, columns - 1)
+        ]
         levels = min((_levels(near, root) for root in starts), key=len)
         edges = [edge for level in levels for edge in level]
         trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for n, up in edges])
@@ -105,18 +103,11 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
 
 
 def _rows(rows: int, columns: int) -> set[Pair]:
-    """List the neighbours in a row."""
     return {(n, n + 1) for n in range(rows * columns) if (n + 1) % columns}
 
 
 def _columns(rows: int, columns: int) -> set[Pair]:
-    """List the neighbours in a column."""
     return {(n, n + columns) for n in range((rows - 1) * columns)}
-
-
-def _at_edge(node: int, rows: int, columns: int) -> bool:
-    row, column = divmod(node, columns)
-    return row in (0, rows - 1) or column in (0, columns - 1)
 
 
 def _neighbours(pairs: set[Pair], nodes: int) -> list[list[int]]:
@@ -182,7 +173,6 @@ def supports(instance: Instance) -> Refusal | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions) -> Outcome:
     """Build the trees and send the pieces (``Method.run``)."""
-    del solver
     topology = instance.network
     sides = mesh_sides(topology) if isinstance(topology, Topology) else None
     if not isinstance(topology, Topology) or sides is None:

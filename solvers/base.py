@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core.budget import Budget
 from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions, SolverResult
-from .guard import reusable_worker, single_use_worker
-from .guarded_solve import finish, run_session
+from .guard import lend_worker
 from .options import NativeOption, check_option
-from .session import Session, SessionResult, Track
+from .session import Session, SessionResult, Track, finish, run_session
 
 if TYPE_CHECKING:
     from .compiled_model import CompiledLinearModel
@@ -81,11 +80,8 @@ class Adapter(ABC):
     def with_own(self, options: SolverOptions, own: Mapping[str, object]) -> SolverOptions:
         """Return options with additional ones by the solver's own names, which take precedence.
 
-        Parameters
-        ----------
-        own : mapping of str to object
-            Options set by a user. The solver's name of a field of :class:`SolverOptions`, such as its gap, sets
-            that field.
+        Of the solver's own options, which a user has set, its name of a field of :class:`SolverOptions`, such as its
+        gap, sets that field.
         """
         asked: dict[str, Any] = {}
         extra = dict(options.extra)
@@ -104,12 +100,8 @@ class Adapter(ABC):
     def check_options(self, own: Mapping[str, object]) -> None:
         """Validate options by the solver's own names, without a model.
 
-        Raises
-        ------
-        InputError
-            If one is unknown, has a value that the solver does not accept, or is set by other means.
-        SolverUnavailable
-            If the solver or its licence is missing.
+        Raise InputError if one is unknown, has a value that the solver does not accept, or is set by other means, and
+        SolverUnavailable without the solver or its licence.
         """
         self.require_installed()
         self.open(Budget(), self.with_own(DEFAULT_OPTIONS, own)).close()
@@ -117,23 +109,12 @@ class Adapter(ABC):
     def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Solve a Pyomo model and load the best point found into its variables.
 
-        The objective is computed from the loaded values, not read from the solver. The time limit is the remaining
-        time of the budget's clock (the budget's whole limit if the clock knows none); it is enforced even if the
-        solver does not, see :mod:`~cwb.solvers.guard`. Progress is shown from the calling thread.
-
-        Parameters
-        ----------
-        model : pyomo.environ.ConcreteModel
-            Fixed variables are constants; only the values of the model change.
-
-        Raises
-        ------
-        SolverUnavailable
-            If the solver or its licence is missing, or the licence is too small for the model.
-        Unsupported
-            If the model needs a capability that the solver lacks.
-        InputError
-            If an option is unknown, or has a value that the solver does not accept.
+        The objective is computed from the loaded values, not read from the solver. The time limit is the remaining time
+        of the budget's clock (the budget's whole limit if the clock knows none); it is enforced even if the solver does
+        not, see :mod:`~cwb.solvers.guard`. Progress is shown from the calling thread. Fixed variables are constants;
+        only the values of the model change. Raise SolverUnavailable without the solver or its licence, or if that is
+        too small for the model; Unsupported if the model needs a capability that the solver lacks; InputError for
+        options as :meth:`check_options`.
         """
         return next(self.solutions(model, budget, options))
 
@@ -142,8 +123,10 @@ class Adapter(ABC):
         self.require_installed()
         with budget.clock.phase("transfer") as transfer:
             session, matrix = self.transfer(model, budget, options)
-        lend = reusable_worker if self.numbers_threads else single_use_worker
-        with lend(self.name, session.close) as worker, budget.clock.phase("solve") as lap:
+        with (
+            lend_worker(self.name, session.close, again=self.numbers_threads) as worker,
+            budget.clock.phase("solve") as lap,
+        ):
             outcome = run_session(session, matrix, worker, budget)
         yield finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
         for values in outcome.pool[1:]:
@@ -153,15 +136,8 @@ class Adapter(ABC):
     def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledLinearModel:
         """Transfer a linear Pyomo model once, for changes and re-solves.
 
-        Integer variables are allowed; dual values exist only without them. A solver that keeps nothing between
-        solves starts each from scratch.
-
-        Raises
-        ------
-        Unsupported
-            If the model is not linear.
-        InputError, SolverUnavailable
-            As for :meth:`solve`.
+        Integer variables are allowed; dual values exist only without them. A solver that keeps nothing between solves
+        starts each from scratch. Raise Unsupported if the model is not linear, others as :meth:`solve`.
         """
         from .compiled_model import CompiledLinearModel
 
@@ -174,17 +150,11 @@ class Adapter(ABC):
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
         """Yield solutions that differ in a binary variable, best first, each loaded into the model.
 
-        Each is found by a separate solve, in which rows exclude the earlier ones; a result that is not optimal is
-        the last.
-
-        Raises
-        ------
-        Unsupported
-            If the model is not linear, or has no binary variables.
+        Each is found by a separate solve, in which rows exclude the earlier ones; a result that is not optimal is the
+        last. The model must be linear, with binary variables.
         """
-        from .pool import solve_by_exclusion
+        from .compiled_model import solve_by_exclusion
 
-        del count
         yield from solve_by_exclusion(self.compile(model, budget, options), budget)
 
     def require_installed(self) -> None:

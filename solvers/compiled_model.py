@@ -1,16 +1,17 @@
-"""Linear models that are changed and solved again.
+"""Linear models that are changed and solved again; the best solutions of a model, one after another.
 
 A solver that keeps nothing between solves starts each from scratch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pyomo.environ as pyo
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from pyomo.core.expr.numvalue import value
@@ -19,10 +20,9 @@ from pyomo.repn import generate_standard_repn
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError, Unsupported
 from ..core.solver import ModelSize, SolverOptions, SolverResult, Termination
-from .guard import reusable_worker, single_use_worker
-from .guarded_solve import finish, run_session
-from .matrix import MatrixModel, integrality
-from .session import Session, SessionResult
+from .guard import lend_worker
+from .matrix import BoolArray, FloatArray, MatrixModel, integrality
+from .session import Session, SessionResult, finish, run_session
 
 
 class SessionOpener(Protocol):
@@ -44,19 +44,9 @@ class CompiledLinearModel:
     Variables that were fixed while compiling stay constants. :meth:`add_constraint` and :meth:`set_objective` may
     add new variables.
 
-    A solver that keeps a model changes its own copy too (the methods ``native_``) and overrides :meth:`run`.
-
-    Parameters
-    ----------
-    matrix : MatrixModel
-        The model as it was compiled; linear. Its arrays of bounds change with the model.
-    transfer_s : float
-        Compilation time in seconds; reported with every result.
-
-    Raises
-    ------
-    Unsupported
-        If the model is not linear.
+    A solver that keeps a model changes its own copy too (the methods ``native_``) and overrides :meth:`run`. The arrays
+    of bounds of the matrix change with the model; ``transfer_s``, the seconds of compilation, are reported with every
+    result. A model that is not linear is Unsupported.
     """
 
     def __init__(self, adapter: SessionOpener, matrix: MatrixModel, options: SolverOptions, transfer_s: float) -> None:
@@ -83,10 +73,7 @@ class CompiledLinearModel:
     def solve(self, budget: Budget) -> SolverResult:
         """Solve and load the values into the Pyomo variables.
 
-        Raises
-        ------
-        CwbError
-            If an earlier solve of this model did not stop in time and was abandoned.
+        Raise CwbError if an earlier solve of this model did not stop in time and was abandoned.
         """
         self._duals = None
         with budget.clock.phase("solve") as lap:
@@ -103,8 +90,7 @@ class CompiledLinearModel:
         session = self._adapter.open(budget, self._options)
         session.keeps_duals = not matrix.is_mixed_integer
         session.track.sign = matrix.sign
-        lend = reusable_worker if self._adapter.numbers_threads else single_use_worker
-        with lend(self._adapter.name, session.close) as worker:
+        with lend_worker(self._adapter.name, session.close, again=self._adapter.numbers_threads) as worker:
             if not matrix.is_settled:
                 session.load(matrix, start=False)
             outcome = run_session(session, matrix, worker, budget)
@@ -125,13 +111,7 @@ class CompiledLinearModel:
         return self._matrix.with_settled_bounds()
 
     def add_constraint(self, constraint: Any) -> None:
-        """Add a linear Pyomo constraint that was created after compiling.
-
-        Raises
-        ------
-        Unsupported
-            If the constraint is not linear.
-        """
+        """Add a linear Pyomo constraint that was created after compiling."""
         repn = generate_standard_repn(constraint.body, quadratic=False)
         if repn.nonlinear_expr is not None:
             raise Unsupported(f"only linear constraints can be added, and {constraint.name} is not linear")
@@ -171,13 +151,7 @@ class CompiledLinearModel:
         self._forget_crossed_bounds()
 
     def set_constraint_bounds(self, constraints: Sequence[Any], lower: Sequence[float], upper: Sequence[float]) -> None:
-        """Replace the two sides of constraints; they are sides of the Pyomo body, constants included.
-
-        Raises
-        ------
-        InputError
-            If a constraint is not in the compiled model.
-        """
+        """Replace the two sides of constraints; they are sides of the Pyomo body, constants included."""
         rows = self._indices(self._row, constraints, "constraint")
         constant = np.array([self._constant[i] for i in rows.tolist()], dtype=float)
         low, up = np.asarray(lower, dtype=float) - constant, np.asarray(upper, dtype=float) - constant
@@ -189,20 +163,12 @@ class CompiledLinearModel:
     def dual(self, constraint: Any) -> float:
         """Return a constraint's dual value: change of the optimal objective per unit of right-hand side.
 
-        Raises
-        ------
-        InputError
-            If the constraint is not in the compiled model.
-        CwbError
-            If the last solve was not optimal, or the model has integer variables.
+        Raise CwbError if the last solve was not optimal, or the model has integer variables.
         """
         row = int(self._indices(self._row, [constraint], "constraint")[0])
-        return self._matrix.sign * self._known_duals()[row] / self._scale + 0.0
-
-    def _known_duals(self) -> Sequence[float]:
         if self._duals is None:
             raise CwbError("dual values exist after an optimal solve of a model without integer variables, not now")
-        return self._duals
+        return self._matrix.sign * self._duals[row] / self._scale + 0.0
 
     def _indices(self, index: dict[int, int], components: Iterable[Any], kind: str) -> NDArray[np.int32]:
         # A tuple cannot have changed since it was last looked up; a loop of re-solves passes the same one.
@@ -271,3 +237,38 @@ class CompiledLinearModel:
         self, rows: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> None:
         """Replace the sides of rows, which the arrays will have."""
+
+
+def binaries(matrix: MatrixModel) -> BoolArray:
+    """Return the mask of the columns that distinguish solutions; raise Unsupported if there are none."""
+    found: BoolArray = matrix.integer & (matrix.lower >= 0.0) & (matrix.upper <= 1.0)
+    if not found.any():
+        raise Unsupported("the model has no binary variables to distinguish the solutions of a pool")
+    return found
+
+
+def solve_by_exclusion(
+    compiled: CompiledLinearModel, budget: Budget, known: Iterable[FloatArray] = ()
+) -> Iterator[SolverResult]:
+    """Solve repeatedly, with each solution excluded by a row on the binary variables.
+
+    Points that are ``known`` are excluded from the beginning.
+    """
+    matrix = compiled.assemble()
+    chosen = np.flatnonzero(binaries(matrix))
+    variables = [matrix.columns[j] for j in chosen]
+    kept = pyo.ConcreteModel()
+    kept.other = pyo.ConstraintList()
+
+    def exclude(values: Iterable[float]) -> None:
+        changed = [1.0 - x if round(value) else x for x, value in zip(variables, values, strict=True)]
+        compiled.add_constraint(kept.other.add(pyo.quicksum(changed) >= 1.0))
+
+    for point in known:
+        exclude(point[chosen])
+    while True:
+        result = compiled.solve(budget)
+        yield result
+        if result.termination is not Termination.OPTIMAL:
+            return
+        exclude(variable.value for variable in variables)

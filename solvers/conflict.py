@@ -1,4 +1,4 @@
-"""Small sets of rows and bounds of a model that exclude one another.
+"""Small sets of rows and bounds of a model that exclude one another, and these in terms of the declaration.
 
 The solver's own irreducible infeasible subset, if any, or else all rows and bounds, are reduced by the deletion
 filter (Chinneck and Dravnieks, 1991): a condition without which the rest is still infeasible is removed for good.
@@ -8,20 +8,25 @@ without each of its conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import numpy as np
+from pyomo.core.base import Constraint
+from pyomo.core.expr.numvalue import value
 
 from ..core.budget import Budget, ignore
 from ..core.errors import Unsupported
+from ..core.explanation import Condition
 from ..core.solver import Capability, SolverOptions, Termination
 from .base import DEFAULT_OPTIONS, Adapter
-from .guard import reusable_worker, single_use_worker, time_left_s
-from .guarded_solve import run_session
+from .guard import lend_worker, time_left_s
 from .matrix import MatrixModel
-from .session import NativeConflict, SessionResult
+from .session import NativeConflict, SessionResult, run_session
 
 #: A row, or the lower or upper bound of a column, by its number.
 Part = tuple[str, int]
@@ -34,14 +39,8 @@ _DELETION = "deletion filter"
 class Conflict:
     """Infeasible part of a model.
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        Rows, then bounds. Integrality is no part: it is always kept.
-    whole : bool
-        If integrality is needed for the conflict.
-    irreducible : bool
-        If removing any one part makes the rest feasible.
+    ``parts`` are rows, then bounds. Integrality is no part: it is always kept, and needed if ``whole``. If
+    ``irreducible``, removing any one part makes the rest feasible.
     """
 
     parts: tuple[Part, ...]
@@ -56,19 +55,9 @@ def find_conflict(
 ) -> Conflict | None:
     """Find a part of a model that is infeasible, as small as time allows.
 
-    None if the model is feasible, or the time was up before that was known.
-
-    Parameters
-    ----------
-    matrix : MatrixModel
-        The compiled model. Its objective does not matter.
-    budget : Budget
-        When its time is up, all remaining parts count as needed.
-
-    Raises
-    ------
-    Unsupported
-        If the model has quadratic constraints that the solver does not support, and is feasible without them.
+    None if the model is feasible, or the time was up before that was known. The model's objective does not matter. When
+    the budget's time is up, all remaining parts count as needed. Raise Unsupported if the model has quadratic
+    constraints that the solver does not support, and is feasible without them.
     """
     if (crossed := _crossed_bounds(matrix)) is not None:
         return Conflict(crossed, whole=False, irreducible=True, by="its bounds alone", solves=0)
@@ -165,8 +154,7 @@ class _Search:
         if part.is_settled or not part.rows:
             return SessionResult(part.trivial_termination() or Termination.OPTIMAL, np.zeros(len(part.columns)))
         session = self.adapter.open(replace(self.budget, progress=ignore), self.options)
-        lend = reusable_worker if self.adapter.numbers_threads else single_use_worker
-        with lend(self.adapter.name, session.close) as worker:
+        with lend_worker(self.adapter.name, session.close, again=self.adapter.numbers_threads) as worker:
             session.tells_conflict = native
             session.load(part, start=False)
             outcome = run_session(session, part, worker, self.budget)
@@ -227,3 +215,119 @@ def minimal_parts(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -
             break
         size = max(1, min(size // 2, len(kept)))
     return kept
+
+
+#: Names of index values by the name of the argument of a rule that takes them.
+Labels = Mapping[str, Callable[[Any], str]]
+
+#: Terms of a row that are written out.
+TERMS = 8
+
+
+def conditions_of(matrix: MatrixModel, parts: Sequence[Part], labels: Labels) -> tuple[Condition, ...]:
+    """Return names and algebra for parts of a model.
+
+    ``labels["e"](3)`` is the name of link 3 if rules call links ``e``.
+    """
+    return tuple(
+        _of_constraint(matrix.rows[number], _row(matrix, number), labels)
+        if kind == ROW
+        else _of_bound(matrix, kind, number)
+        for kind, number in parts
+    )
+
+
+def false_conditions(model: Any, labels: Labels) -> tuple[Condition, ...]:
+    """Return the first constraint without variables that is false, if any."""
+    for data in model.component_data_objects(Constraint, active=True):
+        if data.body is not None and not getattr(data.body, "is_potentially_variable", lambda: False)():
+            lower, body, upper = value(data.lower), value(data.body), value(data.upper)
+            if (lower is not None and body < lower) or (upper is not None and body > upper):
+                return (
+                    _of_constraint(
+                        data,
+                        _sides(f"{body:.6g}", -inf if lower is None else lower, inf if upper is None else upper),
+                        labels,
+                    ),
+                )
+    return ()
+
+
+def equation_of(component: Any) -> str:
+    """Return the docstring of a constraint's rule or of the function that declares it, else an empty text."""
+    rule = _function(component)
+    if rule is None:
+        return ""
+    outer = rule.__qualname__.partition(".<locals>")[0]
+    found: Any = sys.modules.get(rule.__module__)
+    for name in outer.split("."):
+        found = getattr(found, name, None)
+    text = inspect.getdoc(rule) or inspect.getdoc(found) if callable(found) else inspect.getdoc(rule)
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def index_names(component: Any, count: int) -> list[str]:
+    """Return the names of a constraint's indices, which are its rule's arguments; empty if these are not so many."""
+    function = _function(component)
+    names = [] if function is None else list(inspect.signature(function).parameters)[1:]
+    return names if len(names) == count else []
+
+
+def _function(component: Any) -> Any:
+    return getattr(getattr(component, "rule", None), "_fcn", None)
+
+
+def _of_constraint(data: Any, algebra: str, labels: Labels) -> Condition:
+    component = data.parent_component()
+    return Condition("constraint", component.local_name, _index(data, labels), algebra, equation_of(component))
+
+
+def _index(data: Any, labels: Labels) -> str:
+    """Return a constraint's index, each part with the name that the rule gives it."""
+    index = data.index()
+    if index is None:
+        return ""
+    parts = index if isinstance(index, tuple) else (index,)
+    names = index_names(data.parent_component(), len(parts))
+    if not names:
+        return ", ".join(map(str, parts))
+    return ", ".join(f"{name}={part}{_label_text(labels, name, part)}" for name, part in zip(names, parts, strict=True))
+
+
+def _label_text(labels: Labels, name: str, part: Any) -> str:
+    label = labels[name](part) if name in labels else str(part)
+    return "" if label == str(part) else f" ({label})"
+
+
+def _of_bound(matrix: MatrixModel, kind: str, number: int) -> Condition:
+    column = matrix.columns[number]
+    bound = float(matrix.lower[number] if kind == LOWER else matrix.upper[number]) + 0.0
+    algebra = f"{column.name} {'>=' if kind == LOWER else '<='} {bound:.6g}"
+    return Condition("bound", column.parent_component().local_name, "", algebra)
+
+
+def _row(matrix: MatrixModel, number: int) -> str:
+    """Return a row as compiled, in units of the model."""
+    part = slice(matrix.A.indptr[number], matrix.A.indptr[number + 1])
+    terms = [
+        _term(coefficient, matrix.columns[j].name)
+        for coefficient, j in zip(matrix.A.data[part].tolist(), matrix.A.indices[part].tolist(), strict=True)
+        if coefficient
+    ]
+    if any(row.row == number for row in matrix.quadratic_rows):
+        terms.append("+ products of variables")
+    body = " ".join(terms[:TERMS]) + (f" ... ({len(terms)} terms)" if len(terms) > TERMS else "")
+    lower, upper = (float(side[number]) + 0.0 for side in (matrix.row_lower, matrix.row_upper))  # no -0.0
+    return _sides(body.removeprefix("+ ") or "0", lower, upper)
+
+
+def _term(coefficient: float, name: str) -> str:
+    size = "" if abs(coefficient) == 1 else f"{abs(coefficient):.6g} "
+    return f"{'-' if coefficient < 0 else '+'} {size}{name}"
+
+
+def _sides(body: str, lower: float, upper: float) -> str:
+    if lower == upper:
+        return f"{body} = {lower:.6g}"
+    left = f"{lower:.6g} <= " if lower > -inf and upper < inf else ""
+    return f"{left}{body} <= {upper:.6g}" if upper < inf else f"{body} >= {lower:.6g}"

@@ -41,14 +41,8 @@ _ROUNDS = 400
 def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float | None:
     """Compute the bound that multipliers prove, of the minimized objective without its cost scale.
 
-    None if they prove nothing.
-
-    Parameters
-    ----------
-    y : (rows,) array
-        Multipliers; those of the wrong sign count as 0.
-    lower, upper : (columns,) array
-        Bounds of the variables that hold for every feasible point.
+    None if they prove nothing. Multipliers ``y`` of the rows of the wrong sign count as 0; ``lower`` and ``upper`` are
+    bounds of the variables that hold for every feasible point.
     """
     y = _drop_wrong_signs(matrix, y)
     sides = np.where(y > 0, matrix.row_lower, np.where(y < 0, matrix.row_upper, 0.0))
@@ -67,13 +61,9 @@ def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: Fl
 def correct_multipliers(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return nearby multipliers that prove a bound where the given ones narrowly fail.
 
-    They differ as little as possible and give variables without a bound costs of the right sign. Only multipliers
-    that keep their sign are changed, then all are scaled down together; if that is not enough, they prove no bound.
-
-    Parameters
-    ----------
-    matrix, y, lower, upper
-        As for :func:`lower_bound`, with the same shapes.
+    They differ as little as possible and give variables without a bound costs of the right sign. Only multipliers that
+    keep their sign are changed, then all are scaled down together; if that is not enough, they prove no bound. The
+    arguments are those of :func:`lower_bound`.
     """
     y = _drop_wrong_signs(matrix, np.where(np.isfinite(y), y, 0.0))
     up, down = np.isinf(upper), np.isinf(lower)

@@ -93,7 +93,6 @@ class FirstOrderSession(Session):
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Keep the model; it is transferred at every run."""
-        del start
         refuse_lost_coefficients(matrix)
         self.matrix = matrix
 
@@ -141,7 +140,11 @@ class FirstOrderSession(Session):
             y = correct_multipliers(matrix, y, *self._bounds)
             bound = lower_bound(matrix, y, *self._bounds)
             if bound is None and x is not None:
-                bound = self._bound_below(matrix.minimized_objective(matrix.polish_point(x)), y)
+                # With the bounds of points that are not far above this one.
+                objective = matrix.minimized_objective(matrix.polish_point(x))
+                most = objective + abs(objective) + 1.0 / matrix.cost_scale
+                bound = lower_bound(matrix, y, *implied_bounds(with_objective_limit(matrix, most)))
+                bound = None if bound is None else min(bound, most)
             if bound is not None and (found.bound is None or bound > found.bound):
                 found.bound, found.multipliers = bound, y
         if x is not None:
@@ -150,12 +153,6 @@ class FirstOrderSession(Session):
             if violation <= self.options.feasibility_tolerance and matrix.minimized_objective(x) < found.objective:
                 found.values, found.objective = x, matrix.minimized_objective(x)
         self.track.tell(None, None if found.values is None else found.objective, found.bound)
-
-    def _bound_below(self, objective: float, y: FloatArray) -> float | None:
-        """Return the bound that multipliers prove with the bounds of points not far above an objective."""
-        most = objective + abs(objective) + 1.0 / self.matrix.cost_scale
-        bound = lower_bound(self.matrix, y, *implied_bounds(with_objective_limit(self.matrix, most)))
-        return None if bound is None else min(bound, most)
 
     def _run_once(
         self, matrix: MatrixModel, found: BestPoint, tolerance: float, end: float, factor: float = 1.0

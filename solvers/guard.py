@@ -42,14 +42,7 @@ class StopReason(Enum):
 class CallOutcome(Generic[T]):
     """Outcome of a guarded call.
 
-    Parameters
-    ----------
-    value : T or None
-        Result of the call; None when it was abandoned.
-    asked : StopReason or None
-        Reason why the solver was asked to stop; None when it was not asked.
-    abandoned : bool
-        If the call did not return in time.
+    ``value`` is None if it was abandoned, ``asked`` if the solver was not asked to stop.
     """
 
     value: T | None
@@ -155,25 +148,10 @@ class Worker:
     ) -> CallOutcome[T]:
         """Make one call and wait for it, but never longer than the limit and the grace period.
 
-        Parameters
-        ----------
-        budget : Budget
-            ``budget.stop`` is watched, and set at a first Ctrl-C; a second Ctrl-C is raised.
-        limit_s : float or None
-            Seconds after which the solver is asked to stop. A solver that keeps the limit itself is faster.
-        ask : callable
-            Asks the solver to stop; called at most once, from the waiting thread.
-        tick : callable
-            Called from the waiting thread every few hundredths of a second, to show progress.
-        grace_s : float, optional
-            Seconds between asking and abandoning; by default :data:`GRACE_S`.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            At a second Ctrl-C.
-        Exception
-            Any exception that the call raised.
+        ``budget.stop`` is watched, and set at a first Ctrl-C; a second Ctrl-C is raised, as is any exception of the
+        call. After ``limit_s`` seconds the solver is asked to stop; one that keeps the limit itself is faster. The
+        waiting thread calls ``ask``, once at most, to stop the solver, and ``tick`` every few hundredths of a second,
+        to show progress. ``grace_s`` seconds after asking the call is abandoned.
         """
         call = _Call(function)
         del function
@@ -229,18 +207,12 @@ _idle_lock = threading.Lock()
 
 
 @contextmanager
-def reusable_worker(name: str, last: Callable[[], None]) -> Iterator[Worker]:
-    """Lend an idle worker of earlier solves, or a new one.
+def lend_worker(name: str, last: Callable[[], None], *, again: bool) -> Iterator[Worker]:
+    """Lend a worker; ``last`` frees the native objects in its thread, after the block.
 
-    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64
+    It is a new one whose thread ends then; or, with ``again``, an idle one of earlier solves of this name, if any. That
+    is for libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64
     and crashes at the next.
-
-    Parameters
-    ----------
-    name : str
-        Workers are reused under the same name only.
-    last : callable
-        Frees the native objects in the worker's thread, after the block.
     """
     with _idle_lock:
         waiting = _idle.setdefault(name, [])
@@ -248,19 +220,9 @@ def reusable_worker(name: str, last: Callable[[], None]) -> Iterator[Worker]:
     try:
         yield worker
     finally:
-        if worker.abandoned:
+        if worker.abandoned or not again:
             worker.close(last)
         else:
             worker.settle(last)
             with _idle_lock:
                 waiting.append(worker)
-
-
-@contextmanager
-def single_use_worker(name: str, last: Callable[[], None]) -> Iterator[Worker]:
-    """Lend a new worker whose thread ends with the block; ``last`` frees the native objects in it."""
-    worker = Worker(name)
-    try:
-        yield worker
-    finally:
-        worker.close(last)

@@ -22,9 +22,9 @@ from ..core.budget import Budget
 from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
-from .matrix import INFINITY, MatrixModel
-from .options import NativeOption, check_option, other_means_error, rejected_value_error, unknown_option_error
-from .session import NativeConflict, Session, SessionResult, Track, resolve_unclear
+from .matrix import MatrixModel
+from .options import INFINITY, NativeOption, check_option, other_means_error, rejected_value_error, unknown_option_error
+from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     GRB.OPTIMAL: Termination.OPTIMAL,
@@ -50,9 +50,6 @@ _BEST = 2
 
 _TOO_LARGE = GRB.Error.SIZE_LIMIT_EXCEEDED
 _FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
-
-_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
-
 
 _set_handler = ctypes.pythonapi.PyOS_setsig
 _set_handler.argtypes, _set_handler.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
@@ -233,7 +230,7 @@ class GurobiSession(Session):
         model = self.model
         termination = _TERMINATIONS.get(model.Status, Termination.ERROR)
         values = None
-        if model.SolCount > 0 and termination not in _WITHOUT_SOLUTION:
+        if model.SolCount > 0 and termination not in WITHOUT_SOLUTION:
             values = np.array(self.x.X)
             # A linear program that was stopped has a point, but it need not be feasible.
             if termination is not Termination.OPTIMAL and self.matrix.violation(values) > 10 * self._tolerance:
@@ -285,11 +282,7 @@ class GurobiSession(Session):
             self.track.values = np.array(model.cbGetSolution(self.x))
         elif where == GRB.Callback.MIP:
             best, bound = model.cbGet(GRB.Callback.MIP_OBJBST), model.cbGet(GRB.Callback.MIP_OBJBND)
-            self.track.tell(
-                int(model.cbGet(GRB.Callback.MIP_NODCNT)),
-                best / self.scale if abs(best) < INFINITY else None,
-                bound / self.scale if abs(bound) < INFINITY else None,
-            )
+            self.track.tell(int(model.cbGet(GRB.Callback.MIP_NODCNT)), best, bound, self.scale)
 
     def ask(self) -> None:
         """Ask to stop."""

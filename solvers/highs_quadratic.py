@@ -48,17 +48,9 @@ def solve_quadratic(
 ) -> SessionResult:
     """Solve a convex quadratic program that HiGHS already has.
 
-    Parameters
-    ----------
-    options : SolverOptions
-        ``rel_gap`` loosens the certificate; an own ``qp_regularization_value`` in ``extra`` is the only one tried.
-    limit_s : float or None
-        Seconds for all attempts together; None is no limit.
-
-    Returns
-    -------
-    SessionResult
-        Optimal with a certificate; numerical if no attempt has one, with the best point found.
+    ``rel_gap`` loosens the certificate; an own ``qp_regularization_value`` in ``extra`` is the only one tried.
+    ``limit_s`` is for all attempts together. The result is optimal with a certificate; numerical if no attempt has one,
+    with the best point found.
     """
     if "qp_iteration_limit" not in options.extra:
         set_option(highs, "qp_iteration_limit", 10_000 + 100 * (len(matrix.columns) + len(matrix.rows)))
@@ -106,17 +98,11 @@ def _move_sides(highs: Any, matrix: MatrixModel, distance: float, seed: int) -> 
 def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
     """Compute the lower bound that row duals prove for a convex quadratic program.
 
-    The Lagrangian with multipliers y is convex with gradient z = c + Q x - A'y at x, so it is at least
-    ``f(x) - y'Ax + ... + z'(w - x)`` for every w; the least over the column bounds is the bound. If the side that
-    counts does not exist, the multiplier is an error of the solver; it is charged as if the side were at twice the
-    size of x, which makes the bound weak, not wrong, for all points of that size.
-
-    Parameters
-    ----------
-    x : (m,) array
-        Point, ideally near the optimum.
-    y : (n,) array
-        Row duals: change of the minimized objective per unit of the row's side.
+    The Lagrangian with multipliers y is convex with gradient z = c + Q x - A'y at x, so it is at least ``f(x) - y'Ax +
+    ... + z'(w - x)`` for every w; the least over the column bounds is the bound. If the side that counts does not
+    exist, the multiplier is an error of the solver; it is charged as if the side were at twice the size of x, which
+    makes the bound weak, not wrong, for all points of that size. The point is ideally near the optimum; row duals y are
+    changes of the minimized objective per unit of the row's side.
     """
     Qx = matrix.Q @ x
     z = matrix.c + Qx - matrix.A.T @ y

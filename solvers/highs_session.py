@@ -1,4 +1,4 @@
-"""One model inside one HiGHS.
+"""One model inside one HiGHS; linear models that stay there, for changes and re-solves from the last basis.
 
 Behaviour of HiGHS that an adapter must handle (measured with 1.11 to 1.16):
 
@@ -23,11 +23,14 @@ from typing import Any
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.budget import Budget
-from ..core.errors import InputError
+from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
+from .compiled_model import CompiledLinearModel
+from .guard import Worker
 from .highs_common import (
     FEASIBLE,
     TERMINATIONS,
@@ -41,7 +44,7 @@ from .highs_common import (
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
 from .options import other_means_error
-from .session import NativeConflict, Session, SessionResult, Track
+from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, run_session
 
 #: Bit of the presolve rule that enumerates small rows: 1.16 calls feasible programs infeasible with it.
 _ENUMERATION = 1 << 16
@@ -105,8 +108,7 @@ class HighsSession(Session):
             return
         if start:
             values = matrix.start()
-            known = np.flatnonzero(~np.isnan(values))
-            self.highs.setSolution(known.size, known.astype(np.int32), values[known])
+            self._set_start(np.flatnonzero(~np.isnan(values)), values)
         # Without output HiGHS tells nothing of a search.
         set_option(self.highs, "output_flag", not self._uses_pdlp)
         self.highs.cbMipImprovingSolution.subscribe(self._take_in_solution)
@@ -147,10 +149,7 @@ class HighsSession(Session):
         )
 
     def ask(self) -> None:
-        """Ask to stop, by a callback that is switched on only now.
-
-        At every simplex iteration it is expensive.
-        """
+        """Ask to stop, by a callback that is switched on only now. At every simplex iteration it is expensive."""
         self.track.cancel.set()
         if not self.matrix.is_mixed_integer:
             for callback in (self.highs.cbSimplexInterrupt, self.highs.cbIpmInterrupt):
@@ -176,7 +175,8 @@ class HighsSession(Session):
             return outcome
         self.scale *= factor
         self.set_costs(self.matrix.c)
-        self.set_solution(outcome)
+        if outcome.values is not None:
+            self._set_start(np.arange(outcome.values.size), outcome.values)
         left_s = None if limit_s is None else limit_s - self._last_run_s
         again = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
         return again if again.values is not None else outcome
@@ -220,11 +220,7 @@ class HighsSession(Session):
             # Nothing was solved, and the numbers of a solve are not set.
             return SessionResult(termination, message=f"HiGHS has not solved the model: {words}")
         values = None
-        if info.primal_solution_status == FEASIBLE and termination not in {
-            Termination.INFEASIBLE,
-            Termination.UNBOUNDED,
-            Termination.INFEASIBLE_OR_UNBOUNDED,
-        }:
+        if info.primal_solution_status == FEASIBLE and termination not in WITHOUT_SOLUTION:
             values = np.array(self.highs.getSolution().col_value)
             if termination is Termination.OPTIMAL and not mixed and not self._uses_pdlp and self._misses_a_row(values):
                 return SessionResult(
@@ -235,7 +231,8 @@ class HighsSession(Session):
             values,
             self._search_bound(info) if mixed else self._linear_bound(info, termination),
             int(info.mip_node_count) if mixed else None,
-            _iterations(info),
+            # Algorithms that were not used report -1.
+            sum(max(0, int(getattr(info, f"{by}_iteration_count"))) for by in ("simplex", "ipm", "pdlp")),
             "" if termination is Termination.OPTIMAL else words,
             self.highs.getSolution().row_dual if self.keeps_duals and termination is Termination.OPTIMAL else None,
         )
@@ -319,29 +316,84 @@ class HighsSession(Session):
         self.highs.changeColsCost(c.size, np.arange(c.size, dtype=np.int32), c * self.scale)
         self.highs.changeObjectiveOffset(self.matrix.offset * self.scale)
 
-    def set_solution(self, outcome: SessionResult) -> None:
-        """Pass a point as a start."""
-        if outcome.values is not None:
-            self.highs.setSolution(outcome.values.size, np.arange(outcome.values.size, dtype=np.int32), outcome.values)
+    def _set_start(self, columns: Any, values: FloatArray) -> None:
+        self.highs.setSolution(columns.size, columns.astype(np.int32), values[columns])
 
     def _take_in_solution(self, event: Any) -> None:
         self.track.values = np.array(event.data_out.mip_solution)
 
     def _take_in_progress(self, event: Any) -> None:
         out = event.data_out
-        best, bound = out.mip_primal_bound, out.mip_dual_bound
-        self.track.tell(
-            int(out.mip_node_count),
-            best / self.scale if isfinite(best) else None,
-            bound / self.scale if isfinite(bound) else None,
-        )
+        self.track.tell(int(out.mip_node_count), out.mip_primal_bound, out.mip_dual_bound, self.scale)
 
     def _stop_if_asked(self, event: Any) -> None:
         # What was said once stays said, also in the next solve of the same model.
         event.interrupt(self.track.cancel.is_set())
 
 
-def _iterations(info: Any) -> int:
-    """Sum the iterations of the algorithms used; unused ones report -1."""
-    counts = (info.simplex_iteration_count, info.ipm_iteration_count, info.pdlp_iteration_count)
-    return sum(int(count) for count in counts if count > 0)
+class HighsCompiled(CompiledLinearModel):
+    """Compiled model whose changes are made in HiGHS at once."""
+
+    def __init__(
+        self, adapter: Adapter, matrix: MatrixModel, options: SolverOptions, transfer_s: float, session: Session
+    ) -> None:
+        if not isinstance(session, HighsSession):
+            raise TypeError("a HiGHS session is needed")
+        try:
+            super().__init__(adapter, matrix, options, transfer_s)
+        except BaseException:
+            session.close()
+            raise
+        if matrix.is_settled:
+            # A plain solve needs no HiGHS for such a model, but rows and columns may still be added to this one.
+            session.load(matrix, start=False)
+        self._session = session
+        self._worker = Worker("highs")
+        session.keeps_duals = not matrix.is_mixed_integer
+
+    def run(self, budget: Budget) -> tuple[SessionResult, str]:
+        """Solve from the last basis."""
+        if self._worker.abandoned:
+            raise CwbError("HiGHS did not stop in an earlier solve of this compiled model: compile the model again")
+        session = self._session
+        session.threads = budget.threads
+        outcome = run_session(session, self._matrix, self._worker, budget, self.assemble)
+        self._scale = session.scale
+        return outcome, session.version
+
+    def native_row(self, lower: float, upper: float, columns: NDArray[np.int32], coefficients: NDArray[Any]) -> None:
+        """Add a row."""
+        self._require(self._session.highs.addRow(lower, upper, columns.size, columns, coefficients))
+
+    def native_column(self, lower: float, upper: float, *, is_integer: bool) -> None:
+        """Add a column."""
+        highs = self._session.highs
+        self._require(highs.addCol(0.0, lower, upper, 0, np.zeros(0, dtype=np.int32), np.zeros(0)))
+        if is_integer:
+            self._require(highs.changeColIntegrality(len(self._matrix.columns), highspy.HighsVarType.kInteger))
+
+    def native_costs(self, c: NDArray[np.float64]) -> None:
+        """Replace the costs."""
+        self._session.scale = self._matrix.cost_scale
+        self._session.set_costs(c)
+
+    def native_column_bounds(
+        self, columns: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> None:
+        """Replace bounds of columns."""
+        self._require(self._session.highs.changeColsBounds(columns.size, columns, lower, upper))
+
+    def native_row_bounds(
+        self, rows: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> None:
+        """Replace the sides of rows."""
+        self._require(self._session.highs.changeRowsBounds(rows.size, rows, lower, upper))
+
+    def _replace(self, **changes: Any) -> None:
+        super()._replace(**changes)
+        self._session.matrix = self._matrix
+
+    @staticmethod
+    def _require(status: Any) -> None:
+        if status == highspy.HighsStatus.kError:
+            raise CwbError("HiGHS rejects the change: a number is out of the range that it takes")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -43,22 +43,17 @@ class LinearParts:
     sign: float
     c: NDArray[Any]
     offset: float
-    Q: Any
     A: Any
     row_lower: NDArray[np.float64]
     row_upper: NDArray[np.float64]
-    quadratic: list[tuple[int, Any]]
-    unused: list[Any]
-    contradiction: str | None
+    Q: Any = None
+    quadratic_rows: list[tuple[int, Any]] = field(default_factory=list)
+    unused: list[Any] = field(default_factory=list)
+    contradiction: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """Body that Pyomo's linear compiler does not support: constant + linear + quadratic terms."""
-
-    constant: float
-    linear: list[tuple[Any, float]]
-    quadratic: list[tuple[Any, Any, float]]
+#: Body that Pyomo's linear compiler does not support: constant, linear and quadratic terms.
+_Piece = tuple[float, list[tuple[Any, float]], list[tuple[Any, Any, float]]]
 
 
 def linear_parts(model: Any) -> LinearParts:
@@ -95,13 +90,10 @@ def from_plain_rows(model: Any, objective: Any) -> LinearParts:
         sign=sign,
         c=sign * plain.c + 0.0,  # no -0.0
         offset=sign * plain.offset + 0.0,
-        Q=None,
         A=plain.A,
         row_lower=plain.lower,
         row_upper=plain.upper,
-        quadratic=[],
         unused=_unused_variables(model, plain.columns),
-        contradiction=None,
     )
 
 
@@ -139,7 +131,10 @@ def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
             # Pyomo's versions differ: before 6.10.1 a false constraint ends in the NameError of an exception that was
             # not imported. What does not go away by setting things aside is raised after the last round.
             stumbled = error
-            _refuse_unknown_components(model)
+            if unknown := model.collect_ctypes(active=True) - _KNOWN:
+                kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
+                text = f"the model has components that solvers do not support: {kinds}; write them as constraints"
+                raise Unsupported(text) from None
     raise stumbled
 
 
@@ -150,13 +145,6 @@ def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], boo
     if objective is not None and is_set_aside(polynomial_degree(objective.expr)):
         chosen.append(objective)
     return chosen
-
-
-def _refuse_unknown_components(model: Any) -> None:
-    unknown = model.collect_ctypes(active=True) - _KNOWN
-    if unknown:
-        kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
-        raise Unsupported(f"the model has components that solvers do not support: {kinds}; write them as constraints")
 
 
 def _false(constraint: Any, constant: float) -> str | None:
@@ -205,13 +193,9 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
         sign=_sign(objective),
         c=c,
         offset=float(info.c_offset[0]) if len(info.c_offset) else 0.0,
-        Q=None,
         A=A[kept] if second.any() else A,
         row_lower=lower[kept],
         row_upper=upper[kept],
-        quadratic=[],
-        unused=[],
-        contradiction=None,
     )
 
 
@@ -225,23 +209,18 @@ def _piece(component: Any) -> _Piece:
             f"{what} is neither linear nor quadratic: the solvers support no 1/x, exp, log or products of three; "
             "state it otherwise (y >= 1/x as x*y >= 1) or approximate it by lines"
         )
-    return _Piece(
-        constant=float(value(repn.constant)),
-        linear=[(v, float(value(a))) for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True)],
-        quadratic=[
-            (v, w, float(value(a)))
-            for (v, w), a in zip(repn.quadratic_vars, repn.quadratic_coefs, strict=True)
-            if value(a) != 0.0
-        ],
-    )
+    linear = [(v, float(value(a))) for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True)]
+    pairs = zip(repn.quadratic_vars, repn.quadratic_coefs, strict=True)
+    quadratic = [(v, w, float(value(a))) for (v, w), a in pairs if value(a) != 0.0]
+    return float(value(repn.constant)), linear, quadratic
 
 
 def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -> None:
     """Append the set-aside components: new columns, the quadratic objective, and rows at the end."""
     pieces = [(component, _piece(component)) for component in components]
     index = {id(v): j for j, v in enumerate(parts.columns)}
-    for _, piece in pieces:
-        for v in [v for v, _ in piece.linear] + [v for pair in piece.quadratic for v in pair[:2]]:
+    for _, (_, linear_terms, quadratic_terms) in pieces:
+        for v in [v for v, _ in linear_terms] + [v for pair in quadratic_terms for v in pair[:2]]:
             if id(v) not in index:
                 index[id(v)] = len(parts.columns)
                 parts.columns.append(v)
@@ -250,25 +229,24 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
     parts.A = sp.csr_array((parts.A.data, parts.A.indices, parts.A.indptr), shape=(parts.A.shape[0], width))
 
     lower, upper, linear = [], [], []
-    for component, piece in pieces:
-        Q = _symmetric(piece.quadratic, index, width)
+    for component, (constant, linear_terms, quadratic_terms) in pieces:
+        Q = _symmetric(quadratic_terms, index, width)
+        terms = [(index[id(v)], a) for v, a in linear_terms]
         if component is objective:
-            parts.c = parts.sign * np.bincount(
-                [index[id(v)] for v, _ in piece.linear], [a for _, a in piece.linear], width
-            )
-            parts.offset = parts.sign * piece.constant
+            parts.c = parts.sign * np.bincount([j for j, _ in terms], [a for _, a in terms], width)
+            parts.offset = parts.sign * constant
             parts.Q = None if Q is None else parts.sign * Q
             continue
-        if Q is None and not any(a for _, a in piece.linear):
-            parts.contradiction = parts.contradiction or _false(component, piece.constant)
+        if Q is None and not any(a for _, a in terms):
+            parts.contradiction = parts.contradiction or _false(component, constant)
             continue
         if Q is not None:
-            parts.quadratic.append((len(parts.rows), Q))
+            parts.quadratic_rows.append((len(parts.rows), Q))
         low, up = _sides(component)
         parts.rows.append(component)
-        linear.append([(index[id(v)], a) for v, a in piece.linear])
-        lower.append(low - piece.constant)
-        upper.append(up - piece.constant)
+        linear.append(terms)
+        lower.append(low - constant)
+        upper.append(up - constant)
     parts.A = sp.vstack([parts.A, _row_block(linear, width)], format="csr") if linear else parts.A
     parts.row_lower = np.append(parts.row_lower, lower)
     parts.row_upper = np.append(parts.row_upper, upper)

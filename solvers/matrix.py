@@ -29,12 +29,10 @@ from ..core.errors import InputError, Unsupported
 from ..core.rows import is_of_arrays, row_by_row_reasons
 from ..core.solver import ModelSize, Termination
 from .linearize import LinearParts, linear_parts
+from .options import INFINITY
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
-
-INFINITY = 1e20
-"""Smallest bound that HiGHS, Gurobi and SCIP take for infinite; larger ones become infinite here, for all alike."""
 
 INTEGRALITY = 1e-5
 """An integer variable's value this near to an integer is rounded to it."""
@@ -55,34 +53,12 @@ class QuadraticRow:
 class MatrixModel:
     """Model as arrays, see the module's docstring.
 
-    Parameters
-    ----------
-    columns : list of VarData
-        Pyomo variables of the columns; m of them.
-    rows : list of ConstraintData
-        Pyomo constraints of the rows; n of them, those with a quadratic part last.
-    sign : float
-        1 if the Pyomo model minimizes, -1 if it maximizes.
-    offset : float
-        Constant of the minimized objective.
-    Q : (m, m) csc_array or None
-        Symmetric matrix of the objective's quadratic part.
-    A : (n, m) csr_array
-        Coefficients; also the linear parts of quadratic rows.
-    row_lower, row_upper : (n,) array
-        Lower and upper sides of the rows.
-    quadratic_rows : tuple of QuadraticRow
-        Quadratic parts of the last rows.
-    lower, upper : (m,) array
-        Lower and upper bounds of the columns.
-    unused : list of VarData
-        Free variables of active blocks that appear nowhere.
-    contradiction : str or None
-        Reason why no point can be feasible, if that was found while compiling.
-    is_false_for_good : bool
-        If the contradiction is not one of bounds, which may be changed later.
-    row_by_row : mapping of str to str
-        Constraints whose rule was called row by row, and why.
+    Of its m columns and n rows, those with a quadratic part last, ``columns`` and ``rows`` are Pyomo's. ``sign`` is -1
+    if the Pyomo model maximizes; ``offset`` is the constant of the minimized objective, whose quadratic part has the
+    symmetric matrix ``Q``, an (m, m) csc_array or None. ``A`` is an (n, m) csr_array, also of the linear parts of
+    quadratic rows. ``unused`` are free variables of active blocks that appear nowhere. ``contradiction`` is the reason
+    why no point can be feasible, if that was found while compiling; it ``is_false_for_good`` if it is not one of
+    bounds, which may be changed later. ``row_by_row`` has the constraints whose rule was called row by row, and why.
     """
 
     columns: list[Any]
@@ -192,11 +168,19 @@ class MatrixModel:
 
     def polish_point(self, x: FloatArray) -> FloatArray:
         """Return a point without rounding errors: inside the column bounds, integers exact."""
-        return clip_and_round(x, self.lower, self.upper, self.integer)
+        rounded = np.round(x)
+        near = self.integer & (np.abs(x - rounded) <= INTEGRALITY)
+        # Adding zero turns -0.0, which looks odd in a table, into 0.0.
+        return np.clip(np.where(near, rounded, x), self.lower, self.upper) + 0.0
 
     def load(self, x: FloatArray) -> None:
-        """Assign values to the Pyomo variables; unused ones without a value get the one nearest to zero."""
-        load_values(self.columns, x.tolist())
+        """Assign values to the Pyomo variables as solvers do: unchecked, with all other variables stale.
+
+        Unused ones without a value get the one nearest to zero.
+        """
+        StaleFlagManager.mark_all_as_stale()
+        for variable, number in zip(self.columns, x.tolist(), strict=True):
+            variable.set_value(number, skip_validation=True)
         for variable in self.unused:
             lower, upper = variable.bounds
             if variable.value is None:
@@ -223,36 +207,13 @@ class MatrixModel:
         return float(gcd(*(int(cost) for cost in np.unique(np.abs(costs)))))
 
 
-def clip_and_round(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolArray) -> FloatArray:
-    """Clip a point to its bounds and round integer values that are within :data:`INTEGRALITY` of an integer."""
-    rounded = np.round(x)
-    near = integer & (np.abs(x - rounded) <= INTEGRALITY)
-    # Adding zero turns -0.0, which looks odd in a table, into 0.0.
-    return np.clip(np.where(near, rounded, x), lower, upper) + 0.0
-
-
-def load_values(variables: Sequence[Any], values: list[float]) -> None:
-    """Assign values to Pyomo variables as solvers do: unchecked, with all other variables stale."""
-    StaleFlagManager.mark_all_as_stale()
-    for variable, number in zip(variables, values, strict=True):
-        variable.set_value(number, skip_validation=True)
-
-
 def compile_matrix(model: Any) -> MatrixModel:
     """Compile a Pyomo model.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Linear or quadratic, with at most one active objective.
-
-    Raises
-    ------
-    Unsupported
-        If a constraint or the objective is neither linear nor quadratic, the model has other active components than
-        constraints and objectives, or a variable's domain is neither an interval nor its integers.
-    InputError
-        If there are several active objectives, or a number is missing, infinite or not a number.
+    It is linear or quadratic, with at most one active objective. Raise Unsupported if a constraint or the objective is
+    neither, the model has other active components than constraints and objectives, or a variable's domain is neither an
+    interval nor its integers; InputError if there are several active objectives, or a number is missing, infinite or
+    not a number.
     """
     with PauseGC():
         return replace(_assemble(linear_parts(model)), row_by_row=row_by_row_reasons(model))
@@ -266,24 +227,12 @@ def _assemble(parts: LinearParts) -> MatrixModel:
     contradiction = contradiction or _settle_bounds(parts.row_lower, parts.row_upper, parts.rows, "constraint")
     contradiction = contradiction or _unused_contradiction(parts.unused)
     _require_finite(parts)
-    return MatrixModel(
-        columns=columns,
-        rows=parts.rows,
-        sign=parts.sign,
-        c=parts.c,
-        offset=parts.offset,
-        Q=parts.Q,
-        A=parts.A,
-        row_lower=parts.row_lower,
-        row_upper=parts.row_upper,
-        quadratic_rows=tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic),
-        lower=lower,
-        upper=upper,
-        integer=integer,
-        unused=parts.unused,
-        contradiction=contradiction,
-        is_false_for_good=parts.contradiction is not None,
-    )
+    found = {
+        "quadratic_rows": tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic_rows),
+        "contradiction": contradiction,
+        "is_false_for_good": parts.contradiction is not None,
+    }
+    return MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | found)
 
 
 def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -329,13 +278,7 @@ def _domains(columns: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
 
 
 def integrality(columns: Sequence[Any]) -> BoolArray:
-    """Return the mask of integer variables.
-
-    Raises
-    ------
-    Unsupported
-        If a variable's domain is neither an interval nor the integers of one.
-    """
+    """Return the mask of integer variables. A domain must be an interval or the integers of one."""
     return _are_integer(columns, *_domains(columns))
 
 

@@ -1,13 +1,19 @@
-"""Options by the solvers' own names: types, ranges and error messages."""
+"""Options by the solvers' own names: types, ranges and error messages; and the solvers' infinity.
+
+Of a solver that Pyomo drives, :data:`KNOWN` has what is known beyond Pyomo's own.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isnan
 
 from ..core.errors import InputError, did_you_mean
+
+INFINITY = 1e20
+"""Smallest bound that HiGHS, Gurobi and SCIP take for infinite; larger ones become infinite here, for all alike."""
 
 #: Types as HiGHS and SCIP write them into files of options.
 _KINDS: Mapping[str, type] = {
@@ -32,13 +38,7 @@ _BOOLS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0"
 
 @dataclass(frozen=True)
 class NativeOption:
-    """One option of a solver.
-
-    Parameters
-    ----------
-    letters : str
-        Allowed values of a single-letter option; empty for any other text.
-    """
+    """One option of a solver. ``letters`` are the values of a single-letter option; empty for any other text."""
 
     kind: type
     lower: float = -inf
@@ -116,3 +116,87 @@ def rejected_value_error(title: str, name: str, value: object, expected: str, *,
 def other_means_error(title: str, name: str, means: str, *, what: str = "option") -> InputError:
     """Return the error for an option that cwb sets by other means."""
     return InputError(f"{title}'s {what} {name} is set by {means}, not directly")
+
+
+@dataclass(frozen=True)
+class KnownSolver:
+    """Option names of one solver, and its way to stop.
+
+    ``gap``, ``node_limit``, ``threads``, ``seed`` and ``tolerance`` are its own names of these options, and
+    ``increment`` is that of the least improvement of a solution over the last one; empty if there is none, or none is
+    known. ``program`` is empty if it is not known to be one. ``always`` are options of every solve of a MIP,
+    ``options`` all that may be given by their own names; None if they cannot be checked. A time limit may be a fraction
+    of a second if it ``takes_fractions``; it ``stops_on_interrupt`` if it writes its best result after a SIGINT;
+    ``digits`` is the relative error of the numbers it writes. What is ``is_first_order`` may solve linear programs by a
+    first-order method, whose "optimal" proves no bound.
+    """
+
+    program: str = ""
+    gap: str = ""
+    node_limit: str = ""
+    threads: str = ""
+    seed: str = ""
+    tolerance: str = ""
+    always: Mapping[str, object] = field(default_factory=dict)
+    increment: str = ""
+    takes_fractions: bool = False
+    stops_on_interrupt: bool = False
+    digits: float = 1e-7
+    is_first_order: bool = False
+    options: frozenset[str] | None = None
+
+    @property
+    def reserved_options(self) -> Mapping[str, str]:
+        """Options that are set by other means, with these means."""
+        pairs = {
+            self.gap: "rel_gap",
+            self.node_limit: "node_limit",
+            self.threads: "the budget's threads (--threads)",
+            self.seed: "the budget's seed (--seed)",
+            self.tolerance: "feasibility_tolerance",
+        }
+        return {name: means for name, means in pairs.items() if name}
+
+
+_CBC_OPTIONS = """
+    allowableGap clique combineSolutions combine2Solutions constraintfromCutoff costStrategy crash crossover cutDepth
+    cutoff cutsOnOff depthMiniBab Dins DivingCoefficient DivingFractional DivingGuided DivingLineSearch
+    DivingPseudoCost DivingSome DivingVectorLength dualBound dualTolerance dwHeuristic feasibilityPump flowCoverCuts
+    GMICuts gomoryCuts greedyHeuristic heuristicsOnOff hotStartMaxIts idiotCrash increment integerTolerance
+    knapsackCuts lagomoryCuts latwomirCuts liftAndProjectCuts localTreeSearch maxIterations maxSolutions
+    mixedIntegerRoundingCuts nodeStrategy passCuts passFeasibilityPump passTreeCuts perturbation pivotAndComplement
+    pivotAndFix preprocess presolve preTolerance primalWeight probingCuts proximitySearch pumpCutoff pumpTune
+    randomizedRounding reduceAndSplitCuts reduce2AndSplitCuts Rens residualCapacityCuts Rins roundingHeuristic
+    scaling slowcutpasses sprintCrash strategy strongBranching trustPseudoCosts twoMirCuts
+    VndVariableNeighborhoodSearch zeroHalfCuts zeroTolerance
+"""
+
+_GLPK_OPTIONS = """
+    adv amd bestb bestp bfs bib binarize btf cbg cgr clique cover cuts dfs drtom dual exact first flip fpump ft gomory
+    interior intopt last luf memlim mir mostf nointopt nopresol nord norelax noscale nosteep pcost presol primal proxy
+    qmd relax scale std steep symamd xcheck
+"""
+
+#: By the name in Pyomo's ``SolverFactory``.
+KNOWN: Mapping[str, KnownSolver] = {
+    "cbc": KnownSolver(
+        program="cbc",
+        gap="ratioGap",
+        node_limit="maxNodes",
+        threads="threads",
+        seed="randomCbcSeed",
+        tolerance="primalTolerance",
+        always={"allowableGap": 0},
+        increment="increment",
+        takes_fractions=True,
+        stops_on_interrupt=True,
+        options=frozenset(_CBC_OPTIONS.split()),
+    ),
+    "cuopt": KnownSolver(is_first_order=True),
+    "glpk": KnownSolver(program="glpsol", gap="mipgap", digits=1e-9, options=frozenset(_GLPK_OPTIONS.split())),
+}
+
+
+def known_solver(name: str) -> KnownSolver:
+    """Return the known properties of a solver; empty ones for most."""
+    return KNOWN.get(name, KnownSolver())

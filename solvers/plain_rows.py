@@ -40,16 +40,9 @@ class NotPlain(Exception):
 class PlainRows:
     """Rows as they are read: coefficients in one long array, and the end of each row.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Model with no active components but constraints and objectives.
-
-    Raises
-    ------
-    NotPlain
-        If anything is not a sum of numbers and free variables times numbers, a variable of its components is fixed,
-        or a row has no coefficient other than zero.
+    The model has no active components but constraints and objectives. Raise NotPlain if anything is not a sum of
+    numbers and free variables times numbers, a variable of its components is fixed, or a row has no coefficient other
+    than zero.
     """
 
     def __init__(self, model: Any, objective: Any) -> None:

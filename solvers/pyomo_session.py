@@ -30,10 +30,9 @@ from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
-from .matrix import INFINITY, INTEGRALITY, MatrixModel
-from .options import other_means_error, rejected_value_error, unknown_option_error
-from .pyomo_options import known_solver
-from .session import Session, SessionResult, Track, resolve_unclear
+from .matrix import INTEGRALITY, MatrixModel
+from .options import INFINITY, known_solver, other_means_error, rejected_value_error, unknown_option_error
+from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     TerminationCondition.optimal: Termination.OPTIMAL,
@@ -61,9 +60,7 @@ _GLPK_WORDS = (
 
 _GLPK_BOUND = re.compile(r"^\+.*mip =.*>=\s+(\S+)", re.MULTILINE)
 
-_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
-
-_PROVED = {Termination.OPTIMAL, *_WITHOUT_SOLUTION}
+_PROVED = {Termination.OPTIMAL, *WITHOUT_SOLUTION}
 
 #: Seconds that a program has to end by itself, before it is killed; fewer than the grace.
 _PATIENCE_S = 3.0
@@ -219,7 +216,7 @@ class PyomoSession(Session):
         if termination is Termination.NODE_LIMIT and self._options.node_limit is None and is_late:
             # CBC says of a linear program that is out of time that it is out of iterations.
             termination = Termination.TIME_LIMIT
-        values = self._values(results) if termination not in _WITHOUT_SOLUTION else None
+        values = self._values(results) if termination not in WITHOUT_SOLUTION else None
         message = "" if termination is Termination.OPTIMAL else str(condition)
         if termination is Termination.OPTIMAL and values is None:
             return SessionResult(
@@ -268,7 +265,7 @@ class PyomoSession(Session):
                 slack += self._mip_gap / (1.0 - min(self._mip_gap, 0.5)) * abs(least - matrix.offset)
             return least - slack
         return (
-            self._reported_bound(results) if matrix.is_mixed_integer and termination not in _WITHOUT_SOLUTION else None
+            self._reported_bound(results) if matrix.is_mixed_integer and termination not in WITHOUT_SOLUTION else None
         )
 
     def _reported_bound(self, results: Any) -> float | None:

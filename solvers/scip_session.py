@@ -23,9 +23,9 @@ from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, ExprCons
 from ..core.budget import Budget
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
-from .matrix import INFINITY, MatrixModel
-from .options import NativeOption, check_option, other_means_error, read_options, rejected_value_error
-from .session import Session, SessionResult, Track, resolve_unclear
+from .matrix import MatrixModel
+from .options import INFINITY, NativeOption, check_option, other_means_error, read_options, rejected_value_error
+from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
     "optimal": Termination.OPTIMAL,
@@ -44,8 +44,6 @@ _TERMINATIONS = {
     "duallimit": Termination.NODE_LIMIT,
     "userinterrupt": Termination.INTERRUPTED,
 }
-
-_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
 
 
 @cache
@@ -179,7 +177,7 @@ class ScipSession(Session):
         self.model.optimizeNogil()
         words = self.model.getStatus()
         termination = _TERMINATIONS.get(words, Termination.ERROR)
-        has_solution = self.model.getNSols() > 0 and termination not in _WITHOUT_SOLUTION
+        has_solution = self.model.getNSols() > 0 and termination not in WITHOUT_SOLUTION
         bound = self.model.getDualbound()
         if abs(bound) >= INFINITY and self._may_branch_for_ever():
             words += "; SCIP bounds a quadratic form by branching, which needs bounds on its variables"
@@ -268,11 +266,7 @@ class _SolverEvents(Eventhdlr):  # type: ignore[misc] # pyscipopt has no types
             track.values = session.best()
         if event.getType() != SCIP_EVENTTYPE.PRESOLVEROUND:
             best, bound = self.model.getPrimalbound(), self.model.getDualbound()
-            track.tell(
-                int(self.model.getNTotalNodes()),
-                None if abs(best) >= INFINITY else best / session.scale,
-                None if abs(bound) >= INFINITY else bound / session.scale,
-            )
+            track.tell(int(self.model.getNTotalNodes()), best, bound, session.scale)
 
 
 def _none_where_infinite(bounds: Any) -> list[float | None]:

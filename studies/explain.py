@@ -76,8 +76,7 @@ def explaining_formulations(model: str) -> list[Formulation]:
 def _explain_model(
     formulation: Formulation, instance: Instance, request: Request, adapter: Adapter, budget: Budget
 ) -> Explanation:
-    from ..solvers.conditions import conditions_of, false_conditions
-    from ..solvers.conflict import find_conflict
+    from ..solvers.conflict import conditions_of, false_conditions, find_conflict
     from ..solvers.matrix import compile_matrix
 
     def without(message: str) -> Explanation:

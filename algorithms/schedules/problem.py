@@ -12,7 +12,7 @@ from ...core.collective import Collective, Demand
 from ...core.errors import Refusal, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_schedulable
-from ...core.schedule import Ints
+from ...core.schedule import Chunks, Ints
 from ...core.topology import Topology
 
 #: A schedule with more sends than this is rejected before memory is taken for it: each takes some 50 bytes, more while
@@ -101,6 +101,15 @@ def check_size(sends: int, hops: int | None = None) -> None:
     if sends > MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}")
     require_schedulable(sends, hops)
+
+
+def equal_chunks(
+    ranks: Sequence[int], size_bytes: Fraction, held_by: Ints, needed_by: Ints, *, reduced: bool
+) -> Chunks:
+    """Return chunks of one size, held and needed by positions in a group; its size stands for all of its ranks."""
+    groups = (*((rank,) for rank in ranks), tuple(sorted(ranks)))
+    ones, flags = np.ones(len(held_by), dtype=np.int64), np.full(len(held_by), reduced)
+    return Chunks(ones, size_bytes, groups, held_by, needed_by, flags)
 
 
 def parallel_uses(topology: Topology) -> list[int]:

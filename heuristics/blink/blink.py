@@ -45,14 +45,8 @@ from .method import BlinkOptions, group
 class RootCandidate:
     """A root, and the directions of its data.
 
-    Parameters
-    ----------
-    root : int
-        Rank at which the trees are rooted.
-    ways : tuple of ForestDirection
-        Out of it, into it, or both.
-    mirrored : bool
-        Whether the direction into it is that out of it reversed, and is left out of ``ways``.
+    ``ways`` are out of it, into it, or both; with ``mirrored`` the direction into it is that out of it reversed, and is
+    left out.
     """
 
     root: int
@@ -81,15 +75,9 @@ class RootPacking:
 def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOptions) -> Outcome:
     """Solve an instance that :mod:`.method` has nothing against.
 
-    Raises
-    ------
-    InputError
-        If the root is none of the ranks, data cannot reach some rank, or a switch has not the same bandwidth in and
-        out.
-    Unsupported
-        If whole trees do not go through a switch with one-way links.
+    Data must reach every rank, and every switch have the same bandwidth in and out; whole trees do not go through
+    switches with one-way links.
     """
-    del solver
     with budget.clock.phase("compile"):
         warm_up()
     with budget.clock.phase("optimum"):
@@ -123,19 +111,9 @@ def best_roots(
 ) -> list[RootCandidate]:
     """Find the roots from which, and to which, the data takes the least time.
 
-    Parameters
-    ----------
-    posed : sequence of (ForestProblem, bool)
-        Directions of the data, and whether each is in the transposed network; where the data starts does not matter.
-    roots : sequence of int
-        Ranks to choose from, at least one. If the budget ends, the best of those tried are returned.
-    mirrored : bool
-        Whether there is another direction, just like the first.
-
-    Raises
-    ------
-    InputError
-        If data cannot reach some rank.
+    ``posed`` are the directions of the data, each with whether it is in the transposed network; where the data starts
+    does not matter. If the budget ends, the best of the roots tried are returned. With ``mirrored`` there is another
+    direction, just like the first.
     """
     best: list[RootCandidate] = []
     for root in roots:
@@ -218,12 +196,7 @@ def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions
 
     Where every node has the same bandwidth in and out, as much enters every set of nodes as leaves it. Then the cut
     that limits one root limits, from one of its sides or the other, every root: all have the same rate, and the first
-    will do.
-
-    Raises
-    ------
-    InputError
-        If the requested root is not in the group, or not that of the collective.
+    will do. A requested root must be in the group, or that of the collective.
     """
     ranks = group(instance)
     spread = instance.demand is not None and instance.demand.collective is not Collective.ALL_REDUCE

@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from ...algorithms.graphs.distances import distances
+from ...algorithms.graphs.network import components
 from ...algorithms.schedules.problem import GroupProblem
 from ...core.errors import InputError
 from ...core.network_views import fabric_of, rings_of
@@ -31,12 +32,8 @@ _MAX_LINKS, _MAX_RANKS = 20_000, 4_096
 class Hierarchy:
     """Ranks by their coordinates.
 
-    Parameters
-    ----------
-    order : array of int, shape (n,)
-        Rank at every position; the coordinate of a level changes fastest, the next outer one's slower.
-    sizes : tuple of int
-        Ranks in a group of every level, the innermost first; their product is n.
+    ``order`` has the rank at every position; the coordinate of a level changes fastest, the next outer one's slower.
+    ``sizes`` are the ranks in a group of every level, the innermost first; their product is n.
     """
 
     order: Ints
@@ -88,13 +85,7 @@ class Hierarchy:
 
 
 def hierarchy_of_sizes(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy:
-    """Levels of given sizes, ranks in their order.
-
-    Raises
-    ------
-    InputError
-        If the product is not the number of ranks.
-    """
+    """Levels of given sizes, ranks in their order. Their product must be the number of ranks."""
     if prod(sizes) != problem.n:
         text = f"levels of {' x '.join(map(str, sizes))} are {prod(sizes)} ranks; expected {problem.n}"
         raise InputError(text, source="-O", place="levels")
@@ -102,10 +93,7 @@ def hierarchy_of_sizes(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy
 
 
 def find_hierarchy(problem: GroupProblem) -> Hierarchy:
-    """Return the levels of a network: dimensions of a fabric, else nested parts of equal size.
-
-    See :func:`parts`.
-    """
+    """Return the levels of a network: dimensions of a fabric, else nested parts of equal size. See :func:`parts`."""
     ranks = np.array(sorted(problem.ranks), dtype=np.int64)
     if problem.n == len(problem.topology.ranks):
         fabric = fabric_of(problem.topology) or rings_of(problem.topology)
@@ -144,16 +132,11 @@ def _equal(labels: Ints) -> Iterator[Ints]:
 
 
 def _by_bandwidth(topology: Topology) -> Iterator[Ints]:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     rate = np.array([float(link.bandwidth_Bps) for link in topology.links])
     ends = np.array(topology.link_ends, dtype=np.int64)
-    count = len(topology.nodes)
     for least in np.unique(rate)[1:]:
         tail, head = ends[rate >= least].T
-        labels = connected_components(coo_array((np.ones(len(tail)), (tail, head)), shape=(count, count)))[1]
-        yield np.asarray(labels, dtype=np.int64)
+        yield components(len(topology.nodes), tail, head)
 
 
 def _by_name(topology: Topology) -> Iterator[Ints]:
@@ -197,8 +180,6 @@ def _by_distance(topology: Topology, nodes: Ints) -> Iterator[Ints]:
 class Networks:
     """Links that the data of each group may use.
 
-    Notes
-    -----
     Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ
     in this level and inner ones) hold all ranks that they join. A group uses links of its own level; if these do not
     join it, any between its ranks and switches; and if those do not either, all links.
@@ -271,22 +252,14 @@ class Networks:
 
 def _joined_switches(topology: Topology) -> list[int]:
     """Switches with a path over switches have the same number; ranks have -1."""
-    label = [index if node.kind is NodeKind.SWITCH else -1 for index, node in enumerate(topology.nodes)]
-
-    def root(node: int) -> int:
-        while label[node] != node:
-            label[node] = label[label[node]]
-            node = label[node]
-        return node
-
-    for a, b in topology.link_ends:
-        if label[a] >= 0 and label[b] >= 0:
-            label[root(a)] = root(b)
-    return [root(node) if label[node] >= 0 else -1 for node in range(len(label))]
+    switch = np.array([node.kind is NodeKind.SWITCH for node in topology.nodes])
+    tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
+    joined = switch[tail] & switch[head]
+    labels: list[int] = np.where(switch, components(len(switch), tail[joined], head[joined]), -1).tolist()
+    return labels
 
 
 def _joins(topology: Topology, nodes: Sequence[int], links: Sequence[int]) -> bool:
-    """Return whether links lead from each of some nodes to each other one."""
     for way in (0, 1):
         onward: dict[int, list[int]] = defaultdict(list)
         for link in links:

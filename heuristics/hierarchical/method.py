@@ -7,9 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ...algorithms.schedules.problem import supports_groups
-from ...core.errors import Refusal
 from ...core.fields import Strict
-from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from .phases import COLLECTIVES
 
@@ -41,11 +39,6 @@ class HierarchicalOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> Refusal | None:
-    """Any group of at least two ranks on links."""
-    return supports_groups(instance, COLLECTIVES)
-
-
 METHOD = Method(
     name="hierarchical",
     kind=Kind.HEURISTIC,
@@ -54,7 +47,7 @@ METHOD = Method(
     answer_type=object,
     options=HierarchicalOptions,
     solve=f"{__package__}.solve:run",
-    supports=supports,
+    supports=lambda instance: supports_groups(instance, COLLECTIVES),
     needs_solver=False,
     metrics={
         "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),

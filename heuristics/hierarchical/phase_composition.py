@@ -1,7 +1,12 @@
-"""One schedule of the answers for all groups of all phases."""
+"""Answers for the groups of a level as shares of their data, and one schedule of those of all phases.
+
+A method gets a network of the group alone, whose nodes have numbers for names. Groups with equal networks share one
+answer.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,26 +16,137 @@ from math import gcd, lcm
 import numpy as np
 
 from ...algorithms.schedules.problem import GroupProblem, check_size
-from ...core.collective import Collective
+from ...core.collective import Collective, Demand
+from ...core.instance import Instance
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
-from .group_answers import Shares, Site
+from ...core.topology import Link, Topology
+from ...core.trees import TreeKind, TreePacking
 from .levels import Hierarchy
 from .phases import AR, BROADCAST, GATHER, REDUCE, RS, SCATTER, Phase
+
+#: Collectives whose parts are known by who needs them; those of others by who holds them, if there are several.
+_BY_RECEIVER = (Collective.REDUCE_SCATTER, Collective.SCATTER)
+_WHOLE = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """The network of one group.
+
+    Its instance's first ranks are the positions in the group, the first is the root; ``nodes`` and ``links`` are those
+    of the whole network.
+    """
+
+    instance: Instance
+    nodes: Ints
+    links: Ints
+
+
+def site(topology: Topology, ranks: Sequence[int], links: Sequence[int], demand: Demand) -> Site:
+    """Extract the network of a group. Links are those that its data may use; the ranks of the group come first."""
+    ends = topology.link_ends
+    nodes = list(dict.fromkeys([*ranks, *sorted({node for link in links for node in ends[link]})]))
+    number = {node: index for index, node in enumerate(nodes)}
+    names = [str(index) for index in range(len(nodes))]
+    network = Topology(
+        tuple(replace(topology.nodes[node], name=name) for node, name in zip(nodes, names, strict=True)),
+        tuple(
+            Link(
+                names[number[ends[link][0]]],
+                names[number[ends[link][1]]],
+                topology.links[link].bandwidth_Bps,
+                topology.links[link].latency_s,
+            )
+            for link in links
+        ),
+    )
+    instance = Instance("group", network, demand)
+    return Site(instance, np.array(nodes, dtype=np.int64), np.array(links, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Sends of shares of the parts of a group, on its own network.
+
+    ``begin`` and ``end`` are the interval of every chunk within its part, from 0 to 1. ``part`` is the part of the
+    group's data: the position of the one rank that holds or needs it, 0 if all have the same data, or ``i * n + j``
+    from i to j. ``step`` is that of every send, from 0.
+    """
+
+    begin: list[Fraction]
+    end: list[Fraction]
+    part: Ints
+    sends: Sends
+    step: Ints
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return int(self.step.max()) + 1
+
+
+def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
+    """Read what chunks are of the group's parts."""
+    assert instance.demand is not None  # noqa: S101 (a group's instance has one)
+    kind, n = instance.demand.collective, len(instance.demand.ranks or range(instance.npus))
+    if isinstance(answer, TreePacking):
+        sends, step = _of_trees(instance, answer)
+        part = np.zeros_like(answer.root) if kind in _WHOLE else answer.root
+        units = answer.units
+    else:
+        chunks, sends, step, units = answer.chunks, answer.sends, answer.step, answer.chunks.units
+        part = _part(chunks, kind, n)
+    begin, end = [], []
+    done: dict[int, int] = defaultdict(int)
+    total = np.bincount(part, units)
+    for of, count in zip(part.tolist(), units.tolist(), strict=True):
+        whole = int(total[of])
+        begin.append(Fraction(done[of], whole))
+        done[of] += count
+        end.append(Fraction(done[of], whole))
+    return Shares(begin, end, part, sends, step)
+
+
+def _part(chunks: Chunks, kind: Collective, n: int) -> Ints:
+    if kind in _WHOLE:
+        return np.zeros(len(chunks), dtype=np.int64)
+    first = np.array([group[0] for group in chunks.groups], dtype=np.int64)
+    held, needed = first[chunks.held_by], first[chunks.needed_by]
+    if kind is Collective.ALL_TO_ALL:
+        return held * n + needed
+    return needed if kind in _BY_RECEIVER else held
+
+
+def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
+    """Edges as sends, and a step for each: its depth, in in-trees counted from the deepest edge."""
+    topology = instance.topology
+    node = np.array(topology.tree_nodes, dtype=np.int64)
+    columns: list[tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]] = []
+    before = 0
+    for part in packing.passes:
+        tree = part.edge_tree
+        depth: dict[tuple[int, int], int] = defaultdict(int)
+        for of, parent, child in zip(tree.tolist(), part.parent.tolist(), part.child.tolist(), strict=True):
+            depth[of, child] = depth[of, parent] + 1
+        level = np.array([depth[key] for key in zip(tree.tolist(), part.child.tolist(), strict=True)], dtype=np.int64)
+        height = int(level.max())
+        inward = part.kind is TreeKind.IN
+        source, target = (part.child, part.parent) if inward else (part.parent, part.child)
+        step = before + (height - level if inward else level - 1)
+        flag = np.full(len(tree), inward)
+        columns.append((tree, node[source], node[target], flag, np.diff(part.path_offset), part.path_links, step))
+        before += height
+    chunk, one, other, reduce, hops, links, step = (np.concatenate(each) for each in zip(*columns, strict=True))
+    offset = offsets(hops)
+    return Sends(chunk, one, other, reduce.astype(np.bool_), offset, links), step
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseAnswers:
     """A phase with a method's answers for its groups.
 
-    Parameters
-    ----------
-    bases : array of int
-        First position of every group, sorted.
-    sites : list of Site
-        The network of each, in the same order.
-    shares : list of Shares
-        The answer for each; groups with equal networks share one.
+    ``bases`` are the first positions of the groups, sorted; ``sites`` and ``shares`` are in this order.
     """
 
     phase: Phase
@@ -44,23 +160,8 @@ class PhaseAnswers:
         return max(shares.steps for shares in self.shares)
 
 
-def cuts_of(filled: Sequence[PhaseAnswers]) -> list[Fraction]:
-    """Return cuts of blocks, from 0 to 1, so that every phase's shares are unions of slices."""
-    known = {id(shares): shares for each in filled for shares in each.shares}
-    return sorted({Fraction(0), Fraction(1), *(end for shares in known.values() for end in shares.end)})
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Sends of one slice each, sorted by part: the group's own nodes, and where in the table of paths."""
-
-    first: Ints
-    slice: Ints
-    send: Ints
-
-
-def _rows(shares: Shares, cuts: Sequence[Fraction]) -> _Rows:
-    """Cut all sends into slices."""
+def _rows(shares: Shares, cuts: Sequence[Fraction]) -> tuple[Ints, Ints, Ints]:
+    """Cut all sends into slices: rows sorted by part, where those of each part begin, and slice and send of each."""
     place = {cut: index for index, cut in enumerate(cuts)}
     low = np.array([place[cut] for cut in shares.begin], dtype=np.int64)[shares.sends.chunk]
     high = np.array([place[cut] for cut in shares.end], dtype=np.int64)[shares.sends.chunk]
@@ -69,44 +170,33 @@ def _rows(shares: Shares, cuts: Sequence[Fraction]) -> _Rows:
     part = shares.part[shares.sends.chunk][send]
     order = np.argsort(part, kind="stable")
     first = np.searchsorted(part[order], np.arange(int(shares.part.max()) + 2))
-    return _Rows(first.astype(np.int64), piece[order], send[order])
+    return first.astype(np.int64), piece[order], send[order]
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Sends of blocks' slices on the whole network."""
+def _columns(filled: PhaseAnswers, slices: Sequence[Fraction], block_index: Ints, start: int) -> list[tuple[Ints, ...]]:
+    """Return the sends of a phase on the whole network, batched by groups with the same answer.
 
-    chunk: Ints
-    source: Ints
-    target: Ints
-    reduce: Ints
-    step: Ints
-    ahead: Ints
-    hops: Ints
-    links: Ints
-
-
-def _columns(filled: PhaseAnswers, slices: Sequence[Fraction], block_index: Ints, start: int) -> list[_Columns]:
-    """Return the sends of a phase, batched by groups with the same answer."""
-    phase, found = filled.phase, []
+    Columns are chunk, source, target, reduce, step, levels ahead, hops and links.
+    """
+    phase, found = filled.phase, list[tuple[Ints, ...]]()
     group = np.searchsorted(filled.bases, phase.base)
     answer = np.unique([id(shares) for shares in filled.shares], return_inverse=True)[1]
     for kind in range(int(answer.max()) + 1):
         alike = np.flatnonzero(answer == kind)
         shares = filled.shares[int(alike[0])]
-        rows = _rows(shares, slices)
+        begin, piece, send_of = _rows(shares, slices)
         nodes = np.stack([filled.sites[int(g)].nodes for g in alike])
         links = np.stack([filled.sites[int(g)].links for g in alike])
         mine = np.flatnonzero(answer[group] == kind)
         where = np.searchsorted(alike, group[mine])
-        first, last = rows.first[phase.part[mine]], rows.first[phase.part[mine] + 1]
+        first, last = begin[phase.part[mine]], begin[phase.part[mine] + 1]
         task = np.repeat(np.arange(len(mine)), last - first)
         row = ranges(first, last - first)
-        send, at = rows.send[row], where[task]
+        send, at = send_of[row], where[task]
         sends = shares.sends.take(send)
         found.append(
-            _Columns(
-                block_index[phase.block[mine][task]] * (len(slices) - 1) + rows.slice[row],
+            (
+                block_index[phase.block[mine][task]] * (len(slices) - 1) + piece[row],
                 nodes[at, sends.source],
                 nodes[at, sends.target],
                 sends.reduce.astype(np.int64),
@@ -130,29 +220,21 @@ def compose_phases(
 ) -> StepSchedule:
     """Concatenate the phases, piece by piece of every block.
 
-    Parameters
-    ----------
-    kind : Collective
-        The collective that the phases make up.
-    filled : sequence of Filled
-        Phases with answers, in order.
-    pieces : int
-        Pieces of every block, each of which goes from phase to phase as soon as it can. Sends of a step with the most
-        levels ahead come first.
+    Each of the pieces of every block goes from phase to phase as soon as it can. Sends of a step with the most levels
+    ahead come first.
     """
-    cuts = cuts_of(filled)
+    # Every phase's shares are unions of slices between these.
+    known = {id(shares): shares for each in filled for shares in each.shares}
+    cuts = sorted({Fraction(0), Fraction(1), *(end for shares in known.values() for end in shares.end)})
     count = len(cuts) - 1
     index = np.full(int(blocks.max()) + 1, -1)
     index[blocks] = np.arange(len(blocks))
-    columns: list[_Columns] = []
+    columns: list[tuple[Ints, ...]] = []
     start = 0
     for each in filled:
         columns += _columns(each, cuts, index, start)
         start += each.steps
-    names = ("chunk", "source", "target", "reduce", "step", "ahead", "hops", "links")
-    chunk, source, target, reduce, step, ahead, hops, links = (
-        np.concatenate([getattr(column, name) for column in columns]) for name in names
-    )
+    chunk, source, target, reduce, step, ahead, hops, links = map(np.concatenate, zip(*columns, strict=True))
     check_size(len(chunk) * pieces, len(links) * pieces)
     offset = offsets(hops)
     once = Sends(chunk, source, target, reduce.astype(np.bool_), offset, links)
@@ -183,14 +265,8 @@ def _once(schedule: StepSchedule, root: int) -> StepSchedule:
 
 
 def _chunks(
-    kind: Collective,
-    hierarchy: Hierarchy,
-    blocks: Ints,
-    piece_bytes: Fraction,
-    pieces: int,
-    cuts: Sequence[Fraction],
+    kind: Collective, hierarchy: Hierarchy, blocks: Ints, piece_bytes: Fraction, pieces: int, cuts: Sequence[Fraction]
 ) -> Chunks:
-    """Return every slice of every piece of every block."""
     scale = lcm(*(cut.denominator for cut in cuts))
     units = [int((b - a) * scale) for a, b in pairwise(cuts)]
     common = gcd(*units)

@@ -35,12 +35,8 @@ _BY_RANK = (AG, RS, GATHER, SCATTER)
 class Phase:
     """A collective in groups of a level.
 
-    Parameters
-    ----------
-    block, base, part : array of int
-        Block of the data, group by its first position, and part of the group's data.
-    ahead : array of int
-        Number of later levels in which the data is not yet at its destination.
+    ``block``, ``base`` and ``part`` are the block of the data, the group by its first position, and the part of the
+    group's data; ``ahead`` counts later levels in which the data is not yet at its destination.
     """
 
     kind: Collective
@@ -66,12 +62,7 @@ def blocks_of(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> I
 def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list[Phase]:
     """Return the phases of a collective.
 
-    Parameters
-    ----------
-    kind : Collective
-        The collective; position 0 is the root.
-    order : sequence of int
-        All levels, in the order of a reduce-scatter; an all-gather reverses it.
+    Position 0 is the root; ``order`` has all levels in the order of a reduce-scatter; an all-gather reverses it.
     """
     blocks = blocks_of(kind, hierarchy, order)
     if kind is ALL_TO_ALL:
@@ -108,12 +99,7 @@ def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list
 
 
 def _phase(
-    hierarchy: Hierarchy,
-    kind: Collective,
-    blocks: Ints,
-    level: int,
-    kept: Sequence[int],
-    free: Sequence[int],
+    hierarchy: Hierarchy, kind: Collective, blocks: Ints, level: int, kept: Sequence[int], free: Sequence[int]
 ) -> Phase:
     """Blocks in groups whose coordinates are the block's in some levels, any in others, and the root's in the rest."""
     later = free if kind is RS else [d for d in hierarchy.levels if d not in (*kept, level)] if kind is SCATTER else ()

@@ -1,14 +1,14 @@
 """Search over levels, algorithms, pieces and orders by simulation.
 
-Every algorithm is simulated alone on the links of its level's groups, all of them at once if they share links, with
-pipelined pieces. Of the fastest ones of each phase, the search picks those that make the whole fastest when all phases
-are simulated together, phase after phase.
+Every algorithm is asked for the groups of a level, and simulated alone on the links of all of them, at once if they
+share links, with pipelined pieces. Of the fastest ones of each phase, the search picks those that make the whole
+fastest when all phases are simulated together, phase after phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import permutations
@@ -18,13 +18,126 @@ import numpy as np
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
-from ...core.budget import Budget, Incumbent
-from ...core.collective import Collective
+from ...core.budget import Budget, Incumbent, ignore
+from ...core.collective import Collective, Demand
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Method
 from ...core.schedule import Floats, Ints, Schedule, StepSchedule
-from .answers import Levels
-from .levels import Hierarchy
-from .phase_composition import PhaseAnswers, compose_phases
+from ...core.solver import Solver
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from ...models.bfb.method import BFB
+from ...models.forestcoll.method import FORESTCOLL
+from ..textbook.exchanges import BINE, BRUCK, DIRECT, RHD
+from ..textbook.rings import RING, SHIFTED_RING
+from ..textbook.trees import DBT, KNOMIAL
+from .levels import Hierarchy, Networks
+from .phase_composition import PhaseAnswers, Shares, Site, compose_phases, shares_of, site
 from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
+
+#: Methods that may run on a level, with the options that they are asked with.
+ALGORITHMS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
+    "direct": (DIRECT, {}),
+    "ring": (RING, {}),
+    "rhd": (RHD, {}),
+    "bruck": (BRUCK, {}),
+    "bine": (BINE, {}),
+    "dbt": (DBT, {}),
+    "knomial": (KNOMIAL, {}),
+    "shifted-ring": (SHIFTED_RING, {}),
+    "bfb": (BFB, {}),
+    "forestcoll": (FORESTCOLL, {"k": "smallest", "symmetry": "written"}),
+}
+
+#: In larger groups only what needs no search of its own is tried; a part may be cut into so many slices.
+_LARGE, _MOST_SLICES = 64, 64
+
+
+@dataclass
+class AnswerCache:
+    """Cache of answers for networks of groups, by algorithm and digest."""
+
+    solver: Solver
+    budget: Budget
+    known: dict[tuple[str, str], Shares | None] = field(default_factory=dict)
+
+    def shares(self, name: str, instance: Instance) -> Shares | None:
+        """Return the answer of an algorithm; None if it does not fit."""
+        key = name, instance.sha256
+        if key not in self.known:
+            self.known[key] = self._ask(name, instance)
+        return self.known[key]
+
+    def _ask(self, name: str, instance: Instance) -> Shares | None:
+        method, told = ALGORITHMS[name]
+        if (instance.npus > _LARGE and name in ("bfb", "forestcoll")) or method.supports(instance) is not None:
+            return None
+        options = method.options(**told)
+        try:
+            quiet = replace(self.budget, tell=ignore)
+            answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
+        except (InputError, Unsupported):
+            return None
+        if not isinstance(answer, StepSchedule | TreePacking):
+            return None
+        shares = shares_of(instance, answer)
+        few = int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus)
+        # In steps, a switch would have to hold data that it copies or adds, without a buffer.
+        nodes = [instance.topology.nodes[node] for node in np.unique(shares.sends.source).tolist()]
+        return shares if few and all(node.buffer_bytes is None for node in nodes) else None
+
+
+@dataclass(eq=False)
+class Levels:
+    """Groups of the levels of a hierarchy, with answers of algorithms.
+
+    ``names`` are the algorithms of every level, if they are given.
+    """
+
+    topology: Topology
+    hierarchy: Hierarchy
+    asked: AnswerCache
+    names: Sequence[str] | None = None
+    _sites: dict[tuple[Collective, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
+
+    @cached_property
+    def networks(self) -> Networks:
+        """Links that groups may use."""
+        return Networks(self.topology, self.hierarchy)
+
+    def fillings(self, phase: Phase) -> list[tuple[str, PhaseAnswers]]:
+        """Return the algorithms for a phase, with their answers. There must be one."""
+        names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
+        bases, sites = self._groups(phase)
+        found: list[tuple[str, PhaseAnswers]] = []
+        for name in names:
+            if found and self.asked.budget.is_exhausted:
+                break
+            answers = [self.asked.shares(name, each.instance) for each in sites]
+            shares = [answer for answer in answers if answer is not None]
+            if len(shares) == len(sites):
+                found.append((name, PhaseAnswers(phase, bases, sites, shares)))
+        if not found:
+            size = self.hierarchy.sizes[phase.level]
+            text = f"{', '.join(names)} has no {phase.kind.name} for groups of {size} ranks here"
+            raise Unsupported(text)
+        return found
+
+    def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
+        """First positions of a phase's groups, and their networks."""
+        bases = np.unique(phase.base)
+        key = phase.kind, phase.level, len(bases)
+        if key not in self._sites:
+            size = self.hierarchy.sizes[phase.level]
+            demand = Demand(phase.kind, Fraction(size), ranks=tuple(range(size)))
+            self._sites[key] = bases, [self._site(int(base), phase.level, demand) for base in bases]
+        return self._sites[key]
+
+    def _site(self, base: int, level: int, demand: Demand) -> Site:
+        nodes = [self.topology.rank_nodes[rank] for rank in self.hierarchy.group(base, level)]
+        return site(self.topology, nodes, self.networks.links(nodes, level), demand)
+
 
 #: Links that sends take in one schedule that is played, and in all; pieces that are tried.
 PLAYED, _WORK, _PIECES = 400_000, 10_000_000, (1, 4, 16, 32, 64)
@@ -43,13 +156,8 @@ _NEAR = Fraction(5, 4)
 class Part:
     """A composition of a share of the collective.
 
-    Parameters
-    ----------
-    filled : tuple of (str, Filled)
-        The phases, each with the name of its algorithm.
-    seconds : Fraction
-        Completion time, simulated link by link; if that is too large, time of the busiest link and latency of all
-        steps.
+    ``filled`` has the phases, each with the name of its algorithm; ``seconds`` is the completion time, simulated link
+    by link; if that is too large, time of the busiest link and latency of all steps.
     """
 
     filled: tuple[tuple[str, PhaseAnswers], ...]
@@ -66,16 +174,8 @@ class Part:
 class Choice:
     """A schedule and the choices behind it.
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        Compositions of shares with different orders of the levels.
-    pieces : int
-        Number of pieces of every block.
-    schedule, seconds
-        As in :class:`Part`; timed if it is another collective reversed.
-    backwards : bool
-        Whether it is another collective reversed.
+    ``parts`` are shares with different orders of the levels. If it is another collective reversed (``backwards``), the
+    schedule is timed.
     """
 
     hierarchy: Hierarchy
@@ -88,13 +188,7 @@ class Choice:
 
 @dataclass
 class Search:
-    """The search for one collective.
-
-    Parameters
-    ----------
-    budget : Budget
-        Limits and clock; every better choice is reported to it.
-    """
+    """The search for one collective. Every better choice is reported to the budget."""
 
     problem: GroupProblem
     budget: Budget
@@ -136,12 +230,8 @@ class Search:
     def best(self, levels: Sequence[Levels], pieces: int | None, *, balance: bool | None) -> Choice:
         """Return the fastest choice found within limits of time and work.
 
-        Parameters
-        ----------
-        pieces : int or None
-            Number of pieces; None tries more and more as long as they help.
-        balance : bool or None
-            Whether pieces use several orders of the levels; None tries both.
+        ``pieces=None`` tries more and more as long as they help; ``balance``, whether these use several orders of the
+        levels, tries both if None.
         """
         found: list[Choice] = []
         for each in self._promising(levels, _FIRST if pieces is None else pieces):

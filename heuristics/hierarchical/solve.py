@@ -10,9 +10,9 @@ from operator import itemgetter
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
-from ...algorithms.schedules.compose import merge
+from ...algorithms.schedules.compose import concatenate, merge, reverse
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
-from ...algorithms.schedules.replay import timed_first_come
+from ...algorithms.schedules.replay import in_order, timed_first_come
 from ...algorithms.schedules.stand_in import depths
 from ...core.bounds import Certificate
 from ...core.budget import Budget, ignore
@@ -23,26 +23,17 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver
 from ...core.topology import Topology
-from .answers import ALGORITHMS, AnswerCache, Levels
 from .levels import Networks, find_hierarchy, hierarchy_of_sizes
 from .method import HierarchicalOptions
-from .mirror import mirror_problem, reverse_choice
-from .search import Choice, Search
+from .phases import AG, AR, BROADCAST, REDUCE, RS
+from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
 
 #: Blocks of a level whose cuts are tried.
 _BLOCKS = 32
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:
-    """Compose every collective of an instance (``Method.run``).
-
-    Raises
-    ------
-    InputError
-        If given levels or algorithms do not fit.
-    Unsupported
-        If a rank cannot be reached, or the schedule is too large.
-    """
+    """Compose every collective of an instance (``Method.run``)."""
     _check(options)
     problems = group_problems(instance)
     check_size(sum(fewest_sends(problem) for problem in problems))
@@ -131,7 +122,11 @@ def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Sche
     used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
     if len(np.unique(used)) < len(used):  # a link serves who asks first
         nodes = instance.network.rank_nodes
-        return _merge_schedules(instance, [_in_steps(s, nodes) if isinstance(s, Schedule) else s for s in schedules])
+        in_steps = [
+            StepSchedule(s.instance_sha256, s.chunks, s.sends, depths(s, nodes)) if isinstance(s, Schedule) else s
+            for s in schedules
+        ]
+        return merge(instance.sha256, in_steps)
     timed = [s if isinstance(s, Schedule) else timed_first_come(instance.network, s) for s in schedules]
     no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
     whole = merge(instance.sha256, no_steps)
@@ -139,6 +134,39 @@ def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Sche
     return Schedule(instance.sha256, whole.chunks, whole.sends, start, end)
 
 
-def _in_steps(schedule: Schedule, nodes: tuple[int, ...]) -> StepSchedule:
-    """Convert a timed schedule to one in steps."""
-    return StepSchedule(schedule.instance_sha256, schedule.chunks, schedule.sends, depths(schedule, nodes))
+#: What is run backwards.
+_FORWARDS = {RS: AG, REDUCE: BROADCAST, AR: AG}
+
+
+def mirror_problem(problem: GroupProblem) -> GroupProblem | None:
+    """Return the collective that a reduction reverses; None for one that reduces nothing."""
+    kind: Collective | None = _FORWARDS.get(problem.collective)
+    if kind is None:
+        return None
+    demand = replace(problem.demand, collective=kind)
+    return replace(problem, instance=problem.instance.with_single_demand(demand), demand=demand)
+
+
+def reverse_choice(problem: GroupProblem, forwards: Choice) -> Choice | None:
+    """Return a reduction as a timed schedule; None without reverse links, or with too many sends to simulate.
+
+    With many sends, reverse links are assumed to be as fast.
+    """
+    steps = forwards.schedule
+    if isinstance(steps, Schedule) or len(steps.sends.path_links) > MOST_HOPS:
+        return None
+    there = timed_first_come(problem.topology, steps)
+    last = float(there.end_s.max())
+    try:
+        back = reverse(steps, problem.topology)
+    except Unsupported:
+        return None
+    start, end = last - there.end_s, last - there.start_s
+    if problem.collective is AR:
+        back = concatenate(back, steps)
+        start, end = (np.concatenate(pair) for pair in ((start, last + there.start_s), (end, last + there.end_s)))
+    made = Schedule(problem.instance.sha256, back.chunks, back.sends, np.maximum(start, 0.0), end)
+    if len(made.sends.path_links) > PLAYED:
+        return replace(forwards, schedule=made, seconds=Fraction(float(end.max())), backwards=True)
+    played, seconds = in_order(problem.topology, made)
+    return replace(forwards, schedule=played, seconds=seconds, backwards=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -10,17 +12,146 @@ from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.compose import concatenate, merge, reverse, transpose
-from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, parallel_uses, supports_groups
+from ...algorithms.schedules.problem import (
+    GroupProblem,
+    check_size,
+    equal_chunks,
+    group_problems,
+    parallel_uses,
+    supports_groups,
+)
 from ...core.budget import Budget
 from ...core.collective import Collective
-from ...core.errors import Refusal
+from ...core.errors import InputError
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Chunks, Sends, StepSchedule
+from ...core.ragged import offsets
+from ...core.schedule import Ints, Sends, StepSchedule
 from ...core.solver import Solver
-from .trees import StepEdges, grow
+from ...core.topology import Topology
+from .turns import AddedEdges, Free, Ports, Trees, Way, Words, begin, take_turns
+
+
+@dataclass(frozen=True, eq=False)
+class StepEdges:
+    """Edges of trees in the order in which they were added, so that steps do not decrease.
+
+    A tree is named after its root, and its steps are those of an all-gather, from 0; the ranges of ``offset`` in
+    ``links`` are the links from parent to child.
+    """
+
+    step: Ints
+    tree: Ints
+    parent: Ints
+    child: Ints
+    offset: Ints
+    links: Ints
+
+
+def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: Budget) -> StepEdges | None:
+    """Grow a spanning tree from every rank of a group.
+
+    In a step, trees that reach the fewest ranks have the first turn. Return the n (n - 1) edges. None if the budget
+    ended first. ``nodes`` are those of the positions of the group, ``uses`` the edges that each link may have in a
+    step.
+    """
+    n = len(nodes)
+    ports, open_ = ports_of(topology, nodes)
+    trees = _roots(n)
+    count = len(topology.nodes)
+    way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
+    longest = 1 + count - n  # a way passes every node that is not of the group at most once
+    added = AddedEdges._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
+    limits = np.array([min(use, n * n) for use in uses], dtype=np.int64)  # a step has no more edges
+    left = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
+    able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
+    turns_made: list[tuple[Ints, ...]] = []
+    step = 0
+    while trees.lacking.any():
+        if budget.is_exhausted:
+            return None
+        free = Free(limits.copy(), left.copy(), open_.copy(), ports.reach.copy(), able.copy())
+        begin(ports, trees)
+        turns = np.lexsort((np.arange(n), -trees.lacking))[: np.count_nonzero(trees.lacking)]
+        before = len(turns_made)
+        while len(turns):
+            edges, hops = take_turns(ports, free, trees, turns, way, added)
+            turns = turns[:edges]
+            if edges:
+                ends = (column[:edges].copy() for column in added[:4])
+                turns_made.append((np.full(edges, step), *ends, added.links[:hops].copy()))
+        if len(turns_made) == before:
+            name = topology.nodes[nodes[int(trees.lacking.argmax())]].name
+            raise InputError(f"not every rank can be reached from {name!r}", place="links")
+        step += 1
+    steps, tree, parent, child, length, links = (np.concatenate(column) for column in zip(*turns_made, strict=True))
+    return StepEdges(steps, tree, parent, child, offsets(length), links)
+
+
+def _roots(n: int) -> Trees:
+    wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
+    members = np.zeros((n, n), dtype=np.int64)
+    members[:, 0] = np.arange(n)
+    ones = np.ones(n, dtype=np.int64)
+    return Trees(wanted, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
+
+
+def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
+    """Return the hops of a network, and the ranks behind a link from each node.
+
+    ``nodes`` are those of the positions of the group; all others only forward.
+    """
+    position = {node: index for index, node in enumerate(nodes)}
+    between: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for link, ends in enumerate(topology.link_ends):
+        between[ends].append(link)
+    count = len(topology.nodes)
+    to_rank: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    onward: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for (source, target), links in between.items():
+        if target in position:
+            to_rank[source][position[target]] = links
+        else:
+            onward[source][target] = links
+    hops = [hop for a, b in zip(to_rank, onward, strict=True) for hop in (*sorted(a.items()), *b.items())]
+    ranks_of = [len(each) for each in to_rank]
+    first = offsets([a + len(b) for a, b in zip(ranks_of, onward, strict=True)])
+    open_ = [sum(1 << rank for rank in each) for each in to_rank]
+    ports = Ports(
+        np.array(nodes, dtype=np.int64),
+        first,
+        first[:-1] + np.array(ranks_of, dtype=np.int64),
+        np.array([head for head, _ in hops], dtype=np.int64),
+        offsets([len(links) for _, links in hops]),
+        np.array([link for _, links in hops for link in links], dtype=np.int64),
+        _words([_reach(node, open_, onward) for node in nodes], len(nodes)),
+    )
+    return ports, _words(open_, len(nodes))
+
+
+def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int]]]) -> int:
+    """Return the ranks reachable from a node without passing a rank of the group, as bits."""
+    seen, frontier, ranks = {start}, [start], 0
+    for node in frontier:  # grows while it is gone through
+        ranks |= open_[node]
+        for other in onward[node]:
+            if other not in seen:
+                seen.add(other)
+                frontier.append(other)
+    return ranks
+
+
+def _words(sets: Sequence[int], n: int) -> Words:
+    """Convert sets of ranks, a bit for each, to rows of words."""
+    size = (n + 63) // 64
+    return (
+        np.frombuffer(b"".join(bits.to_bytes(8 * size, "little") for bits in sets), dtype="<u8")
+        .reshape(-1, size)
+        .copy()
+    )
+
 
 #: Collectives that the trees serve.
 COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
@@ -36,14 +167,8 @@ class MultitreeOptions(Strict):
     )
 
 
-def supports(instance: Instance) -> Refusal | None:
-    """Return the reason why an instance does not fit, if any (``Method.supports``)."""
-    return supports_groups(instance, COLLECTIVES)
-
-
 def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOptions) -> Outcome:
     """Grow the trees of every collective on its own (``Method.run``)."""
-    del solver
     problems = group_problems(instance)
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
@@ -65,14 +190,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOp
 def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[StepSchedule, int] | None:
     """Return the schedule of a collective, and the height of its highest tree in edges.
 
-    None if the budget ended first.
-
-    Parameters
-    ----------
-    problem : GroupProblem
-        Problem of one of the :data:`COLLECTIVES`.
-    parallel : bool
-        Whether a link of k times the smallest bandwidth counts as k links; otherwise all links count as equal.
+    None if the budget ended first. If ``parallel``, a link of k times the smallest bandwidth counts as k links;
+    otherwise all links count as equal.
     """
     topology, kind, n = problem.topology, problem.collective, problem.n
     check_size(kind.passes * n * (n - 1) * problem.demand.chunks)
@@ -99,19 +218,10 @@ def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
     chunk = edges.tree[each] * c + np.tile(np.arange(c), len(edges.step))
     ends = problem.nodes[edges.parent], problem.nodes[edges.child]
     of_edge = Sends(edges.tree, *ends, np.zeros(len(edges.step), dtype=np.bool_), edges.offset, edges.links)
-    return StepSchedule(
-        problem.instance.sha256,
-        Chunks(
-            np.ones(n * c, dtype=np.int64),
-            problem.part_bytes / c,
-            (*((rank,) for rank in problem.ranks), tuple(sorted(problem.ranks))),
-            np.repeat(np.arange(n), c),
-            np.full(n * c, n),
-            np.zeros(n * c, dtype=np.bool_),
-        ),
-        replace(of_edge.take(each), chunk=chunk),
-        edges.step[each],
-    )
+    own, everyone = np.repeat(np.arange(n), c), np.full(n * c, n)
+    chunks = equal_chunks(problem.ranks, problem.part_bytes / c, own, everyone, reduced=False)
+    sends = replace(of_edge.take(each), chunk=chunk)
+    return StepSchedule(problem.instance.sha256, chunks, sends, edges.step[each])
 
 
 def height_of(edges: StepEdges) -> int:
@@ -135,9 +245,7 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=MultitreeOptions,
     solve=run,
-    supports=supports,
+    supports=lambda instance: supports_groups(instance, COLLECTIVES),
     needs_solver=False,
-    metrics={
-        "tree_height": Metric("largest number of edges between a root and a leaf, over all trees"),
-    },
+    metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},
 )

@@ -92,16 +92,9 @@ class Trees(NamedTuple):
 class Way(NamedTuple):
     """Work arrays of breadth-first searches for paths.
 
-    Parameters
-    ----------
-    number : array of int, shape (1,)
-        Number of the current search.
-    nodes : array of int
-        Visited nodes, in the order of the search.
-    search : array of int
-        Number of the last search that visited each node.
-    before, hop : array of int
-        Predecessor of each visited node, and the hop from there.
+    ``nodes`` are the visited ones in the order of the search, ``before`` and ``hop`` the predecessor of each and the
+    hop from there; ``search`` has the number of the last search that visited each node, ``number[0]`` that of the
+    present one.
     """
 
     number: Ints
@@ -221,7 +214,6 @@ def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any
 
 @kernel
 def _meet(one: Any, other: Any) -> bool:
-    """Check if two sets have an element in common."""
     for index in range(len(one)):  # noqa: SIM110 (compiled)
         if one[index] & other[index]:
             return True

@@ -24,12 +24,9 @@ S       size, as NCCL counts it: of the whole data                  B
 ==============  =============================================================
 ``constants``   latencies and caps of NCCL's versions
 ``model``       latency and bandwidth of every algorithm and protocol; the choice
-``boxes``       which ranks are in a box, which links are NICs, at what rates
+``boxes``       boxes of ranks, their NICs and rates; links from rank to rank
 ``search``      the channels: rings through all ranks, and what trees have
-``paths``       links from rank to rank, through the NIC of a channel
-``rings``       all-gather, reduce-scatter and all-reduce in rings
-``trees``       chains, double trees and stars over switches that add, as trees
-``pat``         all-gather and reduce-scatter in a logarithmic number of steps
+``schedules``   rings, PAT and all-to-all in steps; chains, double trees and stars over switches as trees
 ``method``      the method and its options
 ==============  =============================================================
 """

@@ -3,6 +3,9 @@
 A box is the text before the last dot of names such as ``box0.gpu3``; ranks without such names are boxes of their own,
 unless all of them are named like ``gpu0``: then they are in one. A NIC is a link that leaves a box.
 
+A rank reaches a NIC of another rank by passing through it, as NCCL does (PXN), so that a channel enters and leaves
+every box over the same NIC and stays on its rail.
+
 Links within a box count with NCCL's part of their nominal rate (``src/graph/topo.h``): 20 of 25 GB/s of an NVLink, 20.6
 of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full. A machine whose rates are whole
 multiples of 20, 20.6 or 40.1 GB/s, and not of 25, has these effective rates already, as imported ones do.
@@ -12,13 +15,17 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
+from ...algorithms.graphs.distances import Paths, route
 from ...core.limits import check_time
+from ...core.ragged import offsets
 from ...core.topology import NodeKind, Topology
 
 #: Part of the nominal rate by generation, and of PCIe.
@@ -53,10 +60,7 @@ MAX_WAYS = 64
 class Nic:
     """A link that leaves a box, and the one that comes back.
 
-    Parameters
-    ----------
-    near : tuple of int
-        Positions of the box's ranks, the nearest first.
+    ``near`` are the positions of the box's ranks, the nearest first.
     """
 
     out: int
@@ -66,15 +70,7 @@ class Nic:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box.
-
-    Parameters
-    ----------
-    ranks : tuple of int
-        Positions of its ranks in the group.
-    nics : tuple of Nic
-        In the order of their links.
-    """
+    """A box. Ranks are positions in the group; NICs are in the order of their links."""
 
     ranks: tuple[int, ...]
     nics: tuple[Nic, ...]
@@ -83,12 +79,7 @@ class Box:
 class Boxes:
     """The boxes of a group of ranks, and paths within and between them.
 
-    Parameters
-    ----------
-    nodes : sequence of int
-        Node of every rank of the group.
-    per_box : int or None
-        Ranks of a box, if names have no boxes.
+    ``nodes`` are those of the ranks of the group; ``per_box`` is the ranks of a box, if names have no boxes.
     """
 
     def __init__(self, topology: Topology, nodes: Sequence[int], per_box: int | None = None) -> None:
@@ -105,6 +96,9 @@ class Boxes:
             nodes_of.setdefault(name, []).append(node)
         names = dict.fromkeys(self.of_node[node] for node in self.nodes)
         self.boxes = tuple(self._box(name, nodes_of[name]) for name in names)
+        self._box_of = {rank: index for index, box in enumerate(self.boxes) for rank in box.ranks}
+        self._inside = [name in names for name in self.of_node]
+        self._fabric: dict[tuple[int, int], tuple[int, ...] | None] = {}
 
     def _box_of_nodes(self, per_box: int | None) -> list[str]:
         names = [node.name for node in self.topology.nodes]
@@ -138,24 +132,18 @@ class Boxes:
         ends = self.topology.link_ends
         ranks = tuple(sorted(self.position[node] for node in nodes if node in self.position))
         nics: list[Nic] = []
-        for out in sorted(link for node in nodes if self._may_pass(node) for link in self.leaving[node]):
+        # Data may pass a switch, or a rank of the group.
+        passing = [n for n in nodes if n in self.position or self.topology.nodes[n].kind is NodeKind.SWITCH]
+        for out in sorted(link for node in passing for link in self.leaving[node]):
             a, b = ends[out]
             if self.of_node[b] != name:
                 back = next((link for link in self.leaving[b] if ends[link][1] == a), None)
                 if back is not None:
-                    hops = {rank: self._hops_to(rank, a) for rank in ranks}
-                    near = sorted((rank for rank in ranks if hops[rank] is not None), key=lambda r: (hops[r], r))
+                    found = ((self.ways(self.nodes[rank]).get(a), rank) for rank in ranks)
+                    near = sorted((len(ways[0]), rank) for ways, rank in found if ways is not None)
                     if near:
-                        nics.append(Nic(out, back, tuple(near)))
+                        nics.append(Nic(out, back, tuple(rank for _, rank in near)))
         return Box(ranks, tuple(nics))
-
-    def _may_pass(self, node: int) -> bool:
-        """Return whether data may pass a node: a switch, or a rank of the group."""
-        return node in self.position or self.topology.nodes[node].kind is NodeKind.SWITCH
-
-    def _hops_to(self, rank: int, node: int) -> int | None:
-        found = self.ways(self.nodes[rank]).get(node)
-        return None if found is None else len(found[0])
 
     def ways(self, start: int) -> dict[int, Ways]:
         """Return all shortest paths from a node to others of its box, over switches alone, as links."""
@@ -206,7 +194,8 @@ class Boxes:
     def pcie(self) -> bool:
         """True if ranks of a box reach each other over PCIe."""
         names = self.topology.nodes
-        used = {self.topology.link_ends[link][1] for box in self.boxes for link in _links_within(self, box)}
+        pairs = ((a, b) for box in self.boxes for a in box.ranks for b in box.ranks)
+        used = {self.topology.link_ends[link][1] for a, b in pairs for link in self.within(a, b) or ()}
         return any(_PCIE.search(names[node].name) for node in used)
 
     @cached_property
@@ -261,9 +250,74 @@ class Boxes:
             for link, (a, b) in zip(self.topology.links, ends, strict=True)
         ]
 
+    def links(self, a: int, b: int, channel: int, nic: int) -> tuple[int, ...]:
+        """Return the links from a rank to another one, of a channel that uses a NIC of every box.
 
-def _links_within(boxes: Boxes, box: Box) -> Iterable[int]:
-    """Yield the links on paths between ranks of a box."""
-    for a in box.ranks:
-        for b in box.ranks:
-            yield from boxes.within(a, b) or ()
+        ``a`` and ``b`` are positions, ``nic`` is the number of the NIC in its box; of equally short paths channels use
+        one in turn.
+        """
+        check_time("ways are searched")
+        here, there = (self.boxes[self._box_of[rank]] for rank in (a, b))
+        inside = here is there
+        way = self.within(a, b, channel) if inside else self._between(a, b, channel, here.nics, there.nics, nic)
+        if way is None:  # a shortest path over any nodes
+            found = route(self.topology, np.array([self.nodes[a]]), np.array([self.nodes[b]]))
+            way = tuple(found.links.tolist())
+        return way
+
+    def _between(
+        self, a: int, b: int, channel: int, out: Sequence[Nic], into: Sequence[Nic], nic: int
+    ) -> tuple[int, ...] | None:
+        """Through the NIC of the channel on both sides; else through the first pair of NICs that are joined."""
+        if not out or not into:
+            return None
+        count = max(len(out), len(into))
+        pairs = [(nic, nic), *((nic, nic + k) for k in range(1, count)), *((nic + k, nic) for k in range(1, count))]
+        for i, j in pairs:
+            leave, enter = out[i % len(out)], into[j % len(into)]
+            ends = self.topology.link_ends
+            first = self._pick(self.ways(self.nodes[a]).get(ends[leave.out][0]), channel)
+            last = self._pick(self.ways(ends[enter.back][1]).get(self.nodes[b]), channel)
+            middle = self._over_fabric(leave.out, enter.back)
+            if first is not None and last is not None and middle is not None:
+                return (*first, *middle, *last)
+        return None
+
+    @staticmethod
+    def _pick(ways: tuple[tuple[int, ...], ...] | None, turn: int) -> tuple[int, ...] | None:
+        return None if ways is None else ways[turn % len(ways)]
+
+    def _over_fabric(self, out: int, back: int) -> tuple[int, ...] | None:
+        """Return the links between two boxes, from one that leaves to one that enters, over nodes of no box."""
+        if (out, back) not in self._fabric:
+            self._fabric[out, back] = self._search(out, back)
+        return self._fabric[out, back]
+
+    def _search(self, out: int, back: int) -> tuple[int, ...] | None:
+        ends, links_of = self.topology.link_ends, self.leaving
+        if ends[out] == ends[back]:  # a cable from box to box
+            return (out,)
+        start, goal = ends[out][1], ends[back][0]
+        before: dict[int, int] = {start: out}
+        waiting = deque([start] if not self._inside[start] else [])
+        while waiting:
+            here = waiting.popleft()
+            if here == goal:
+                break
+            for link in links_of[here]:
+                there = ends[link][1]
+                if there not in before and not self._inside[there]:
+                    before[there] = link
+                    waiting.append(there)
+        if goal not in before or self._inside[goal]:
+            return None
+        way = [back]
+        while way[-1] != out:
+            way.append(before[ends[way[-1]][0]])
+        return tuple(reversed(way))
+
+
+def as_paths(ways: Sequence[tuple[int, ...]]) -> Paths:
+    """Ways as columns."""
+    offset = offsets([len(way) for way in ways])
+    return Paths(offset, np.array([link for way in ways for link in way], dtype=np.int64))

@@ -50,7 +50,6 @@ _NONE: Triple = (0.0, 0.0, 0.0)
 
 
 def _simple(latency: float) -> Triple:
-    """Return the row of an algorithm with the protocol Simple alone."""
     return (0.0, 0.0, latency)
 
 
@@ -58,21 +57,10 @@ def _simple(latency: float) -> Triple:
 class Tuning:
     """The numbers of a version.
 
-    Parameters
-    ----------
-    version : tuple of int
-        Major, minor and patch number.
-    base_us : mapping
-        Cost of a call in microseconds, by algorithm.
-    hop_us : mapping
-        Cost of a hop in microseconds, by hardware and algorithm.
-    ll_max, tree_max, ring_ll128_max, tree_ll128_max, nvls_tree_max : mapping
-        By generation: the largest bandwidth of LL, then the largest ones of a channel; each for 1, 2 and more boxes.
-        Between boxes the cap of LL depends on the CPU: "volta" is Intel's, "ampere" AMD's.
-    nvls_efficiency : mapping
-        Part of the bandwidth that NVLS attains, by generation.
-    pat : float
-        Part of the bandwidth that PAT attains; 0 if the version has none.
+    Costs of a call are in microseconds by algorithm, those of a hop by hardware and algorithm. By generation are the
+    largest bandwidth of LL, then the largest ones of a channel, each for 1, 2 and more boxes; between boxes the cap of
+    LL depends on the CPU: "volta" is Intel's, "ampere" AMD's. ``nvls_efficiency`` and ``pat`` are the part of the
+    bandwidth that NVLS, by generation, and PAT attain; 0 if the version has no PAT.
     """
 
     version: tuple[int, int, int]
@@ -133,12 +121,7 @@ _2_20 = replace(
             _NVLS: _simple(23.0),
             _NVLS_TREE: _simple(23.0),
         },
-        Hardware.PCI: {
-            _TREE: (1.0, 1.9, 28.0),
-            _RING: (1.0, 2.5, 5.7),
-            _DIRECT: _simple(3.7),
-            _CHAIN: _simple(2.8),
-        },
+        Hardware.PCI: {_TREE: (1.0, 1.9, 28.0), _RING: (1.0, 2.5, 5.7), _DIRECT: _simple(3.7), _CHAIN: _simple(2.8)},
         Hardware.NET: {
             _TREE: (5.0, 8.5, 28.0),
             _RING: (2.7, 4.0, 14.0),
@@ -160,7 +143,6 @@ _HOPPER_LL, _BLACKWELL_LL = (141.0, 45.0, 35.0), (282.0, 90.0, 70.0)
 def _with_hops(
     old: Mapping[Hardware, Mapping[Algorithm, Triple]], new: Mapping[Hardware, Mapping[Algorithm, Triple]]
 ) -> dict[Hardware, dict[Algorithm, Triple]]:
-    """Return the latencies of hops with some replaced."""
     return {hardware: {**row, **new.get(hardware, {})} for hardware, row in old.items()}
 
 

@@ -26,7 +26,6 @@ from .boxes import Boxes, Rates
 from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
 from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, table, without
 from .model import Table as CostTable
-from .paths import Hops
 from .search import Channel, Rings, graphs, rings
 
 #: Name of an exchange without an algorithm.
@@ -40,8 +39,7 @@ class NcclOptions(Strict):
     """Options of ``nccl``."""
 
     version: str = Field(
-        "2.30.7",
-        description=f"Version of NCCL; the constants are those of the nearest of {', '.join(TUNINGS)}.",
+        "2.30.7", description=f"Version of NCCL; the constants are those of the nearest of {', '.join(TUNINGS)}."
     )
     algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
         "auto", description="As NCCL_ALGO: one algorithm alone."
@@ -93,13 +91,7 @@ class NcclOptions(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """NCCL's predictions for a machine.
-
-    Parameters
-    ----------
-    options : NcclOptions
-        Options of machine and version.
-    """
+    """NCCL's predictions for a machine."""
 
     problem: GroupProblem
     options: NcclOptions
@@ -121,11 +113,6 @@ class Prediction:
         return Boxes(self.problem.topology, self.problem.nodes.tolist(), self.options.per_box)
 
     @cached_property
-    def hops(self) -> Hops:
-        """Links of hops."""
-        return Hops(self.boxes)
-
-    @cached_property
     def gpu(self) -> str:
         """Generation."""
         return self.boxes.generation() if self.options.gpu == "auto" else self.options.gpu
@@ -133,19 +120,13 @@ class Prediction:
     @cached_property
     def switches(self) -> bool:
         """True if every box has a switch that adds and copies, with all of its ranks on it."""
-        from .trees import switches_of
+        from .schedules import switches_of
 
-        return all(len(box.ranks) > 1 and bool(switches_of(self.hops, box.ranks)) for box in self.boxes.boxes)
+        return all(len(box.ranks) > 1 and bool(switches_of(self.boxes, box.ranks)) for box in self.boxes.boxes)
 
     @cached_property
     def rings(self) -> Rings:
-        """Channels of rings, given or searched.
-
-        Raises
-        ------
-        InputError
-            If given channels are no orders of the ranks of every box.
-        """
+        """Channels of rings, given or searched. Given ones are orders of the ranks of every box."""
         if self.options.channels is None:
             return rings(self.boxes, self.gpu, self._rates)
         made: list[tuple[Channel, ...]] = []
@@ -241,20 +222,19 @@ class Prediction:
 
     def schedule(self, algorithm: Algorithm | None) -> StepSchedule | TreePacking:
         """Make the schedule of an algorithm, or of sends and receives."""
-        from . import exchange, pat, trees
-        from . import rings as around
+        from . import schedules
 
         if algorithm is None:
-            return exchange.in_rounds(self.problem, self.hops, self.pieces)
+            return schedules.in_rounds(self.problem, self.boxes, self.pieces)
         if algorithm is Algorithm.TREE:
-            return trees.double_trees(self.problem, self.rings, self.hops)
+            return schedules.double_trees(self.problem, self.rings, self.boxes)
         if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
-            return trees.over_switches(self.problem, self.hops)
+            return schedules.over_switches(self.problem, self.boxes)
         if algorithm is Algorithm.PAT:
-            return pat.in_trees(self.problem, self.pieces)
+            return schedules.aggregated_trees(self.problem, self.pieces)
         if self.problem.collective in (Collective.BROADCAST, Collective.REDUCE):
-            return trees.along_rings(self.problem, self.rings, self.hops)
-        return around.in_rings(self.problem, self.rings, self.hops, self.pieces)
+            return schedules.along_rings(self.problem, self.rings, self.boxes)
+        return schedules.in_rings(self.problem, self.rings, self.boxes, self.pieces)
 
 
 def prediction(instance: Instance, options: NcclOptions) -> Prediction:
@@ -272,14 +252,9 @@ def supports(instance: Instance) -> Refusal | None:
 def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions) -> Outcome:
     """Predict what NCCL takes, and make its schedule (``Method.run``).
 
-    Raises
-    ------
-    InputError
-        If given channels are wrong.
-    Unsupported
-        If NCCL has nothing for the collective with these options, or a rank cannot be reached.
+    Given channels must be right, NCCL have an algorithm for the collective with these options, and every rank be
+    reached.
     """
-    del solver
     with budget.clock.phase("bound"):
         try:
             bound, certificate = best_bound(instance, flow=True)
@@ -321,7 +296,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
 
 
 def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
-    """Count the NICs in use over all boxes."""
     if isinstance(answer, StepSchedule):
         used = set(answer.sends.path_links.tolist())
     else:

@@ -42,14 +42,8 @@ _MOST_NVLS_RANKS = 32
 class Graph(NamedTuple):
     """Result of the search for an algorithm.
 
-    Parameters
-    ----------
-    channels : int
-        Number of channels, the same in every box.
-    intra, inter : float
-        GB/s of a channel within a box and between boxes.
-    through_one_gpu : bool
-        For trees: whether all of a box's links between boxes are at one GPU.
+    ``intra`` and ``inter`` are GB/s of a channel within a box and between boxes; ``through_one_gpu`` is for trees:
+    whether all of a box's links between boxes are at one GPU.
     """
 
     channels: int
@@ -62,24 +56,9 @@ class Graph(NamedTuple):
 class Machine:
     """A machine in the terms of the model.
 
-    Parameters
-    ----------
-    ranks, nodes : int
-        Number of GPUs, and of boxes.
-    gpu : str
-        GPU generation, one of :data:`~.constants.GENERATIONS`.
-    graphs : mapping
-        Graphs by algorithm; ring and tree are always present.
-    cpu : str
-        ``intel``, ``amd``, ``arm`` or ``power``.
-    nvlink : bool
-        Whether the GPUs of a box are joined by NVLink.
-    near_nics : bool
-        Whether no path from a GPU to its NIC leads through a CPU, so that LL128 is safe.
-    net_us : float
-        Latency that the network plugin reports, in microseconds.
-    collnet : bool
-        Whether the switches between boxes add.
+    ``ranks`` are GPUs, ``nodes`` boxes. Ring and tree always have a graph. With ``near_nics`` no path from a GPU to its
+    NIC leads through a CPU, so that LL128 is safe; ``net_us`` is the latency that the network plugin reports; with
+    ``collnet`` the switches between boxes add.
     """
 
     ranks: int
@@ -118,13 +97,7 @@ Table = Mapping[tuple[Algorithm, Protocol], Cost]
 
 
 def table(machine: Machine, tuning: Tuning, collective: Collective) -> dict[tuple[Algorithm, Protocol], Cost]:
-    """Predict a collective: one row of the table printed with ``NCCL_DEBUG_SUBSYS=TUNING``.
-
-    Parameters
-    ----------
-    collective : Collective
-        Collective, one of :data:`COLLECTIVES` of NCCL.
-    """
+    """Predict a collective: one row of the table printed with ``NCCL_DEBUG_SUBSYS=TUNING``."""
     model = _Model(machine, tuning, collective)
     return {(a, p): model.cost(a, p) for a in Algorithm if model.has(a) for p in Protocol}
 
@@ -218,7 +191,6 @@ class _Model:
         return Cost(self._latency_us(algorithm, protocol), self._bandwidth(algorithm, protocol))
 
     def _of(self, rows: Mapping[str, Triple]) -> float:
-        """Return the cap for the generation and the number of boxes."""
         return rows[self.machine.gpu][self.column]
 
     # -- bandwidth ---------------------------------------------------------------------------------------------------

@@ -45,12 +45,8 @@ _ROUNDING = 1e-6
 class Channel:
     """A channel of a box.
 
-    Parameters
-    ----------
-    order : tuple of int
-        Positions of the ranks, in the order in which a ring visits them.
-    nic : int
-        Number of the NIC in the box; -1 if there is one box alone.
+    ``order`` has positions in the order in which a ring visits them; ``nic`` is its number in the box, -1 if there is
+    one box alone.
     """
 
     order: tuple[int, ...]
@@ -61,12 +57,8 @@ class Channel:
 class Rings:
     """Channels of all boxes.
 
-    Parameters
-    ----------
-    channels : tuple of tuple of Channel
-        Channels of each box, by channel first.
-    intra, inter : float
-        GB/s of a channel within and between boxes.
+    ``channels`` are those of each box, by channel first; ``intra`` and ``inter`` are GB/s of a channel within and
+    between boxes.
     """
 
     channels: tuple[tuple[Channel, ...], ...]
@@ -75,15 +67,7 @@ class Rings:
 
 
 def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
-    """Search the channels of rings.
-
-    Parameters
-    ----------
-    gpu : str
-        Generation of the GPUs, as NCCL names it.
-    rates : sequence of float
-        GB/s of every link, as NCCL counts them.
-    """
+    """Search the channels of rings. Rates are GB/s of every link, as NCCL counts them."""
     alone = len(boxes.boxes) == 1
     best: list[list[Channel]] = []
     speed = 0.0
@@ -111,12 +95,7 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
 def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
     """Derive the graphs of all algorithms from the rings: as many channels, at the highest speed that fits.
 
-    Parameters
-    ----------
-    boxes, gpu, rates
-        As in :func:`rings`, which made the rings.
-    switches : bool
-        Whether the GPUs of a box are on switches that add.
+    ``switches`` says whether the GPUs of a box are on switches that add.
     """
     count = len(found.channels)
     per_box = max(len(box.ranks) for box in boxes.boxes)
@@ -130,7 +109,6 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
 
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
-    """Return the speeds to try, the highest first."""
     alone = len(boxes.boxes) == 1
     most = (
         _largest_gpu_rate(boxes, rates)
@@ -141,14 +119,8 @@ def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
 
 
 def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
-    """Return the largest GB/s of all links of a GPU."""
-    return max(_rate_of_gpu(boxes, rates, rank) for box in boxes.boxes for rank in box.ranks)
-
-
-def _rate_of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
-    """Return the GB/s of a GPU's links within its box, or of its NICs if it is alone there."""
-    node = boxes.nodes[rank]
-    return sum(rates[i] for i in boxes.own(node) or boxes.leaving[node])
+    """Return the largest GB/s of all links of a GPU within its box, or of its NICs if it is alone there."""
+    return max(sum(rates[i] for i in boxes.own(node) or boxes.leaving[node]) for node in boxes.nodes)
 
 
 def _channels_at(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
@@ -188,7 +160,6 @@ def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[
 
 
 def _nearest_ranks(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
-    """Return the ranks that are as near to a NIC as the nearest one."""
     node = boxes.topology.link_ends[out][0]
     hops = [len(boxes.ways(boxes.nodes[rank])[node][0]) for rank in near]
     return [rank for rank, far in zip(near, hops, strict=True) if far == hops[0]]

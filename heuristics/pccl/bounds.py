@@ -92,7 +92,6 @@ def port_ticks(net: PathNetwork, jobs: Jobs, dist: DistanceTables, *, stepped: b
 
 
 def _most(net: PathNetwork, end: Ints, link: Ints, node: Ints, ways: Ints, *, stepped: bool) -> int:
-    """Return the largest of these bounds over the nodes."""
     window = np.zeros(int(net.link.max()) + 1, dtype=np.int64)
     window[net.link] = net.window.min(axis=0)
     order = np.lexsort((-ways, node))

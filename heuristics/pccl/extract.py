@@ -22,16 +22,8 @@ _ROUNDS = 50
 class SendTable:
     """Columns of all sends.
 
-    Parameters
-    ----------
-    chunk, edge, start : array of int, shape (sends,)
-        Chunk, edge and start in ticks.
-    next : array of int, shape (sends,)
-        For a copy the send that brings it to the tail, for a contribution the one that forwards the sum from the head;
-        or
-        :data:`SOURCE`.
-    reduce : array of bool, shape (sends,)
-        Whether it contributes to a sum.
+    Starts are in ticks; ``next`` is for a copy the send that brings it to the tail, for a contribution the one that
+    forwards the sum from the head, or :data:`SOURCE`; ``reduce`` marks contributions to a sum.
     """
 
     chunk: Ints
@@ -91,12 +83,7 @@ def justify_starts(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) 
     """Start every send as early as possible, each link serving in the order of given starts.
 
     Where paths through switches share links, starts may change places; then this is repeated, until a link serves in
-    the order of starts.
-
-    Parameters
-    ----------
-    sizes : array of int, shape (chunks,)
-        Size class of every chunk.
+    the order of starts. ``sizes`` are the size classes of the chunks.
     """
     columns = rows.chunk, rows.edge, rows.next, rows.reduce, sizes
     start = given = rows.start

@@ -91,7 +91,6 @@ def step_of(instance: Instance) -> Fraction | None:
 
 
 def _sizes(demand: Demand, npus: int) -> set[Fraction]:
-    """Return the sizes of the chunks of a demand."""
     if demand.collective in (Collective.ALL_TO_ALL, Collective.ALL_REDUCE):
         return {demand.size_bytes / len(ranks_of(demand, npus)) / demand.chunks}
     return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}
@@ -105,15 +104,7 @@ def ranks_of(demand: Demand, npus: int) -> tuple[int, ...]:
 def with_conditions(instance: Instance, text: str) -> Instance:
     """Add conditions to the collectives of an instance with an explicit network.
 
-    Parameters
-    ----------
-    text : str
-        Conditions, separated by semicolons; an empty text changes nothing.
-
-    Raises
-    ------
-    InputError
-        If a condition has no holder, no receiver or no size, or names a switch or no node.
+    Conditions are separated by semicolons; an empty text changes nothing. Each needs one holder, receivers and a size.
     """
     written = [part for part in text.split(";") if part.strip()]
     topology = instance.network

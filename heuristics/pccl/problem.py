@@ -31,16 +31,8 @@ MAX_SENDS = 40_000_000
 class CommodityGroup:
     """Chunks of one demand with equal sizes and as many holders and receivers each, in columns of groups of ranks.
 
-    Parameters
-    ----------
-    size : Fraction
-        Size of a chunk in bytes.
-    held, needed : array of int, shape (chunks, holders) and (chunks, receivers)
-        Ranks, sorted in every row.
-    reduced : bool
-        Whether contributions of the holders are summed.
-    root : array of int, shape (chunks,)
-        The rank at which a sum comes together, or that has the data.
+    Sizes are in bytes; ``held`` and ``needed`` have a row of sorted ranks for each chunk. If ``reduced``, contributions
+    of the holders are summed; ``root`` is the rank at which a sum comes together, or that has the data.
     """
 
     size: Fraction
@@ -60,14 +52,8 @@ class CommodityGroup:
 class PathProblem:
     """Jobs to schedule.
 
-    Parameters
-    ----------
-    sizes : tuple of Fraction
-        Bytes of the different sizes of chunks.
-    sums : Jobs
-        From every root to the contributors of its sum: scheduled backwards (section 6.4.5).
-    copies : Jobs
-        From every holder or root to the receivers.
+    ``sizes`` are those of chunks in bytes. ``sums`` go from every root to the contributors of its sum: scheduled
+    backwards (section 6.4.5); ``copies`` from every holder or root to the receivers.
     """
 
     chunks: Chunks
@@ -82,13 +68,7 @@ class PathProblem:
 
 
 def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
-    """List the conditions of all collectives of an instance.
-
-    Raises
-    ------
-    InputError
-        If a rank does not exist, or the chunks would not fit into memory.
-    """
+    """List the conditions of all collectives of an instance. Ranks must exist, and the chunks fit into memory."""
     for index, demand in enumerate(instance.demands):
         _check(demand, instance.npus, "collective" if not index else f"also[{index - 1}]")
     least = sum(_deliveries(demand, instance.npus) for demand in instance.demands)
@@ -120,7 +100,6 @@ def _deliveries(demand: Demand, npus: int) -> int:
 
 
 def _parts(demand: Demand, npus: int) -> Iterator[CommodityGroup]:
-    """Cut a demand into chunks."""
     ranks = np.array(sorted(ranks_of(demand, npus)), dtype=np.int64)
     n, c = len(ranks), demand.chunks
     if demand.collective is Collective.ALL_TO_ALL:
@@ -194,15 +173,7 @@ FINEST = 2**28
 
 @dataclass(frozen=True, eq=False)
 class TickedNetwork:
-    """A network in ticks.
-
-    Parameters
-    ----------
-    tick_s : Fraction
-        Length of a tick in seconds.
-    exact : bool
-        Whether all times are whole numbers of ticks; otherwise they are rounded up.
-    """
+    """A network in ticks. If times are not ``exact`` whole numbers of ticks, they are rounded up."""
 
     net: PathNetwork
     tick_s: Fraction
@@ -214,11 +185,6 @@ class TickedNetwork:
         net = self.net
         single = len(net.link) == len(net.tail) and len(net.units) == 1 and bool((net.room < 0).all())
         return single and len(np.unique(net.window)) == 1 and len(np.unique(net.delay)) == 1
-
-    def in_steps(self) -> PathNetwork:
-        """Return the network with steps for ticks."""
-        ones = np.ones_like(self.net.window)
-        return self.net._replace(window=ones, delay=np.ones_like(self.net.delay))
 
     def reverse_edges(self) -> PathNetwork:
         """Return the network with every edge reversed; each keeps its number."""
@@ -252,15 +218,9 @@ def to_ticked_network(
 ) -> TickedNetwork:
     """Make the arrays of a network.
 
-    Parameters
-    ----------
-    sizes : sequence of Fraction
-        Bytes of the chunks, each different one once.
-    units : sequence of int
-        The sizes as multiples of a unit.
-    summed : bool
-        Whether sums are sent: these only pass through switches without multicast or with a limited buffer. A sum that
-        reached such a switch twice would be added to the stored one.
+    ``sizes`` are the bytes of the chunks, each different one once, ``units`` the same in a common unit. Where sums are
+    sent (``summed``), these only pass through switches without multicast or with a limited buffer. A sum that reached
+    such a switch twice would be added to the stored one.
     """
     unit_bytes = sizes[0] / units[0]
     room = [_room(topology, node, unit_bytes, max(units)) for node in range(len(topology.nodes))]
@@ -306,13 +266,7 @@ def _room(topology: Topology, node: int, unit_bytes: Fraction, largest: int) -> 
 
 
 def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
-    """List links between nodes that store, and the shortest ways between them through switches that do not.
-
-    Raises
-    ------
-    InputError
-        If there are too many ways.
-    """
+    """List links between nodes that store, and the shortest ways between them through switches that do not."""
     leaving: list[list[int]] = [[] for _ in topology.nodes]
     for link, (tail, _) in enumerate(topology.link_ends):
         leaving[tail].append(link)
@@ -344,13 +298,7 @@ def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool
 
 
 def distance_tables(net: PathNetwork, targets: Ints) -> DistanceTables:
-    """Return the distances of all nodes to the targets; others are left out.
-
-    Raises
-    ------
-    InputError
-        If the network is too large for such a table.
-    """
+    """Return the distances of all nodes to the targets; others are left out."""
     nodes = len(net.branches)
     if nodes > MAX_NODES:
         raise InputError(f"{nodes:,} nodes; expected at most {MAX_NODES:,}", place="network.nodes")

@@ -37,20 +37,9 @@ _EDGES = 2**22
 class Stage:
     """Jobs to schedule in one stage, and sends already fixed.
 
-    Parameters
-    ----------
-    net : PathNetwork
-        Network in ticks, or in steps.
-    dist : DistanceTables
-        Distances of all nodes to targets.
-    fixed : tuple of Jobs and SendPool, or None
-        Sends of an earlier stage on the same network.
-    lower : int
-        Lower bound on any schedule in ticks.
-    stepped : bool
-        Whether ticks of the network are steps.
-    clock : tuple of int or None
-        Of copies in steps, the ticks of the network for which a chunk holds a link, and after which it has arrived.
+    The network is in ticks, or in steps (``stepped``). ``fixed`` are sends of an earlier stage on it, ``lower`` is a
+    bound on any schedule in ticks. Of copies in steps, ``clock`` has the ticks of the network for which a chunk holds a
+    link, and after which it has arrived.
     """
 
     net: PathNetwork
@@ -129,9 +118,9 @@ class Attempt:
             tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
             done, halt = place_all(*tables, batch, done, whole, slack)
             if halt == SENDS:
-                self.pool = self.pool._replace(
-                    **{name: _double_column(getattr(self.pool, name)) for name in ("edge", "start", "parent")}
-                )
+                columns = {name: getattr(self.pool, name) for name in ("edge", "start", "parent")}
+                longer = {name: np.concatenate([old, np.zeros_like(old)]) for name, old in columns.items()}
+                self.pool = self.pool._replace(**longer)
             elif halt == INTERVALS:
                 self.widen(2 * max(self.busy.begin.shape[1], self.busy.stay_begin.shape[1]))
             elif halt:
@@ -163,22 +152,12 @@ def uses(net: PathNetwork, edges: Ints) -> Ints:
     return np.bincount(net.link, weights=np.repeat(counts, np.diff(net.part_first))).astype(np.int64)
 
 
-def _double_column(column: Ints) -> Ints:
-    return np.concatenate([column, np.zeros_like(column)])
-
-
 @dataclass(frozen=True)
 class Recipe:
     """Settings of an attempt.
 
-    Parameters
-    ----------
-    order : str
-        Order of the chunks, ``longest`` or ``random``.
-    whole : bool
-        One search for all targets of a chunk.
-    slack : int
-        Edges beyond the shortest path; -1 for any number.
+    ``order`` is ``longest`` or ``random``; ``whole`` is one search for all targets of a chunk; ``slack`` counts edges
+    beyond the shortest path, -1 for any number.
     """
 
     name: str
@@ -188,18 +167,12 @@ class Recipe:
     seed: int = field(default=0, compare=False)
 
 
-def order_of(stage: Stage, recipe: Recipe, rng: np.random.Generator) -> Ints:
-    """Order the jobs; ties are broken at random."""
-    shuffled = rng.permutation(stage.jobs.number)
-    if recipe.order == "random":
-        return shuffled
-    return shuffled[np.argsort(-stage.length[shuffled], kind="stable")]
-
-
 def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt | None:
     """Place all jobs by a recipe; None if the budget ends first."""
     found = Attempt.empty(stage, seed)
-    order = order_of(stage, recipe, np.random.default_rng(seed))
+    order = np.random.default_rng(seed).permutation(stage.jobs.number)
+    if recipe.order == "longest":
+        order = order[np.argsort(-stage.length[order], kind="stable")]
     done = found.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget)
     return found if done == len(order) else None
 
@@ -207,12 +180,8 @@ def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt 
 def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | None:
     """Route a grid's pairs along the dimensions, farthest first; None on other networks, or for several targets.
 
-    Its sends start at ticks of the network, so that they include latency.
-
-    Parameters
-    ----------
-    variant : int
-        Rule for the order of the dimensions: 0 the parity of both ends' coordinates, 1 of their numbers, more a coin.
+    Its sends start at ticks of the network, so that they include latency. ``variant`` is the rule for the order of the
+    dimensions: 0 the parity of both ends' coordinates, 1 of their numbers, more a coin.
     """
     net, jobs = stage.net, stage.jobs
     if stage.clock is None or not stage.single or stage.fixed is not None or jobs.release.any():
@@ -251,15 +220,7 @@ _PATIENCE = 500
 
 @dataclass
 class SearchEffort:
-    """Remaining number of path searches.
-
-    Parameters
-    ----------
-    left : int
-        Path searches left; the first attempt of a stage is made in any case.
-    used : int
-        Path searches that have been made.
-    """
+    """Remaining number of path searches. The first attempt of a stage is made in any case."""
 
     left: int
     used: int = 0
@@ -274,13 +235,8 @@ class SearchEffort:
 class StageResult:
     """The best sends of a stage.
 
-    Parameters
-    ----------
-    ticks : int
-        Tick at which the last one has arrived.
-    in_ticks : bool
-        Whether the sends, one path for each job after the other, start at ticks of the network although the stage has
-        steps; ``ticks`` are then a lower bound in steps.
+    If ``in_ticks``, the sends, one path for each job after the other, start at ticks of the network although the stage
+    has steps; ``ticks``, the end of the last one, are then a lower bound in steps.
     """
 
     pool: SendPool

@@ -5,9 +5,9 @@ Sums come together on trees that are found backwards, then copies use what is le
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -16,20 +16,24 @@ from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
-from ...algorithms.schedules.replay import in_order
-from ...core.budget import Budget, Incumbent
+from ...algorithms.schedules.replay import first_come, in_order
+from ...core.budget import Budget, Clock, Incumbent, NoClock, ignore
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_schedulable
+from ...core.method import Method
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Ints, Schedule, StepSchedule
+from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
+from ..tacos.method import METHOD as TACOS
+from ..textbook.exchanges import BRUCK, DIRECT, RHD
+from ..textbook.rings import RING
+from ..textbook.trees import DBT, KNOMIAL
 from .bounds import cheap_bound, fewest_ticks, flow_bound, port_ticks, whole_steps
 from .extract import concatenate_sends, justify_starts, mirror_trees, rows_of, schedule_of, ways_of
 from .method import PcclOptions
 from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, to_ticked_network
-from .quick_methods import other_answers
 from .search import SearchEffort, Stage, StageResult, best_of
 
 #: Chunks times receivers up to which other methods' schedules are tried.
@@ -46,17 +50,9 @@ _CLOSE = 1.001
 class PathSchedule:
     """A schedule and its origin.
 
-    Parameters
-    ----------
-    schedule : Schedule or StepSchedule
-        The schedule, in steps if another method found it.
-    seconds : Fraction or None
-        Exact end of its last send; None if times were rounded up to ticks, or another method found it and there is no
-        grid.
-    complete_s : Fraction
-        End of its last send in seconds: declared, or simulated if another method found it.
-    steps : int
-        Number of path searches that were made.
+    It is in steps if another method found it. ``seconds`` is the exact end of its last send; None if times were rounded
+    up to ticks, or another method found it and there is no grid. ``complete_s`` is that end as declared, or simulated
+    if another method found it; ``steps`` counts the path searches.
     """
 
     schedule: Schedule | StepSchedule
@@ -79,7 +75,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         bound = whole_steps(instance, cheap_bound(instance, topology))
         budget.tell_bound(*bound)
     own = known = late = None
-    for step in ("own", "others") if _along_dimensions(topology, conditions) else ("others", "own"):
+    # Paths along a grid's dimensions, which are tried for pairs, often meet the bound.
+    copies = conditions.copies
+    grid = not conditions.sums.number and len(copies.target) == copies.number and sides_of(topology) is not None
+    for step in ("own", "others") if grid else ("others", "own"):
         if _meets(own, bound) or _meets(known, bound):
             break
         if step == "others":
@@ -101,14 +100,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     return _outcome(answer, bound, reports)
 
 
-def _along_dimensions(topology: Topology, conditions: PathProblem) -> bool:
-    """Return whether to start with paths along a grid's dimensions, which often meet the bound."""
-    copies = conditions.copies
-    return not conditions.sums.number and len(copies.target) == copies.number and sides_of(topology) is not None
-
-
 def _meets(found: PathSchedule | None, bound: Bound) -> bool:
-    """Return whether a schedule meets the bound."""
     return found is not None and (found.seconds or found.complete_s) <= bound[0]
 
 
@@ -129,13 +121,9 @@ def _best_other_answer(
         for name, schedule, last in other_answers(instance, topology, solver, budget):
             if best is None or last < best.complete_s:
                 best = PathSchedule(schedule, last if instance.timing else None, last, name, 0, 0)
-                budget.tell(Incumbent(float(last), answer=partial(_same, schedule)))
+                budget.tell(Incumbent(float(last), answer=lambda kept=schedule: kept))  # type: ignore[misc]
                 budget.progress(f"{name}: {float(last):.6g} s")
     return best
-
-
-def _same(schedule: Schedule | StepSchedule) -> Schedule | StepSchedule:
-    return schedule
 
 
 def _earlier(topology: Topology, own: PathSchedule | None, known: PathSchedule | None) -> PathSchedule | None:
@@ -163,11 +151,7 @@ def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverRes
         reports=reports,
         size=reports[0].size if reports else Outcome(Status.FEASIBLE).size,
         iterations=answer.steps,
-        metrics={
-            "found_by": answer.found_by,
-            "attempts": answer.attempts,
-            "sends": len(answer.schedule.sends),
-        },
+        metrics={"found_by": answer.found_by, "attempts": answer.attempts, "sends": len(answer.schedule.sends)},
     )
 
 
@@ -192,15 +176,11 @@ def _schedule_conditions(
     options: PcclOptions,
     budget: Budget,
 ) -> PathSchedule | None:
-    """Schedule all conditions; None if the budget ends before there is any schedule.
-
-    Raises
-    ------
-    InputError
-        If a target cannot be reached, or the schedule would not fit into memory.
-    """
+    """Schedule all conditions; None if the budget ends before there is any schedule."""
     stepped = ticked.alike
-    net = ticked.in_steps() if stepped else ticked.net
+    net = ticked.net
+    if stepped:  # steps for ticks
+        net = net._replace(window=np.ones_like(net.window), delay=np.ones_like(net.delay))
     steps = SearchEffort(options.steps)
     found: list[StageResult] = []
     fixed: tuple[Jobs, SendPool] | None = None
@@ -218,7 +198,10 @@ def _schedule_conditions(
         found.append(best)
         pool, complete = mirror_trees(net, sums, best.pool, best.ticks)
         fixed = sums, pool
-        copies = _release_after_sums(copies, sums, complete)
+        # Copies are released at the tick at which their sums are complete.
+        when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max())) + 1, dtype=np.int64)
+        when[sums.chunk] = complete
+        copies = copies._replace(release=when[copies.chunk])
         steps = SearchEffort(max(options.steps - steps.used, 1), steps.used)
     if copies.number:
         stage = _stage(topology, net, copies, fixed, fewest_ticks(ticked, bound), stepped=stepped)
@@ -258,13 +241,6 @@ def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
     require_schedulable(least)
 
 
-def _release_after_sums(copies: Jobs, sums: Jobs, complete: Ints) -> Jobs:
-    """Return copies released at the tick at which their sums are complete."""
-    when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max(initial=0))) + 1, dtype=np.int64)
-    when[sums.chunk] = complete
-    return copies._replace(release=when[copies.chunk])
-
-
 def _schedule(
     sha256: str,
     conditions: PathProblem,
@@ -294,3 +270,78 @@ def _schedule(
     last = int((start + delay).max(initial=0))
     schedule = schedule_of(sha256, chunks, net, rows, start, delay, ticked.tick_s)
     return schedule, last * ticked.tick_s if ticked.exact else None
+
+
+#: Methods that are tried, with their default options.
+_METHODS = (DIRECT, RHD, RING, BRUCK, DBT, KNOMIAL, TACOS)
+
+#: Times that a schedule is played at most until its links serve in the order of its starts.
+_ROUNDS = 20
+
+
+class _HalfClock(NoClock):
+    """A clock that gives half of the time that is left."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rest_s = (clock.remaining_s() or 0.0) / 2
+
+    def remaining_s(self) -> float | None:
+        """Return the seconds until half of the time is over; None without a limit."""
+        left = self._clock.remaining_s()
+        return None if left is None else max(0.0, left - self._rest_s)
+
+
+def other_answers(
+    instance: Instance, topology: Topology, solver: Solver, budget: Budget
+) -> Iterator[tuple[str, StepSchedule | Schedule, Fraction]]:
+    """Yield answers of other methods: the first one, and more while half of the time lasts.
+
+    Each comes with the name of its method and its completion time in seconds. A timed schedule comes with its simulated
+    times, first repeated to a fixed point, then simulated once; on a grid of ticks it comes as it is, and schedules in
+    steps, which have no ticks, are left out.
+    """
+    # What the others tell is about answers of their own.
+    half = replace(budget, tell=ignore, clock=_HalfClock(budget.clock))
+    found = False
+    for method in _METHODS:
+        if found and half.is_exhausted:
+            return
+        if instance.timing is not None and method.answer_type is not Schedule:
+            continue
+        try:
+            answer = _answer(method, instance, solver, half)
+        except (InputError, OutOfTime, Unsupported):
+            continue
+        if isinstance(answer, StepSchedule):
+            found = True
+            yield method.name, answer, first_come(topology, answer)
+        elif isinstance(answer, Schedule):
+            found = True
+            answer = replace(answer, instance_sha256=instance.sha256)
+            if instance.timing is not None:
+                epoch_s = instance.timing.epoch_s
+                yield method.name, answer, round(float(answer.end_s.max() / float(epoch_s))) * epoch_s
+                continue
+            # As it is, copies of a chunk may share a link, as circuits do and sends in time do not.
+            for schedule in (_settle_schedule(topology, answer, half), in_order(topology, answer)[0]):
+                yield method.name, schedule, in_order(topology, schedule)[1]
+
+
+def _settle_schedule(topology: Topology, schedule: Schedule, budget: Budget) -> Schedule:
+    """Simulate a schedule to a fixed point, where no send ends later than declared, or until the time is over."""
+    for played in range(_ROUNDS):
+        if played and budget.is_exhausted:
+            break
+        before, (schedule, _) = schedule, in_order(topology, schedule)
+        if np.array_equal(before.start_s, schedule.start_s):
+            break
+    return schedule
+
+
+def _answer(method: Method, instance: Instance, solver: Solver, budget: Budget) -> object:
+    """Return a method's answer with default options; None if it does not support the instance."""
+    if method.supports(instance) is not None:
+        return None
+    options = method.options()
+    return method.run(method.pose(instance, options), solver, budget, options).answer

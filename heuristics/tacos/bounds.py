@@ -38,14 +38,8 @@ _MAX_CUT = 512
 def entry_ticks(releases: Sequence[Ints], ticks: Ints, need: int) -> int:
     """Return the ticks by which so many chunks can have arrived over links.
 
-    The n-th chunk of a link starts not before its n-th release.
-
-    Parameters
-    ----------
-    releases : sequence of array of int
-        For every link the instants from which on one more chunk can start, in order.
-    ticks : array of int
-        Ticks for which a chunk occupies each link.
+    The n-th chunk of a link starts not before its n-th release. ``releases`` has for every link the instants from which
+    on one more chunk can start, in order; ``ticks`` are those for which a chunk occupies it.
     """
     arrivals: list[Ints] = []
     for release, tick in zip(releases, ticks.tolist(), strict=True):
@@ -78,15 +72,7 @@ def half_ticks(arcs: RankNetwork, members: Bools, chunks: int) -> int:
 
 
 def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
-    """Return the best bound on a collective and its certificate.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem, with its timing.
-    arcs : RankNetwork
-        The links as arcs; ignored for networks with switches.
-    """
+    """Return the best bound on a collective and its certificate. The arcs are ignored for networks with switches."""
     topology, demand, timing = instance.network, instance.demand, instance.timing
     assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (posed)
     if topology.switches:

@@ -4,17 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice, product
 
 import numpy as np
 
 from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
-from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members
-from ...algorithms.matching.step_matching import TransferRows, gather_in_steps, room_for
+from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members, reversed_arcs
+from ...algorithms.matching.step_matching import GatherStream, TransferRows, bytes_of, gather_in_steps, room_for
 from ...core.budget import Budget
+from ...core.collective import Collective
+from ...core.equal_steps import Digest, StreamedSteps
+from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
-from .stream import stream_of
+from ...core.trees import TreeKind
+
+#: Chunks of all ranks up to which several words are looked at for a chunk that no other neighbour has.
+_FEW_CHUNKS = 4096
+
+#: Blocks between two lines of progress.
+_TOLD = 50
+
+
+def stream_of(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
+    """Make nothing yet: the steps come when they are asked for."""
+    return GatherStream(arcs.incoming, len(arcs.tail), owner, 4 if len(owner) <= _FEW_CHUNKS else 1, seed)
+
+
+def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) -> bool:
+    """Return whether all ranks take part over equal links; for an all-reduce, with equal reverse links."""
+    fits = bool(members.all()) and len(arcs.tail) == links and arcs.has_equal_arcs
+    if not fits or kind is not Collective.ALL_REDUCE:
+        return fits
+    ends = (arcs.tail, arcs.head), (arcs.head, arcs.tail)
+    there, back = ((a * arcs.ranks + b) for a, b in ends)
+    there.sort()
+    back.sort()
+    return bool((there == back).all())
+
+
+def streamed_gather(
+    sha256: str, arcs: RankNetwork, owner: Ints, trees: TreeKind, budget: Budget
+) -> StreamedSteps | None:
+    """Make all steps once and count them; None if not every rank gets everything, or the budget ends before."""
+    sends = len(owner) * (arcs.ranks - 1)
+    require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
+    stream = stream_of(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, owner, budget.seed)
+    digest, steps, made = Digest(), 0, 0
+    for number, block in enumerate(stream()):
+        digest.add(block)
+        steps, made = steps + len(block), made + int((block >= 0).sum())
+        if number % _TOLD == _TOLD - 1:
+            budget.progress(f"{steps:,} steps, {made:,} of {sends:,} sends")
+        if budget.is_exhausted:
+            return None
+    return StreamedSteps(sha256, trees, steps, made, digest.hex(), stream) if made == sends else None
+
 
 #: Chunks of all ranks up to which the rarest chunk is looked for among all.
 _RAREST_UP_TO = 1024
@@ -28,17 +74,7 @@ _NEVER = 2**62
 
 @dataclass(frozen=True, eq=False)
 class SynthesizedGather:
-    """An all-gather over arcs.
-
-    Parameters
-    ----------
-    arcs : RankNetwork
-        Network whose arcs the rows number.
-    rows : TransferRows
-        Transfers, with starts in ticks.
-    ticks : int
-        Tick at which the last chunk arrives.
-    """
+    """An all-gather over arcs. The rows' starts are in ticks; the last chunk arrives at tick ``ticks``."""
 
     arcs: RankNetwork
     rows: TransferRows
@@ -63,20 +99,9 @@ def gather(
 ) -> SynthesizedGather | None:
     """Find a short all-gather.
 
-    Return the shortest; None if no attempt succeeded.
-
-    Parameters
-    ----------
-    networks : list of (str, RankNetwork)
-        The network in several forms, with their names.
-    bound : int
-        Lower bound in ticks; a schedule that meets it ends the search.
-    budget : Budget
-        Checked before every attempt but the first one; gives the seed.
-    variant : str
-        Search to run, ``paper`` or ``portfolio``.
-    restarts : int
-        Number of attempts to make.
+    Return the shortest; None if no attempt succeeded. ``networks`` has the network in several forms, with their names.
+    A schedule that meets the bound in ticks ends the search. The budget is checked before every attempt but the first
+    one, and gives the seed; ``variant`` is ``paper`` or ``portfolio``.
     """
     usable = [(name, arcs) for name, arcs in networks if reaches_all(arcs, members, through_members=False)]
     rows: TransferRows | None = None
@@ -110,7 +135,7 @@ def _attempts(
     if variant == "paper":
         for turn in count():
             name, arcs = forms[turn % len(forms)]
-            yield arcs, f"paper {name}", _turn_engine(arcs, owner, members, _mix_seed(seed, turn))
+            yield arcs, f"paper {name}", partial(match_in_turns, arcs.tables, owner, members, _mix_seed(seed, turn))
     if all(arcs.has_equal_arcs for _, arcs in forms):
         if members.all() and len(forms) == 1:
             yield forms[0][1], "steps, as they come", _stream_engine(forms[0][1], owner, _mix_seed(seed, 0))
@@ -126,11 +151,11 @@ def _attempts(
                 continue
             rule = ChoiceRule(how, groups, deadline, True, _mix_seed(seed, turn))
             words = ("no islands", "new to islands first", "new to islands alone")[groups]
-            yield arcs, f"events, {name}, {words}", _event_engine(arcs, owner, members, rule, bound)
+            engine = partial(gather_by_events, arcs.tables, owner, members, rule, bound)
+            yield arcs, f"events, {name}, {words}", engine
 
 
 def _mix_seed(seed: int, turn: int) -> int:
-    """Combine two seeds into one."""
     return (seed * 1_000_003 + turn) & 0x7FFFFFFF
 
 
@@ -160,11 +185,3 @@ def _stream_engine(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
         return (steps * tick if complete else 0), used
 
     return run
-
-
-def _turn_engine(arcs: RankNetwork, owner: Ints, members: Bools, seed: int) -> Engine:
-    return lambda limit, rows: match_in_turns(arcs.tables, owner, members, seed, limit, rows)
-
-
-def _event_engine(arcs: RankNetwork, owner: Ints, members: Bools, rule: ChoiceRule, bound: int) -> Engine:
-    return lambda limit, rows: gather_by_events(arcs.tables, owner, members, rule, bound, limit, rows)

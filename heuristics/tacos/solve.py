@@ -1,4 +1,4 @@
-"""From an instance to an outcome: networks in ticks, the bound, the portfolio, and the schedule."""
+"""From an instance to an outcome: networks in ticks, the bound, the portfolio, and the schedule of its transfers."""
 
 from __future__ import annotations
 
@@ -10,29 +10,114 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...algorithms.matching.events import ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, arcs_of, largest_unwound_degree, reaches_all, reversed_arcs
-from ...algorithms.matching.step_matching import gather_in_steps, room_for
+from ...algorithms.matching.step_matching import TransferRows, gather_in_steps, room_for
 from ...algorithms.matching.trees import Cayley, grow, opposite, overlap_all_reduce, recognize
+from ...algorithms.schedules.problem import equal_chunks
 from ...core.answers import Answer
-from ...core.bounds import Certificate
 from ...core.budget import Budget
 from ...core.collective import Collective
-from ...core.equal_steps import StreamedSteps, TranslatedTrees
+from ...core.equal_steps import TranslatedTrees
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Bools, Ints
+from ...core.ragged import offsets, ranges
+from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...core.trees import TreeKind
 from .bounds import bound_of, half_ticks
-from .extract import ArcTransfers, all_gathered, reduce_scattered, schedule
 from .method import TacosOptions, chunk_bytes, longest
-from .portfolio import SynthesizedGather, gather
-from .stream import can_stream, stream_of, streamed_gather
+from .portfolio import SynthesizedGather, can_stream, gather, stream_of, streamed_gather
+
+
+@dataclass(frozen=True, eq=False)
+class ArcTransfers:
+    """Transfers over arcs of the network. Starts are in ticks; ``adds`` says whether the receiver adds the data."""
+
+    arcs: RankNetwork
+    arc: Ints
+    chunk: Ints
+    start: Ints
+    adds: Bools
+
+
+def all_gathered(arcs: RankNetwork, rows: TransferRows, members: Bools, begin: int = 0) -> ArcTransfers:
+    """Return an all-gather from a tick on, without transfers to ranks that neither need nor forward them."""
+    keep = _needed_transfers(arcs, rows, members)
+    arc, chunk, start = _wide(rows.arc[keep]), _wide(rows.chunk[keep]), rows.start[keep] + begin
+    return ArcTransfers(arcs, arc, chunk, start, np.zeros(len(arc), dtype=np.bool_))
+
+
+def reduce_scattered(
+    arcs: RankNetwork, turned: RankNetwork, rows: TransferRows, members: Bools, ticks: int
+) -> ArcTransfers:
+    """Return the reduce-scatter that reverses an all-gather over reversed arcs, in as many ticks."""
+    keep = _needed_transfers(turned, rows, members)
+    arc, chunk = _wide(rows.arc[keep]), _wide(rows.chunk[keep])
+    start = ticks - rows.start[keep] - turned.ticks[arc]
+    return ArcTransfers(arcs, arc, chunk, start, np.ones(len(arc), dtype=np.bool_))
+
+
+def _wide(column: NDArray[Any]) -> Ints:
+    return np.asarray(column, dtype=np.int64)
+
+
+def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
+    """Positions of the transfers that bring a chunk to a member, or to where it is sent on to one."""
+    if members.all():
+        return np.arange(len(rows.arc))
+    sends_on: set[tuple[int, int]] = set()
+    kept: list[int] = []
+    columns = (rows.head, rows.chunk, arcs.tail[rows.arc])
+    head, chunk, tail = (column.tolist() for column in columns)
+    for row in np.argsort(-rows.start, kind="stable").tolist():
+        if members[head[row]] or (head[row], chunk[row]) in sends_on:
+            sends_on.add((tail[row], chunk[row]))
+            kept.append(row)
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransfers]) -> Schedule:
+    """Return a schedule of transfers for an instance with a timing. Chunk ``i c + j`` is chunk j of the i-th rank."""
+    demand, timing, topology = instance.demand, instance.timing, instance.network
+    assert demand is not None and timing is not None  # noqa: S101 (posed)
+    node = np.array(getattr(topology, "rank_nodes", ()), dtype=np.int64)
+    columns: list[tuple[Ints, Ints, Ints, Bools, Ints, Ints, Ints, Ints]] = []
+    for part in parts:
+        hops, links = _paths(part.arcs, part.arc)
+        tail, head = part.arcs.tail[part.arc], part.arcs.head[part.arc]
+        end = part.start + part.arcs.ticks[part.arc]
+        columns.append((part.chunk, node[tail], node[head], part.adds, hops, links, part.start, end))
+    chunk, source, target, adds, hops, links, start, end = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
+    sends = Sends(chunk, source, target, adds, offsets(hops), links)
+    start_s, end_s = (np.asarray(ticks * float(timing.epoch_s), dtype=np.float64) for ticks in (start, end))
+    return Schedule(instance.sha256, _chunks(instance, ranks), sends, start_s, end_s)
+
+
+def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
+    """Return the number of links of every transfer, and all links concatenated."""
+    hops = np.array([len(path) for path in arcs.paths], dtype=np.int64)
+    first = np.cumsum(hops) - hops
+    flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
+    mine = hops[arc]
+    return mine, flat[ranges(first[arc], mine)]
+
+
+def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:
+    demand = instance.demand
+    assert demand is not None  # noqa: S101 (posed)
+    n, c, kind = len(ranks), demand.chunks, demand.collective
+    everyone, own = np.full(n * c, n, dtype=np.int64), np.repeat(np.arange(n), c)
+    held, needed = everyone if kind.sums else own, everyone if kind.copies else own
+    return equal_chunks(ranks, chunk_bytes(demand, instance.npus), held, needed, reduced=kind.sums)
+
 
 #: A schedule of more sends is given as trees where the network allows it.
 SENDS_UNASKED = 2**20
@@ -60,13 +145,7 @@ _TREES = {
 
 @dataclass(frozen=True, eq=False)
 class SynthesisTask:
-    """A synthesis problem in ticks.
-
-    Parameters
-    ----------
-    bound : int
-        Lower bound on schedules on the grid, in ticks.
-    """
+    """A synthesis problem in ticks. ``bound`` is a lower bound on schedules on the grid, in ticks."""
 
     instance: Instance
     topology: Topology
@@ -90,7 +169,6 @@ class Synthesis:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOptions) -> Outcome:
     """Synthesize a schedule of a posed instance (``Method.solve``)."""
-    del solver
     topology, demand, timing = instance.network, instance.demand, instance.timing
     if not isinstance(topology, Topology) or demand is None or timing is None:
         raise Unsupported("expected an explicit network and a collective")
@@ -121,7 +199,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
             found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
     if found is None:
         text = f"no attempt reached all ranks{' in the time given' if budget.is_exhausted else ''}"
-        return _outcome(Status.LIMIT, None, bound_s, certificate, {}, text)
+        return Outcome(Status.LIMIT, bound=float(bound_s), certificate=certificate, message=text)
     seconds = found.ticks * timing.epoch_s
     metrics = {
         **found.metrics,
@@ -131,22 +209,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
     }
     if found.answer is None:
         text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
-        return _outcome(Status.FEASIBLE, None, bound_s, certificate, metrics, text)
+        return Outcome(Status.FEASIBLE, None, None, float(bound_s), certificate, text, metrics=metrics)
     status = Status.OPTIMAL if seconds == bound_s else Status.FEASIBLE
     text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.is_rounded else ""
-    return _outcome(status, found.answer, bound_s, certificate, metrics, text, float(seconds))
-
-
-def _outcome(
-    status: Status,
-    answer: Answer | None,
-    bound: Fraction,
-    certificate: Certificate,
-    metrics: dict[str, Any],
-    message: str,
-    objective: float | None = None,
-) -> Outcome:
-    return Outcome(status, answer, objective, float(bound), certificate, message, metrics=metrics)
+    return Outcome(status, found.answer, float(seconds), float(bound_s), certificate, text, metrics=metrics)
 
 
 @cache
@@ -173,8 +239,10 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
     if not wanted or options.variant == "paper" or not task.members.all():
         return None
     cayley = recognize(task.topology)
-    if cayley is not None and task.kind is not Collective.ALL_GATHER:
-        cayley = _reverse_cayley(cayley, both=task.kind is Collective.ALL_REDUCE)
+    if cayley is not None and task.kind is not Collective.ALL_GATHER:  # over the links turned around
+        alike = set(cayley.after[:, 0].tolist()) == set(cayley.before[:, 0].tolist())
+        both = task.kind is Collective.ALL_REDUCE
+        cayley = None if both and not alike else Cayley(cayley.sizes, cayley.before, cayley.after)
     if cayley is None:
         if options.answer == "trees":
             raise Unsupported("answer=trees: the network does not look the same from every rank")
@@ -215,24 +283,14 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
 
 def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
     """Stream sends step by step; an all-reduce first reverses its gather over opposite links."""
-    made = streamed_gather(plain, task.owner, task.kind, budget)
-    if made is None:
+    answer = streamed_gather(task.instance.sha256, plain, task.owner, _TREES[task.kind], budget)
+    if answer is None:
         return None
-    sha256 = task.instance.sha256
-    answer = StreamedSteps(sha256, _TREES[task.kind], made.steps, made.sends, made.digest, made.stream)
     metrics: dict[str, Any] = {"engine": "steps, not kept", "attempts": 1, "sends": answer.sends, "overlapped": False}
     return Synthesis(answer, answer.steps * _step_ticks(task), metrics)
 
 
-def _reverse_cayley(cayley: Cayley, *, both: bool) -> Cayley | None:
-    """Reverse all links, for a reduce-scatter; None if both directions are needed and differ."""
-    if both and set(cayley.after[:, 0].tolist()) != set(cayley.before[:, 0].tolist()):
-        return None
-    return Cayley(cayley.sizes, cayley.before, cayley.after)
-
-
 def _step_ticks(task: SynthesisTask) -> int:
-    """Return the ticks of a step on a network of equal links."""
     link, demand = task.topology.links[0], task.instance.demand
     assert demand is not None  # noqa: S101 (posed)
     return int(-(-(link.latency_s + chunk_bytes(demand, task.instance.npus) / link.bandwidth_Bps) // task.tick_s))
@@ -289,7 +347,6 @@ def _sends(
 def _networks(
     task: SynthesisTask, plain: RankNetwork, size: Fraction, options: TacosOptions
 ) -> list[tuple[str, RankNetwork]]:
-    """Return the forms of the network: links, or ports and unwound switches."""
     if not task.topology.switches:
         return [("links", plain)]
     most = largest_unwound_degree(task.topology)

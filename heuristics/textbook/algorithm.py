@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,14 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.compose import concatenate, merge
-from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems, supports_groups
+from ...algorithms.schedules.problem import (
+    GroupProblem,
+    check_size,
+    equal_chunks,
+    fewest_sends,
+    group_problems,
+    supports_groups,
+)
 from ...core.budget import Budget
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported
@@ -22,9 +29,111 @@ from ...core.formulation import NoOptions
 from ...core.instance import Instance
 from ...core.method import Kind, Method
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.schedule import Ints, Sends, StepSchedule
 from ...core.solver import Solver
-from .moves import Moves
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Copies of blocks between positions of the group.
+
+    Each part is cut into ``slices`` blocks of one size; slice j of part i is block ``i * slices + j``. Each of several
+    chunks of a block follows the one before by ``stride`` steps: 0 if they go together.
+    """
+
+    block: Ints
+    source: Ints
+    target: Ints
+    step: Ints
+    slices: int = 1
+    stride: int = 0
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def cut(self, chunks: int) -> Moves:
+        """Cut every block into chunks; chunk j of block i becomes block ``i * chunks + j``."""
+        if chunks == 1:
+            return self
+        piece = np.tile(np.arange(chunks), len(self))
+        return Moves(
+            np.repeat(self.block, chunks) * chunks + piece,
+            np.repeat(self.source, chunks),
+            np.repeat(self.target, chunks),
+            np.repeat(self.step, chunks) + self.stride * piece,
+            self.slices * chunks,
+        )
+
+    def backwards(self) -> Moves:
+        """Run backwards: what was copied from a rank to another now goes from the other one to the first."""
+        return replace(self, source=self.target, target=self.source, step=int(self.step.max()) - self.step)
+
+    def take(self, index: Ints) -> Moves:
+        """Return the moves in the order of the index."""
+        return replace(
+            self, block=self.block[index], source=self.source[index], target=self.target[index], step=self.step[index]
+        )
+
+    def relabel_positions(self, position: Ints) -> Moves:
+        """Let ``position[i]`` play the part of position i; the blocks stay as they are."""
+        return replace(self, source=position[self.source], target=position[self.target])
+
+    def rename_blocks(self, position: Ints) -> Moves:
+        """Renumber an all-gather, whose parts are named after their owners."""
+        part, piece = np.divmod(self.block, self.slices)
+        return replace(self.relabel_positions(position), block=position[part] * self.slices + piece)
+
+    def rename_pairs(self, position: Ints) -> Moves:
+        """Renumber an all-to-all, whose parts are named after both ends."""
+        n = len(position)
+        part, piece = np.divmod(self.block, self.slices)
+        pair = position[part // n] * n + position[part % n]
+        return replace(self.relabel_positions(position), block=pair * self.slices + piece)
+
+
+def concatenate_moves(several: Sequence[Moves]) -> Moves:
+    """Put moves of the same blocks into one table."""
+    if len(several) == 1:
+        return several[0]
+    return replace(
+        several[0],
+        block=np.concatenate([moves.block for moves in several]),
+        source=np.concatenate([moves.source for moves in several]),
+        target=np.concatenate([moves.target for moves in several]),
+        step=np.concatenate([moves.step for moves in several]),
+    )
+
+
+def run_side_by_side(several: Sequence[Moves]) -> Moves:
+    """Run algorithms side by side, each on its own equal share of every part."""
+    shares, slices = len(several), several[0].slices
+    shifted: list[Moves] = []
+    for share, moves in enumerate(several):
+        part, piece = np.divmod(moves.block, slices)
+        block = (part * shares + share) * slices + piece
+        shifted.append(replace(moves, block=block, slices=slices * shares))
+    return concatenate_moves(shifted)
+
+
+def negabinary(step: int) -> int:
+    """Distance to the partner in a step of Swing and of Bine trees: 1, -1, 3, -5, 11, ..."""
+    return int(1 - (-2) ** (step + 1)) // 3
+
+
+def exchanges(partner: Sequence[Ints]) -> Moves:
+    """Return an all-gather by pairwise exchange: in step s, positions send all they have to ``partner[s]``.
+
+    Recursive doubling and Swing differ in the partners alone. The partners must be such that nobody receives a block
+    twice.
+    """
+    held = np.eye(len(partner[0]), dtype=np.bool_)
+    steps: list[Moves] = []
+    for step, peer in enumerate(partner):
+        source, block = np.nonzero(held)
+        steps.append(Moves(block, source, peer[source], np.full_like(source, step)))
+        held = held | held[peer]
+    return concatenate_moves(steps)
+
 
 #: Collectives that follow from an all-gather, and from a broadcast.
 GATHERS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
@@ -35,10 +144,7 @@ SPREADS = (Collective.BROADCAST, Collective.REDUCE)
 class Ends:
     """Positions of each part of the data at the start and at the end; ``n`` stands for everybody.
 
-    Parameters
-    ----------
-    held_by, needed_by : array of int, shape (parts,)
-        Positions in the group. A part that is needed where it is held does not exist.
+    A part that is needed where it is held does not exist.
     """
 
     held_by: Ints
@@ -62,22 +168,12 @@ class Direction(Enum):
 class Algorithm:
     """The primitives that an algorithm defines; the other collectives follow.
 
-    Parameters
-    ----------
-    all_gather : callable or None
-        Part i of the data starts at position i.
-    broadcast : callable or None
-        The data is one part, which starts at position 0.
-    tree_all_reduce : callable or None
-        Where part i starts, and a broadcast of all parts that an all-reduce runs backwards, then forwards. The parts
-        are of one size.
-    all_to_all : callable or None
-        Part ``i * n + j`` goes from i to j; the parts with i = j do not exist.
-    gather : callable or None
-        Part i goes from position i to position 0, whose part does not exist. A scatter is this backwards.
-    mirror : Algorithm or None
-        The algorithm that reductions run backwards, where it is another one: the reverse of a ring's is one the same
-        way around.
+    In ``all_gather`` part i of the data starts at position i; in ``broadcast`` the data is one part, which starts at
+    position 0. ``tree_all_reduce`` gives where part i starts, and a broadcast of all parts, of one size, that an
+    all-reduce runs backwards, then forwards. In ``all_to_all`` part ``i * n + j`` goes from i to j; the parts with i =
+    j do not exist. In ``gather`` part i goes from position i to position 0, whose part does not exist; a scatter is
+    this backwards. Reductions run ``mirror`` backwards, where it is another algorithm: the reverse of a ring's is one
+    the same way around.
     """
 
     all_gather: Callable[[], Moves] | None = None
@@ -99,21 +195,14 @@ def define(
 ) -> Method:
     """Make a method.
 
-    Parameters
-    ----------
-    name, summary, paper : str
-        As of :class:`~cwb.core.method.Method`, which shows them.
-    algorithm : callable
-        A function ``algorithm(problem, options) -> Algorithm``.
-    fits : callable or None
-        ``fits(problem) -> Refusal | None``: the refusal if the network or the group does not fit.
+    ``algorithm(problem, options)`` returns the primitives, ``fits(problem)`` the refusal if the network or the group
+    does not fit; the rest is as in :class:`~cwb.core.method.Method`.
     """
 
     def supports(instance: Instance) -> Refusal | None:
         return supports_groups(instance, collectives, fits)
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
-        del solver
         try:
             bound, certificate = best_bound(instance)
         except InputError as error:  # no path leads to some rank
@@ -138,13 +227,7 @@ def define(
 
 
 def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:
-    """Make the schedule of the problem's collective.
-
-    Raises
-    ------
-    Unsupported
-        If the algorithm does not define the collective, or the schedule would be too large.
-    """
+    """Make the schedule of the problem's collective."""
     by_trees = problem.collective is Collective.ALL_REDUCE and algorithm.all_gather is None
     check_size(fewest_sends(problem, parts=1 if by_trees else None))
     schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
@@ -191,14 +274,7 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
 def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction) -> StepSchedule:
     """Cut the blocks into chunks, find paths, and write down what is held and needed.
 
-    Parameters
-    ----------
-    moves : Moves
-        What is copied where; sends that go backwards are this reversed.
-    ends : Ends
-        Start and end of every part in the direction of the moves.
-    direction : Direction
-        Whether the moves are taken backwards, and whether they reduce.
+    Moves and ends are in the direction of the moves; sends that go backwards are these reversed.
     """
     check_size(len(moves) * problem.demand.chunks)
     moves = moves.cut(problem.demand.chunks)
@@ -213,23 +289,8 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     paths = route(problem.topology, source, target)
     check_size(len(moves), len(paths.links))
     reduce = direction is Direction.REDUCE_BACKWARDS
-    return StepSchedule(
-        problem.instance.sha256,
-        Chunks(
-            np.ones(int(exists.sum()) * moves.slices, dtype=np.int64),
-            ends.part_bytes / moves.slices,
-            (*((rank,) for rank in problem.ranks), tuple(sorted(problem.ranks))),
-            np.repeat(ends.held_by[exists], moves.slices),
-            np.repeat(ends.needed_by[exists], moves.slices),
-            np.full(int(exists.sum()) * moves.slices, reduce),
-        ),
-        Sends(
-            of_part[part] * moves.slices + piece,
-            source,
-            target,
-            np.full(len(moves), reduce),
-            paths.offset,
-            paths.links,
-        ),
-        moves.step,
-    )
+    held, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
+    chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, held, needed, reduced=reduce)
+    chunk, flags = of_part[part] * moves.slices + piece, np.full(len(moves), reduce)
+    sends = Sends(chunk, source, target, flags, paths.offset, paths.links)
+    return StepSchedule(problem.instance.sha256, chunks, sends, moves.step)

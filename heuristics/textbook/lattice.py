@@ -20,12 +20,8 @@ _VISITS = 200
 class Lattice:
     """A grid whose nodes are numbered along the first dimension, then the second, and so on.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Nodes in each dimension, the innermost first.
-    closed : tuple of bool
-        Whether the lines of each dimension are closed to rings; those of size 2 are.
+    ``sizes`` are those of the dimensions, the innermost first; ``closed`` says whether their lines are closed to rings;
+    those of size 2 are.
     """
 
     sizes: tuple[int, ...]
@@ -73,7 +69,6 @@ def _candidates(n: int, stride: int, near: set[int]) -> Iterator[Lattice]:
 
 
 def _count(n: int, lattice: Lattice) -> int:
-    """Return the number of directed links of a grid."""
     return sum(
         2 * n if closed and size > 2 else 2 * (n - n // size)
         for size, closed in zip(lattice.sizes, lattice.closed, strict=True)
@@ -179,7 +174,6 @@ def find_cycle(problem: GroupProblem, near: list[set[int]]) -> list[int]:
 
 
 def _search(near: list[set[int]]) -> list[int] | None:
-    """Search depth first, without recursion."""
     n = len(near)
     path, used = [0], {0}
     choices = [_by_degree(near, 0, used)]

@@ -26,13 +26,11 @@ from ...core.collective import Collective
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
-from .algorithm import SPREADS, Algorithm, define
-from .moves import Moves, concatenate_moves
+from .algorithm import SPREADS, Algorithm, Moves, concatenate_moves, define
 
 
 def double_binary_tree(problem: GroupProblem, options: NoOptions) -> Algorithm:
     """Return the primitives for a group."""
-    del options
     n = problem.n
     return Algorithm(
         broadcast=lambda: send_down_trees(two_trees_from_root(n), slices=2),
@@ -62,10 +60,7 @@ def send_down_trees(trees: Sequence[Sequence[int]], slices: int) -> Moves:
 
 
 def in_order_tree(n: int) -> list[int]:
-    """Return the parents, or -1, of a tree on 0, ..., n - 1 with odd leaves.
-
-    The root 0 has one child.
-    """
+    """Return the parents, or -1, of a tree on 0, ..., n - 1 with odd leaves. The root 0 has one child."""
     parent = [-1] * n
     for node in range(1, n):
         bit = node & -node

@@ -41,14 +41,9 @@ def tree_outcome(
 ) -> Outcome:
     """Return the outcome of a run that has found trees.
 
-    Parameters
-    ----------
-    rated : RatedTrees
-        At least one tree; rates are raised together until a link is full.
-    common_root : bool
-        Whether all trees have the root that makes the highest of them lowest; else each has its own.
-    reports, rounds, metrics
-        Fields of :class:`~cwb.core.outcome.Outcome` of these names.
+    Rates of the trees, at least one, are raised together until a link is full. With ``common_root`` all trees have the
+    root that makes the highest of them lowest; else each has its own. Other arguments are fields of
+    :class:`~cwb.core.outcome.Outcome`.
     """
     wan = problem.wan
     rated = in_order(fill_bottleneck(wan, rated))
@@ -57,10 +52,7 @@ def tree_outcome(
     if common_root:
         roots[:] = lowest_root(wan, rated)
     seconds = problem.seconds(rated.total)
-    measured = {
-        **measures_of_rate(wan, rated.total, problem.highest),
-        **measures_of_trees(wan, rated, roots.tolist()),
-    }
+    measured = {**measures_of_rate(wan, rated.total, problem.highest), **measures_of_trees(wan, rated, roots.tolist())}
     return Outcome(
         Status.OPTIMAL if rated.total == problem.highest.rate else Status.FEASIBLE,
         packing(problem.instance, wan, rated, roots),
@@ -92,7 +84,6 @@ def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[s
 
 
 def _load_s(problem: WanProblem, schedule: StepSchedule) -> Fraction:
-    """Return the exact busy seconds of the most loaded link."""
     links = problem.instance.topology.links
     units: dict[int, int] = {}
     chunks: Chunks = schedule.chunks

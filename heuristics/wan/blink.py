@@ -1,8 +1,9 @@
 """``blink-wan``: Blink's packing of spanning trees by multiplicative weights, and its cut to few trees.
 
 Sources: what Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, is generally known
-for: a fractional packing by multiplicative weights, then an integer program that keeps few trees; and N. Garg and J.
-Könemann's packing of columns. How Blink would run on a wide-area network is a guess.
+for: a fractional packing by multiplicative weights, then an integer program that keeps few trees (``blink-units``:
+whole units of data along trees); and N. Garg and J. Könemann's packing of columns. How Blink would run on a wide-area
+network is a guess.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import spanning_tree
@@ -23,9 +25,9 @@ from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.trees import TreePacking
 from ...models.mtree.answer import best_rates, select
+from ...models.mtree.formulations.selection import carrier_users, sets
 from ...models.mtree.index_sets import CandidateTrees
 from ...models.mtree.problem import WanProblem, wan_problem
-from . import formulation
 from .answer import bound_fields, tree_outcome
 from .method import BlinkWanOptions
 
@@ -44,12 +46,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOpt
         return Outcome(Status.LIMIT, message="the budget ended before trees were chosen", **bound_fields(problem))
     metrics = {"pool": len(trees), "packing_rate_Bps": float(weights.sum()) * float(problem.wan.unit_Bps)}
     return tree_outcome(
-        problem,
-        rated,
-        common_root=options.root == "common",
-        reports=[report],
-        rounds=len(trees),
-        metrics=metrics,
+        problem, rated, common_root=options.root == "common", reports=[report], rounds=len(trees), metrics=metrics
     )
 
 
@@ -92,13 +89,12 @@ def keep_few_trees(
         return select(CandidateTrees(wan, few, options.trees), solver, budget, search, start)
     few, unit = trees[:_FOR_UNITS], int(wan.room.min())
     with budget.clock.phase("build"):
-        model = formulation.build(wan, few, unit)
+        model = build(wan, few, unit)
     result = solver.solve(model, budget, search)
     return (_trees_of_units(model, few, unit) if result.has_solution else None), result
 
 
 def _trees_of_units(model: Any, trees: Ints, unit: int) -> RatedTrees:
-    """Return the trees that carry a unit."""
     counts = [round(model.count[i].value) for i in model.T]
     chosen = [i for i, count in enumerate(counts) if count]
     return RatedTrees(trees[chosen], tuple(Fraction(counts[i] * unit) for i in chosen))
@@ -108,14 +104,7 @@ def _trees_of_units(model: Any, trees: Ints, unit: int) -> RatedTrees:
 class UnitPool:
     """Trees of a packing that carry whole units.
 
-    Parameters
-    ----------
-    trees : array of int, shape (trees, sites - 1)
-        The heaviest trees of the packing.
-    unit : int
-        Rate of a tree with multiplicity one, in units of capacity.
-    common_root : bool
-        Whether all trees have one root.
+    ``trees`` are the heaviest of the packing, ``unit`` is the rate of one with multiplicity one, in units of capacity.
     """
 
     problem: WanProblem
@@ -133,7 +122,7 @@ def unit_pool(instance: Instance, options: BlinkWanOptions) -> UnitPool:
 
 def build_units(pool: UnitPool) -> Any:
     """Model ``blink-units`` of a pool (``Formulation.build``)."""
-    return formulation.build(pool.problem.wan, pool.trees, pool.unit)
+    return build(pool.problem.wan, pool.trees, pool.unit)
 
 
 def unit_trees(model: Any, pool: UnitPool) -> TreePacking | None:
@@ -144,3 +133,33 @@ def unit_trees(model: Any, pool: UnitPool) -> TreePacking | None:
     answer = tree_outcome(pool.problem, rated, common_root=pool.common_root).answer
     assert isinstance(answer, TreePacking)  # noqa: S101 (trees are what is put in)
     return answer
+
+
+def build(wan: Wan, trees: Ints, unit: int) -> Any:
+    """Model ``blink-units``. ``unit`` is the rate u of a tree with multiplicity one, in units of capacity."""
+    m = pyo.ConcreteModel("blink-units")
+    pool = CandidateTrees(wan, trees)
+    sets(m, pool)
+    variables(m)
+    unit_capacity(m, pool, unit)
+    objective(m)
+    return m
+
+
+def variables(m: Any) -> None:
+    """``k_i in {0, 1}``: whether a tree carries a unit."""
+    m.count = pyo.Var(m.T, domain=pyo.Binary)
+
+
+def unit_capacity(m: Any, pool: CandidateTrees, unit: int) -> None:
+    """``sum_i a_ie k_i <= floor(b_e / u)`` for every carrier that a tree has; the units are whole."""
+    users = carrier_users(pool)
+
+    @m.Constraint(sorted(users))
+    def unit_capacity(m: Any, c: int) -> Any:
+        return pyo.quicksum(m.count[i] for i in users[c]) <= int(pool.wan.room[c]) // unit
+
+
+def objective(m: Any) -> None:
+    """Maximize ``sum_i k_i``; the rate is u times that."""
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.count[i] for i in m.T), sense=pyo.maximize)

@@ -25,13 +25,7 @@ from .method import GostOptions
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions) -> Outcome:
-    """Grow trees, then select some of them with rates (``Method.run``).
-
-    Raises
-    ------
-    InputError
-        If the network is not connected.
-    """
+    """Grow trees, then select some of them with rates (``Method.run``)."""
     problem = tree_problem(instance, options.height, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem
@@ -113,7 +107,6 @@ def select_trees(
 
 
 def _rate(problem: TreeProblem, grown: GbstTrees) -> float:
-    """Return the sum of the trees' rates by GBST."""
     return float(int(grown.rates.sum()) * problem.wan.unit_Bps)
 
 

@@ -40,12 +40,7 @@ def schedule(
 ) -> StepSchedule:
     """Return messages as a schedule in steps; each follows a shortest path.
 
-    Parameters
-    ----------
-    units : sequence of int
-        Size of every part in proportion to the others.
-    messages : sequence of Message
-        Messages to send; steps without a message are left out.
+    ``units`` are the sizes of the parts in proportion; steps without a message are left out.
     """
     everyone = tuple(range(problem.wan.nodes))
     none = np.zeros(len(units), dtype=np.int64)
@@ -77,7 +72,6 @@ def path(problem: WanProblem, ways: ShortestPaths, start: int, end: int) -> list
 
 def run_plink(instance: Instance, solver: Solver, budget: Budget, options: PlinkOptions) -> Outcome:
     """Make groups, choose leaders, send (``Method.run``)."""
-    del solver
     problem = wan_problem(instance, budget)
     wan = problem.wan
     with budget.clock.phase("build"):
@@ -88,11 +82,7 @@ def run_plink(instance: Instance, solver: Solver, budget: Budget, options: Plink
         top = median(ways.reach, leaders)
         found = leader_messages(groups, leaders, top)
         answer = schedule(problem, ways, [1], found)
-    metrics = {
-        "groups": len(groups),
-        "leaders": [wan.names[site] for site in leaders],
-        "root": wan.names[top],
-    }
+    metrics = {"groups": len(groups), "leaders": [wan.names[site] for site in leaders], "root": wan.names[top]}
     return message_outcome(problem, answer, metrics)
 
 
@@ -131,7 +121,6 @@ _PARTS = 2**20
 
 def run_psld(instance: Instance, solver: Solver, budget: Budget, options: PsldOptions) -> Outcome:
     """Measure, share, send (``Method.run``)."""
-    del solver
     problem = wan_problem(instance, budget)
     wan, sites = problem.wan, range(problem.wan.nodes)
     with budget.clock.phase("build"):

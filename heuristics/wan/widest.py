@@ -32,7 +32,6 @@ from .method import SingleTreeOptions, WanRingOptions
 
 def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options: SingleTreeOptions) -> Outcome:
     """Find the tree (``Method.run``)."""
-    del solver
     problem = wan_problem(instance, budget)
     wan = problem.wan
     limit = wan.hops(options.height)
@@ -52,7 +51,6 @@ def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options:
 
 def run_ring(instance: Instance, solver: Solver, budget: Budget, options: WanRingOptions) -> Outcome:
     """Find the ring (``Method.run``)."""
-    del solver
     problem = wan_problem(instance, budget)
     wan = problem.wan
     with budget.clock.phase("ring"):
@@ -95,7 +93,6 @@ def widest_ring(wan: Wan, budget: Budget, options: WanRingOptions) -> tuple[list
 
 
 def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions, source: Random) -> list[int] | None:
-    """Look for a ring among some links."""
     tail, head = wan.tail[usable], wan.head[usable]
     if np.bincount(np.concatenate([tail, head]), minlength=wan.nodes).min() < 2:
         return None
@@ -108,7 +105,6 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
 
 
 def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
-    """Return the outcome of a run that has found a ring."""
     wan, n = problem.wan, problem.wan.nodes
     links = ring_links(wan, ring)
     rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
@@ -213,10 +209,7 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
 
 @kernel
 def path_ends(nodes: int, near: Any) -> Any:
-    """Return the possible last sites of paths from site 0, for every set of the others.
-
-    Site v is bit v - 1.
-    """
+    """Return the possible last sites of paths from site 0, for every set of the others. Site v is bit v - 1."""
     ends = np.zeros(2 ** (nodes - 1), np.int32)
     for chosen in range(1, len(ends)):
         for v in range(nodes - 1):

@@ -11,8 +11,16 @@ import pytest
 from cwb import solvers
 from cwb.core.errors import Unsupported
 from cwb.harness.clock import WallClock
-from cwb.solvers.conditions import conditions_of, equation_of, false_conditions
-from cwb.solvers.conflict import LOWER, ROW, UPPER, find_conflict, minimal_parts
+from cwb.solvers.conflict import (
+    LOWER,
+    ROW,
+    UPPER,
+    conditions_of,
+    equation_of,
+    false_conditions,
+    find_conflict,
+    minimal_parts,
+)
 from cwb.solvers.matrix import compile_matrix
 from irreducible import budget, feasible, require_irreducible
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cwb.solvers import convexity
-from cwb.solvers.convexity import nonconvex_columns
+from cwb.solvers import support
+from cwb.solvers.support import nonconvex_columns
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
@@ -44,8 +44,8 @@ def test_the_block_is_named() -> None:
 def test_every_path_agrees(shift: float, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain, which is convex, and the same chain moved a little below zero, by each of the three methods."""
     small, dense = {"eigenvalues": (99, 99), "dense factor": (1, 99), "sparse factor": (1, 1)}[path]
-    monkeypatch.setattr(convexity, "_SMALL", small)
-    monkeypatch.setattr(convexity, "_DENSE", dense)
+    monkeypatch.setattr(support, "_SMALL", small)
+    monkeypatch.setattr(support, "_DENSE", dense)
     n = 40
     chain = sp.diags_array([-np.ones(n - 1), np.full(n, 2.0), -np.ones(n - 1)], offsets=[-1, 0, 1]).toarray()
     chain[0, 0] = chain[-1, -1] = 1.0

@@ -16,7 +16,7 @@ from cwb.solvers import first_order_session, pyomo_session
 from cwb.solvers.dual_bounds import correct_multipliers, implied_bounds, lower_bound
 from cwb.solvers.first_order_session import FirstOrderSession, repair_point
 from cwb.solvers.matrix import compile_matrix
-from cwb.solvers.pyomo_options import KnownSolver
+from cwb.solvers.options import KnownSolver
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -17,7 +17,8 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import CwbError
 from cwb.core.solver import Capability, SolverOptions, Termination
-from cwb.solvers import get, guard, guarded_solve
+from cwb.solvers import get, guard
+from cwb.solvers import session as sessions
 from cwb.solvers.base import Adapter, Session, SessionResult, Track
 from cwb.solvers.guard import StopReason, Worker
 from cwb.solvers.matrix import compile_matrix
@@ -243,7 +244,7 @@ def test_compiled_model_is_dead_after_it_was_left_behind(monkeypatch: pytest.Mon
 def test_interrupt_by_a_handler_of_the_library_is_passed_on() -> None:
     """A solver that was interrupted without having been asked was interrupted by the user: the whole run stops."""
     budget = Budget()
-    outcome = guarded_solve._explain(
+    outcome = sessions._explain(
         guard.CallOutcome(SessionResult(Termination.INTERRUPTED), None, abandoned=False), Track("x"), budget
     )
     assert outcome.termination is Termination.INTERRUPTED
@@ -252,12 +253,12 @@ def test_interrupt_by_a_handler_of_the_library_is_passed_on() -> None:
 
 def test_a_silent_solver_is_told_to_be_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a solver that reports nothing a line says now and then what it works on; new lines come not too often."""
-    monkeypatch.setattr(guarded_solve, "_TICKS_OF_SILENCE", 2)
-    monkeypatch.setattr(guarded_solve, "_TICKS_OF_A_LINE", 2)
+    monkeypatch.setattr(sessions, "_TICKS_OF_SILENCE", 2)
+    monkeypatch.setattr(sessions, "_TICKS_OF_A_LINE", 2)
     lines: list[str] = []
     track = Track("some")
     matrix = compile_matrix(exam_models.mip())
-    watch = guarded_solve._Watch(track, matrix, Budget(progress=lines.append))
+    watch = sessions._Watch(track, matrix, Budget(progress=lines.append))
     for _ in range(4):
         watch.tick()
     assert lines == [f"some: {matrix.size.variables} variables, {matrix.size.constraints} rows"] * 2

@@ -14,8 +14,8 @@ from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.solver import ResolvingSolver
 from cwb.harness.last_model import LastModel
+from cwb.solvers.highs_common import model_text
 from cwb.solvers.matrix import compile_matrix
-from cwb.solvers.model_file import model_text
 
 SUFFIXES = (".mps", ".lp")
 

@@ -17,7 +17,7 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, SolverUnavailable, Unsupported
 from cwb.core.solver import SolverOptions, Termination, resolving
-from cwb.solvers.pyomo_options import KNOWN
+from cwb.solvers.options import KNOWN
 
 BUDGET = Budget(time_limit_s=30.0)
 

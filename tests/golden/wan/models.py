@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from cwb.algorithms.trees.network import pose
-from cwb.heuristics.wan import formulation
+from cwb.heuristics.wan import blink
 from cwb.models.mtree.formulations import selection
 from cwb.models.mtree.index_sets import CandidateTrees
 from mtree_networks import instance
@@ -15,5 +15,5 @@ TREES = np.array([[0, 1], [0, 2], [1, 2]])
 
 MODELS = {
     "rates_{}": (lambda: selection.build_rates(CandidateTrees(pose(instance(3, EDGES)), TREES)), ["link_capacity"]),
-    "units_{}": (lambda: formulation.build(pose(instance(3, EDGES)), TREES, 1), ["unit_capacity"]),
+    "units_{}": (lambda: blink.build(pose(instance(3, EDGES)), TREES, 1), ["unit_capacity"]),
 }

@@ -9,10 +9,9 @@ import pytest
 from cwb.algorithms.schedules.problem import group_problems
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
-from cwb.heuristics.hierarchical.answers import AnswerCache, Levels
 from cwb.heuristics.hierarchical.levels import find_hierarchy
 from cwb.heuristics.hierarchical.phases import phases
-from cwb.heuristics.hierarchical.search import Search, _distinct_groups
+from cwb.heuristics.hierarchical.search import AnswerCache, Levels, Search, _distinct_groups
 from cwb.instances import load
 
 

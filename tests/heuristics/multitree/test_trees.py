@@ -13,8 +13,7 @@ from cwb.algorithms.schedules.problem import parallel_uses
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.heuristics.multitree.method import height_of
-from cwb.heuristics.multitree.trees import grow
+from cwb.heuristics.multitree.method import grow, height_of
 from cwb.instances import load
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -12,8 +12,8 @@ from cwb.core.errors import InputError
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run_one
 from cwb.harness.run import run
-from cwb.heuristics.nccl.exchange import peers
 from cwb.heuristics.nccl.method import NcclOptions, prediction
+from cwb.heuristics.nccl.schedules import peers
 from cwb.instances import load
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
+from cwb import solvers
 from cwb.algorithms.trees.bounds import strength
 from cwb.algorithms.trees.network import pose
 from cwb.algorithms.trees.trees import excess
 from cwb.core.budget import Budget
-from cwb.heuristics.wan.blink import weighted_packing
+from cwb.core.solver import SolverOptions
+from cwb.heuristics.wan.blink import build, weighted_packing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mtree_networks import instance, random_edges, rate, solve
+from mtree_networks import all_trees, instance, random_edges, rate, solve
 
 pytestmark = pytest.mark.slow  # random networks, checked by brute force
 
@@ -54,3 +57,20 @@ def test_blinks_packing_reaches_the_strength_of_gscale():
     assert common.record.metrics["strength_share"] == own.record.metrics["strength_share"] == 1
     assert len(set(common.answer.root.tolist())) == 1
     assert own.record.metrics["mean_tree_height"] <= common.record.metrics["mean_tree_height"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_units_are_chosen_as_by_trying_everything(seed):
+    """The most trees of one unit each that fit are found."""
+    edges = random_edges(4, 3, seed, largest=4)
+    wan = pose(instance(4, edges))
+    trees, unit = all_trees(4, edges), int(wan.capacity.min())
+    room = wan.capacity // unit
+
+    def fits(chosen):
+        return all(sum(e in tree for tree in chosen) <= room[e] for e in range(len(edges)))
+
+    most = max(k for k in range(len(trees) + 1) if any(fits(c) for c in combinations(trees, k)))
+    model = build(wan, np.array(trees), unit)
+    result = solvers.get("highs").solve(model, Budget(), SolverOptions())
+    assert round(result.objective) == most

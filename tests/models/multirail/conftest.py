@@ -13,7 +13,7 @@ from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
 from cwb.core.outcome import Outcome
 from cwb.harness.clock import WallClock
-from cwb.heuristics.multirail.method import BLUECONNECT, THEMIS
+from cwb.heuristics.multirail import BLUECONNECT, THEMIS
 from cwb.models.multirail.method import THEMIS_LP
 
 GIB = 2**30

@@ -12,7 +12,7 @@ from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.outcome import Status
 from cwb.core.solver import Capability
-from cwb.heuristics.multirail.method import BLUECONNECT, THEMIS
+from cwb.heuristics.multirail import BLUECONNECT, THEMIS
 from cwb.instances import load
 from cwb.models.multirail.method import THEMIS_LP, FabricOptions
 from cwb.models.multirail.method import pose as pose_options

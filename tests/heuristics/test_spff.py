@@ -11,7 +11,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.outcome import Status
 from cwb.core.topology import Link, Node, Topology
-from cwb.heuristics.spff.method import METHOD, SpffOptions, run
+from cwb.heuristics.spff import METHOD, SpffOptions, run
 from cwb.instances import load
 from cwb.schedules import verdict_of
 

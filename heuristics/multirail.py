@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ...core.answers import ChunkOrders
-from ...core.budget import Budget
-from ...core.collective import Demand
-from ...core.errors import Unsupported
-from ...core.fabric import WiredFabric
-from ...core.instance import Instance
-from ...core.limits import require_schedulable
-from ...core.method import Kind, Method
-from ...core.network_views import NetworkView
-from ...core.outcome import Outcome, Status
-from ...core.solver import Solver
-from ...core.topology import Topology
-from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
-from ...models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
+from ..core.answers import ChunkOrders
+from ..core.budget import Budget
+from ..core.collective import Demand
+from ..core.errors import Unsupported
+from ..core.fabric import WiredFabric
+from ..core.instance import Instance
+from ..core.limits import require_schedulable
+from ..core.method import Kind, Method
+from ..core.network_views import NetworkView
+from ..core.outcome import Outcome, Status
+from ..core.solver import Solver
+from ..core.topology import Topology
+from ..models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
+from ..models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
 
 #: Sends up to which orders on a mesh are timed by them.
 _MAX_SENDS = 5_000_000
@@ -36,7 +36,6 @@ _THRESHOLD = Fraction(1, 16)
 
 def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
-    del solver, budget
     _refuse_many(instance)
     order = tuple(range(len(wired_fabric_of(instance).dimensions)))
     answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
@@ -45,22 +44,13 @@ def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options:
 
 def run_themis(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
     """Order the chunks greedily (``Method.run``)."""
-    del solver, budget
     _refuse_many(instance)
     answer = ChunkOrders(greedy_orders(wired_fabric_of(instance), demand_of(instance)), options.queue)
     return Outcome(Status.FEASIBLE, answer)
 
 
 def _refuse_many(instance: Instance) -> None:
-    """Reject a mesh on which the orders would be too many sends, by which alone their time is told.
-
-    Raises
-    ------
-    Unsupported
-        If they are more than are made.
-    OutOfTime
-        If the memory or the time that is left will not do.
-    """
+    """Reject a mesh on which the orders would be too many sends, by which alone their time is told."""
     if not isinstance(instance.network, Topology):
         return
     fabric, demand = wired_fabric_of(instance), demand_of(instance)

@@ -1,4 +1,17 @@
-"""``spff``: the method, as the registry knows it."""
+"""``spff``, shortest path first: chunks follow shortest paths, and those nearest to their goal go first.
+
+TE-CCL (section 4.2) compares its rounds with such a schedule of an earlier work and gives no more than the name. This
+is a reading of it: time is cut into rounds; in each one every link carries as many chunks as its bandwidth is larger
+than the smallest; a chunk follows a tree of shortest paths from its source, whose length counts latency and the
+chunk's time on the link; of the chunks that wait at a link, the one with the shortest way left goes first.
+
+======  ================================================  ====
+symbol  meaning                                           unit
+======  ================================================  ====
+d(e)    length of an edge: latency + chunk / bandwidth    s
+b_e     chunks that an edge carries in a round            1
+======  ================================================  ====
+"""
 
 from __future__ import annotations
 
@@ -9,8 +22,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.commodities import (
+from ..algorithms.bounds.schedule_bounds import best_bound
+from ..algorithms.schedules.commodities import (
     Commodity,
     RankEdge,
     chunks_of,
@@ -19,17 +32,17 @@ from ...algorithms.schedules.commodities import (
     step_schedule,
     supports_copies,
 )
-from ...algorithms.schedules.problem import fewest_sends, group_problems
-from ...core.budget import Budget
-from ...core.errors import InputError, Unsupported
-from ...core.fields import Strict
-from ...core.instance import Instance
-from ...core.limits import require_schedulable
-from ...core.method import Kind, Method
-from ...core.outcome import Outcome, Status
-from ...core.schedule import StepSchedule
-from ...core.solver import Solver
-from ...core.topology import Topology
+from ..algorithms.schedules.problem import fewest_sends, group_problems
+from ..core.budget import Budget
+from ..core.errors import InputError, Unsupported
+from ..core.fields import Strict
+from ..core.instance import Instance
+from ..core.limits import require_schedulable
+from ..core.method import Kind, Method
+from ..core.outcome import Outcome, Status
+from ..core.schedule import StepSchedule
+from ..core.solver import Solver
+from ..core.topology import Topology
 
 
 class SpffOptions(Strict):
@@ -109,7 +122,6 @@ def rounds(
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions) -> Outcome:
     """Route and order (``Method.run``)."""
-    del solver
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")

@@ -11,8 +11,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.harness import Request, run_one
 from cwb.harness.run import run
-from cwb.heuristics.innetwork.edges import tree_edges
-from cwb.heuristics.innetwork.trees import join_all
+from cwb.heuristics.innetwork import join_all, tree_edges
 from cwb.instances import load
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.verify import heaviest_load
