@@ -1,1 +1,10 @@
 """Methods that answer without a proof of their own: textbook algorithms, synthesizers, baselines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..core.method import Kind, Method
+
+#: Declares a method that calls no solver.
+heuristic = partial(Method, kind=Kind.HEURISTIC, needs_solver=False)

@@ -51,11 +51,12 @@ from ..core.budget import Budget
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
-from ..core.method import Kind, Method, Metric
+from ..core.method import Metric
 from ..core.outcome import Outcome
 from ..core.schedule import Schedule
 from ..core.solver import Solver
 from ..core.topology import Topology
+from . import heuristic
 
 #: Parent of every place in a tree; the places from 4 on are leaves.
 SHAPE = (-1, 0, 1, 1, 2, 2, 3, 3)
@@ -196,9 +197,7 @@ def supports(instance: Instance) -> Refusal | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOptions) -> Outcome:
     """Lay out the trees and send the pieces (``Method.run``)."""
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise Unsupported("expected an explicit network")
+    topology = instance.topology
     with budget.clock.phase("build"):
         layout = two_trees(topology)
         if layout is None:
@@ -208,16 +207,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOption
         return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="c-cube",
-    kind=Kind.HEURISTIC,
     summary="two binary trees on a DGX-1, sums going up while earlier ones come down",
     paper="Cho et al., Logical/Physical Topology-Aware Collective Communication in Deep Learning Training, HPCA 2023",
     answer_type=Schedule,
     options=CcubeOptions,
     solve=run,
     supports=supports,
-    needs_solver=False,
     metrics={
         "pieces": Metric("pieces of each tree's half of the data, K"),
         "piece_steps": Metric("steps that a piece takes through the trees, L"),

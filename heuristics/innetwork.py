@@ -38,13 +38,14 @@ from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
 from ..core.kernel import kernel
-from ..core.method import Kind, Method, Metric
+from ..core.method import Metric
 from ..core.outcome import Outcome, Status
 from ..core.ragged import offsets, ranges
 from ..core.schedule import Bools, Floats, Ints
 from ..core.solver import Solver
 from ..core.topology import NodeKind, Topology
 from ..core.trees import TreeKind, TreePacking
+from . import heuristic
 
 #: Most pairs of nodes that are joined through switches.
 MOST_EDGES = 2_000_000
@@ -354,9 +355,8 @@ def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
     return max(units / rate for units, rate in zip(load.tolist(), rates, strict=True)) * packing.unit_bytes
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="switch-trees",
-    kind=Kind.HEURISTIC,
     summary="all-reduce on many trees over switches that add and copy, by prices of links; no solver",
     paper="Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), COM-HPC 2016; the choice of trees is "
     "cwb's own",
@@ -364,6 +364,5 @@ METHOD = Method(
     options=SwitchTreesOptions,
     solve=run,
     supports=supports,
-    needs_solver=False,
     metrics={"switches": Metric("switches that are nodes of trees")},
 )

@@ -19,13 +19,13 @@ from ..core.errors import Unsupported
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
 from ..core.limits import require_schedulable
-from ..core.method import Kind, Method
 from ..core.network_views import NetworkView
 from ..core.outcome import Outcome, Status
 from ..core.solver import Solver
 from ..core.topology import Topology
 from ..models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
 from ..models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
+from . import heuristic
 
 #: Sends up to which orders on a mesh are timed by them.
 _MAX_SENDS = 5_000_000
@@ -77,9 +77,8 @@ def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...],
     return tuple(orders)
 
 
-BLUECONNECT = Method(
+BLUECONNECT = heuristic(
     name="blueconnect",
-    kind=Kind.HEURISTIC,
     summary="every chunk through the dimensions from the inside out, and back",
     paper="Cho et al., BlueConnect, SysML 2019; dissertation behind ASTRA-sim 2.0, section 4.2.2",
     answer_type=ChunkOrders,
@@ -88,12 +87,10 @@ BLUECONNECT = Method(
     supports=supports_meshes,
     networks=NetworkView.FABRIC,
     pose=pose,
-    needs_solver=False,
 )
 
-THEMIS = Method(
+THEMIS = heuristic(
     name="themis",
-    kind=Kind.HEURISTIC,
     summary="chunk after chunk in the order that evens out the dimensions' loads",
     paper=THEMIS_PAPER,
     answer_type=ChunkOrders,
@@ -102,5 +99,4 @@ THEMIS = Method(
     supports=supports_meshes,
     networks=NetworkView.FABRIC,
     pose=pose,
-    needs_solver=False,
 )

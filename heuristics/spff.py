@@ -34,15 +34,15 @@ from ..algorithms.schedules.commodities import (
 )
 from ..algorithms.schedules.problem import fewest_sends, group_problems
 from ..core.budget import Budget
-from ..core.errors import InputError, Unsupported
+from ..core.errors import InputError
 from ..core.fields import Strict
 from ..core.instance import Instance
 from ..core.limits import require_schedulable
-from ..core.method import Kind, Method
 from ..core.outcome import Outcome, Status
 from ..core.schedule import StepSchedule
 from ..core.solver import Solver
 from ..core.topology import Topology
+from . import heuristic
 
 
 class SpffOptions(Strict):
@@ -122,9 +122,7 @@ def rounds(
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions) -> Outcome:
     """Route and order (``Method.run``)."""
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise Unsupported("expected an explicit network")
+    topology = instance.topology
     with budget.clock.phase("build"):
         bound, certificate = best_bound(instance)
         budget.tell_bound(bound, certificate)
@@ -138,14 +136,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="spff",
-    kind=Kind.HEURISTIC,
     summary="shortest path first: chunks take the shortest paths, in rounds",
     paper="a reading of the baseline that TE-CCL names (Liu et al., SIGCOMM 2024, section 4.2)",
     answer_type=StepSchedule,
     options=SpffOptions,
     solve=run,
     supports=supports_copies,
-    needs_solver=False,
 )

@@ -52,11 +52,12 @@ from ..core.budget import Budget
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
-from ..core.method import Kind, Method, Metric
+from ..core.method import Metric
 from ..core.outcome import Outcome
 from ..core.schedule import Schedule
 from ..core.solver import Solver
 from ..core.topology import Topology
+from . import heuristic
 from .textbook.lattice import find_lattice
 
 #: Sides from which on there are three trees.
@@ -173,25 +174,23 @@ def supports(instance: Instance) -> Refusal | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions) -> Outcome:
     """Build the trees and send the pieces (``Method.run``)."""
-    topology = instance.network
-    sides = mesh_sides(topology) if isinstance(topology, Topology) else None
-    if not isinstance(topology, Topology) or sides is None:
+    topology = instance.topology
+    sides = mesh_sides(topology)
+    if sides is None:
         raise Unsupported("expected a mesh")
     with budget.clock.phase("build"):
         trees = three_trees(topology, *sides, edge_roots=options.roots == "edge")
         return tree_all_reduce(instance, topology, trees, [1] * len(topology.links), PERIOD, options.pieces)
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="tto",
-    kind=Kind.HEURISTIC,
     summary="three trees on a 2D mesh, sums going up while earlier ones come down",
     paper="Laskar et al., Enhancing Collective Communication in MCM Accelerators for Deep Learning Training, HPCA 2024",
     answer_type=Schedule,
     options=TtoOptions,
     solve=run,
     supports=supports,
-    needs_solver=False,
     metrics={
         "pieces": Metric("pieces of each tree's third of the data, K"),
         "piece_steps": Metric("steps that a piece takes through the trees, L"),

@@ -10,11 +10,12 @@ from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Metric
+from ...core.method import Metric
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.forestcoll.method import PACKING, PAPER
 from ...models.forestcoll.method import supports as supports_trees
+from .. import heuristic
 
 #: What trees from one root make.
 SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
@@ -92,29 +93,25 @@ METRICS = PACKING | {
 }
 
 
-BLINK = Method(
+BLINK = heuristic(
     name="blink",
-    kind=Kind.HEURISTIC,
     summary="the most spanning trees from one root: reduce along them, broadcast back; no switches",
     paper=BLINK_PAPER,
     answer_type=TreePacking,
     options=BlinkOptions,
     solve=f"{__package__}.blink:run",
     supports=supports,
-    needs_solver=False,
     metrics=METRICS,
 )
 
 
-BLINK_SWITCH = Method(
+BLINK_SWITCH = heuristic(
     name="blink-switch",
-    kind=Kind.HEURISTIC,
     summary="Blink after ForestColl's removal of switches: trees from one root on any network",
     paper=f"{BLINK_PAPER}; {PAPER}",
     answer_type=TreePacking,
     options=BlinkOptions,
     solve=f"{__package__}.blink:run",
     supports=supports_switches,
-    needs_solver=False,
     metrics=METRICS,
 )

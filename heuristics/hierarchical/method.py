@@ -8,7 +8,8 @@ from pydantic import Field
 
 from ...algorithms.schedules.problem import supports_groups
 from ...core.fields import Strict
-from ...core.method import Kind, Method, Metric
+from ...core.method import Metric
+from .. import heuristic
 from .phases import COLLECTIVES
 
 
@@ -39,16 +40,14 @@ class HierarchicalOptions(Strict):
     )
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="hierarchical",
-    kind=Kind.HEURISTIC,
     summary="collectives of every level of a machine, each by its fastest algorithm, in pieces that follow one another",
     paper="Hidayetoglu et al., HiCCL: A Hierarchical Collective Communication Library, IPDPS 2025: its ideas",
     answer_type=object,
     options=HierarchicalOptions,
     solve=f"{__package__}.solve:run",
     supports=lambda instance: supports_groups(instance, COLLECTIVES),
-    needs_solver=False,
     metrics={
         "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
         "algorithms": Metric("collective, level and algorithm of every phase, of every order"),

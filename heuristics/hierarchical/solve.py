@@ -22,7 +22,6 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver
-from ...core.topology import Topology
 from .levels import Networks, find_hierarchy, hierarchy_of_sizes
 from .method import HierarchicalOptions
 from .phases import AG, AR, BROADCAST, REDUCE, RS
@@ -118,16 +117,15 @@ def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Sche
     """
     if all(isinstance(schedule, StepSchedule) for schedule in schedules):
         return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
-    assert isinstance(instance.network, Topology)  # noqa: S101 (it is supported)
     used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
     if len(np.unique(used)) < len(used):  # a link serves who asks first
-        nodes = instance.network.rank_nodes
+        nodes = instance.topology.rank_nodes
         in_steps = [
             StepSchedule(s.instance_sha256, s.chunks, s.sends, depths(s, nodes)) if isinstance(s, Schedule) else s
             for s in schedules
         ]
         return merge(instance.sha256, in_steps)
-    timed = [s if isinstance(s, Schedule) else timed_first_come(instance.network, s) for s in schedules]
+    timed = [s if isinstance(s, Schedule) else timed_first_come(instance.topology, s) for s in schedules]
     no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
     whole = merge(instance.sha256, no_steps)
     start, end = (np.concatenate([getattr(s, name) for s in timed]) for name in ("start_s", "end_s"))

@@ -25,12 +25,13 @@ from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Metric
+from ...core.method import Metric
 from ...core.outcome import Outcome, Status
 from ...core.ragged import offsets
 from ...core.schedule import Ints, Sends, StepSchedule
 from ...core.solver import Solver
 from ...core.topology import Topology
+from .. import heuristic
 from .turns import AddedEdges, Free, Ports, Trees, Way, Words, begin, take_turns
 
 
@@ -237,15 +238,13 @@ def height_of(edges: StepEdges) -> int:
     return int(depth.max())
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="multitree",
-    kind=Kind.HEURISTIC,
     summary="a spanning tree from every rank, grown in turns over free links",
     paper="Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, ISCA 2021",
     answer_type=StepSchedule,
     options=MultitreeOptions,
     solve=run,
     supports=lambda instance: supports_groups(instance, COLLECTIVES),
-    needs_solver=False,
     metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},
 )

@@ -17,11 +17,12 @@ from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.limits import limited_by
-from ...core.method import Kind, Method, Metric
+from ...core.method import Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.trees import TreePacking
+from .. import heuristic
 from .boxes import Boxes, Rates
 from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
 from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, table, without
@@ -325,15 +326,13 @@ METRICS = {
 }
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="nccl",
-    kind=Kind.HEURISTIC,
     summary="what NCCL would take: rings over all NICs, double trees, NVLS or PAT, by its own predicted times",
     paper="NVIDIA, NCCL, https://github.com/NVIDIA/nccl: src/graph/tuning.cc and search.cc",
     answer_type=object,
     options=NcclOptions,
     solve=f"{__package__}.method:run",
     supports=supports,
-    needs_solver=False,
     metrics=METRICS,
 )

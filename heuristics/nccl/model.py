@@ -12,7 +12,7 @@ from math import floor, log2
 from typing import NamedTuple
 
 from ...core.collective import Collective
-from .constants import TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
+from .constants import GENERATIONS, TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
 
 #: Collectives that NCCL has algorithms for.
 COLLECTIVES = (
@@ -146,8 +146,7 @@ def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[P
 
 
 def _older(gpu: str, other: str) -> bool:
-    order = ("volta", "ampere", "hopper", "blackwell")
-    return order.index(gpu) < order.index(other)
+    return GENERATIONS.index(gpu) < GENERATIONS.index(other)
 
 
 def _plateau(machine: Machine, tuning: Tuning, size: float) -> bool:

@@ -73,8 +73,8 @@ def half_ticks(arcs: RankNetwork, members: Bools, chunks: int) -> int:
 
 def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
     """Return the best bound on a collective and its certificate. The arcs are ignored for networks with switches."""
-    topology, demand, timing = instance.network, instance.demand, instance.timing
-    assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (posed)
+    topology, demand, timing = instance.topology, instance.demand, instance.timing
+    assert demand is not None and timing is not None  # noqa: S101 (posed)
     if topology.switches:
         seconds, proof = _seconds(instance, topology, members)
         size = chunk_bytes(demand, instance.npus)

@@ -15,10 +15,11 @@ from ...core.collective import Collective, Demand
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Metric
+from ...core.method import Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
+from .. import heuristic
 
 COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 
@@ -171,9 +172,8 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     return demand.collective.passes * count_of(demand, npus) * (npus - 1) * hops * slowest
 
 
-METHOD = Method(
+METHOD = heuristic(
     name="tacos",
-    kind=Kind.HEURISTIC,
     summary="link-chunk matching over the time-expanded network, with a proof where the bound is met",
     paper="Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer for Distributed Machine Learning, "
     "MICRO 2024; dissertation, chapter 5",
@@ -182,7 +182,6 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
-    needs_solver=False,
     metrics={
         "synthesized_time_s": Metric(
             "steps times their length, the time as TACOS counts it; also where the sends are too many to be written "

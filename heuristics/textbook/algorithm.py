@@ -27,10 +27,11 @@ from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.instance import Instance
-from ...core.method import Kind, Method
+from ...core.method import Method
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints, Sends, StepSchedule
 from ...core.solver import Solver
+from .. import heuristic
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,16 +214,14 @@ def define(
         check_size(len(schedule.sends), len(schedule.sends.path_links))
         return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
-    return Method(
+    return heuristic(
         name=name,
-        kind=Kind.HEURISTIC,
         summary=summary,
         paper=paper,
         answer_type=StepSchedule,
         options=options,
         solve=run,
         supports=supports,
-        needs_solver=False,
     )
 
 
