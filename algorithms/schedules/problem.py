@@ -106,7 +106,7 @@ def check_size(sends: int, hops: int | None = None) -> None:
 def equal_chunks(
     ranks: Sequence[int], size_bytes: Fraction, held_by: Ints, needed_by: Ints, *, reduced: bool
 ) -> Chunks:
-    """Return chunks of one size, held and needed by positions in a group; its size stands for all of its ranks."""
+    """Return chunks of one size, held and needed by positions in a group, whose size stands for everybody."""
     groups = (*((rank,) for rank in ranks), tuple(sorted(ranks)))
     ones, flags = np.ones(len(held_by), dtype=np.int64), np.full(len(held_by), reduced)
     return Chunks(ones, size_bytes, groups, held_by, needed_by, flags)

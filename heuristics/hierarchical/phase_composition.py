@@ -44,7 +44,7 @@ class Site:
 
 
 def site(topology: Topology, ranks: Sequence[int], links: Sequence[int], demand: Demand) -> Site:
-    """Extract the network of a group. Links are those that its data may use; the ranks of the group come first."""
+    """Extract the network of a group, whose ranks come first, with the links that its data may use."""
     ends = topology.link_ends
     nodes = list(dict.fromkeys([*ranks, *sorted({node for link in links for node in ends[link]})]))
     number = {node: index for index, node in enumerate(nodes)}
@@ -161,7 +161,7 @@ class PhaseAnswers:
 
 
 def _rows(shares: Shares, cuts: Sequence[Fraction]) -> tuple[Ints, Ints, Ints]:
-    """Cut all sends into slices: rows sorted by part, where those of each part begin, and slice and send of each."""
+    """Cut all sends into slices, sorted by part; return where each part begins, slices and sends."""
     place = {cut: index for index, cut in enumerate(cuts)}
     low = np.array([place[cut] for cut in shares.begin], dtype=np.int64)[shares.sends.chunk]
     high = np.array([place[cut] for cut in shares.end], dtype=np.int64)[shares.sends.chunk]

@@ -119,7 +119,7 @@ def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
 
 
 def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
-    """Return the largest GB/s of all links of a GPU within its box, or of its NICs if it is alone there."""
+    """Return the largest GB/s of all links of a GPU in its box, or of its NICs if alone."""
     return max(sum(rates[i] for i in boxes.own(node) or boxes.leaving[node]) for node in boxes.nodes)
 
 

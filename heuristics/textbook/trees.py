@@ -60,7 +60,7 @@ def send_down_trees(trees: Sequence[Sequence[int]], slices: int) -> Moves:
 
 
 def in_order_tree(n: int) -> list[int]:
-    """Return the parents, or -1, of a tree on 0, ..., n - 1 with odd leaves. The root 0 has one child."""
+    """Return the parents, or -1, of a tree with odd leaves, whose root 0 has one child."""
     parent = [-1] * n
     for node in range(1, n):
         bit = node & -node
