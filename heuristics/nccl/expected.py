@@ -28,7 +28,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Overheads:
-    """What NCCL's prediction leaves out."""
+    """Overheads beside NCCL's own prediction."""
 
     launch_us: float  #: Start of the kernel.
     switches: Filling  #: Of NVLS and NVLSTree.
