@@ -19,8 +19,7 @@ from pathlib import Path
 import cwb
 import numpy as np
 from cwb.core.instance import Instance
-from cwb.core.pipelining import Forest, LatencyModel
-from cwb.core.rate_reservation import RateReservation, forest_of, reserve_rates
+from cwb.core.pipelining import Forest, LatencyModel, RateReservation, forest_of, reserve_rates
 from cwb.core.schedule import Floats, Ints
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from ..core.collective import Collective, Demand
-from ..core.cost import COMPONENTS, CostModel
 from ..core.design import Design
 from ..core.experts import Experts
-from ..core.fabric import Fabric, expanded_size
+from ..core.fabric import COMPONENTS, CostModel, Fabric, expanded_size
 from ..core.instance import Instance
 from ..core.network_views import fabric_of, links_of
 from ..core.topology import Topology

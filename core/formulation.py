@@ -56,26 +56,6 @@ _STATUS = {
 }
 
 
-def always(instance: Instance) -> Refusal | None:
-    """Support every instance."""
-    return None
-
-
-def in_seconds(instance: Instance) -> str:
-    """Return the second as the unit of the objective."""
-    return "s"
-
-
-def as_it_is(instance: Instance, options: Any) -> Instance:
-    """Return the instance unchanged."""
-    return instance
-
-
-def nothing_more(options: Any) -> str:
-    """Return no restriction of answers beyond the instance."""
-    return ""
-
-
 class NoOptions(Strict):
     """Empty options of a formulation or method."""
 
@@ -88,11 +68,6 @@ def instance_as_index(instance: Instance, options: Any) -> Instance:
 def keep_objective(index: Any, objective: float) -> float:
     """Return a model's objective that already is the objective of the run."""
     return objective
-
-
-def no_labels(index: Any) -> Mapping[str, Callable[[Any], str]]:
-    """Return no names for the indices of constraints."""
-    return {}
 
 
 class Formulation:
@@ -150,18 +125,18 @@ class Formulation:
         paper: str = "",
         equations: str = "",
         options: type[BaseModel] = NoOptions,
-        supports: Callable[[Instance], Refusal | None] = always,
+        supports: Callable[[Instance], Refusal | None] = lambda instance: None,
         networks: NetworkView = NetworkView.LINKS,
-        pose: Callable[[Instance, Any], Instance] = as_it_is,
-        objective_unit: Callable[[Instance], str] = in_seconds,
+        pose: Callable[[Instance, Any], Instance] = lambda instance, options: instance,
+        objective_unit: Callable[[Instance], str] = lambda instance: "s",
         value: Callable[[Any, float], float | None] | str = keep_objective,
         agrees_with: str = "",
         bounds: bool | Callable[[Any], bool] | str = True,
         dual: bool = False,
-        restricted_to: Callable[[Any], str] = nothing_more,
+        restricted_to: Callable[[Any], str] = lambda options: "",
         rel_gap: float = 1e-6,
         explains: Iterable[str] = (),
-        labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = no_labels,
+        labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = lambda index: {},
         start: Callable[[Any, Any, Answer], str] | str | None = None,
     ) -> None:
         self.name = name

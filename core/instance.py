@@ -13,12 +13,11 @@ from itertools import groupby, islice
 from typing import Any
 
 from .collective import Collective, Demand
-from .cost import CostModel
 from .design import Design
 from .display import DisplayMixin
 from .errors import InputError
 from .experts import Experts
-from .fabric import Fabric
+from .fabric import CostModel, Fabric
 from .limits import ITEMS_PER_CHECK, iterate_in_time
 from .rank_costs import RankCosts
 from .timing import Timing

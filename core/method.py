@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .answers import BoundOnly
 from .budget import Budget
 from .errors import Refusal
-from .formulation import Formulation, always, as_it_is, in_seconds, nothing_more
+from .formulation import Formulation
 from .instance import Instance
 from .network_views import NetworkView, to_refusals
 from .outcome import Outcome
@@ -82,11 +82,11 @@ class Method:
     answer_type: type
     options: type[BaseModel]
     solve: Callable[[Instance, Solver, Budget, Any], Outcome] | str
-    objective_unit: Callable[[Instance], str] = in_seconds
-    supports: Callable[[Instance], Refusal | None] = always
+    objective_unit: Callable[[Instance], str] = lambda instance: "s"
+    supports: Callable[[Instance], Refusal | None] = lambda instance: None
     networks: NetworkView = NetworkView.LINKS
-    pose: Callable[[Instance, Any], Instance] = as_it_is
-    restricted_to: Callable[[Any], str] = nothing_more
+    pose: Callable[[Instance, Any], Instance] = lambda instance, options: instance
+    restricted_to: Callable[[Any], str] = lambda options: ""
     needs_solver: bool = True
     proved: Callable[[Instance, Any], Fraction | None] | str | None = None
     sense: str = "minimize"

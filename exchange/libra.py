@@ -25,9 +25,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..core.cost import CostModel
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.fabric import Fabric, parse_fabric
+from ..core.fabric import CostModel, Fabric, parse_fabric
 from ..core.files import read_text
 from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span

@@ -8,11 +8,10 @@ from math import prod
 from pathlib import Path
 
 from ..core.collective import Demand, collective_named
-from ..core.cost import CostModel
 from ..core.design import Design, parse_constraints
 from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
-from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
+from ..core.fabric import Block, CostModel, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
 from ..core.limits import iterate_in_time
 from ..core.rank_costs import RankCosts

@@ -8,8 +8,8 @@ from math import inf, isfinite
 
 from ..core.answers import BandwidthPlan
 from ..core.bounds import Certificate, LagrangianCertificate, SweepCertificate
-from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective
+from ..core.fabric import network_price
 from ..core.instance import Instance
 from ..core.outcome import Verdict
 from .metrics import contradictions, question_of

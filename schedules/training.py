@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 from ..core.bounds import LagrangianCertificate, SupportingLine, SweepCertificate
 from ..core.collective import Collective
-from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
-from ..core.fabric import Block, Fabric
+from ..core.fabric import Block, Fabric, network_price
 from ..core.instance import Instance
 from ..core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 

@@ -37,8 +37,7 @@ from ..core.paper_results import (
     compare_row,
     parse_printed,
 )
-from ..core.pipelining import LatencyModel
-from ..core.rate_reservation import reserve_rates
+from ..core.pipelining import LatencyModel, reserve_rates
 from ..core.record import RunRecord
 from ..core.topology import Topology
 from ..core.training import TrainingOptions

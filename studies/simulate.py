@@ -12,8 +12,7 @@ from ..core.answers import Answer
 from ..core.errors import InputError
 from ..core.files import write_whole
 from ..core.instance import Instance
-from ..core.pipelining import LatencyModel
-from ..core.rate_reservation import reserve_rates
+from ..core.pipelining import LatencyModel, reserve_rates
 from ..core.schedule import Floats, Ints
 from ..core.trace import Routing, SimulationMode, Trace
 from ..core.trees import TreeOrbits, TreePacking

@@ -14,11 +14,13 @@ from ...core.bounds import PairPrices
 from ...core.budget import Budget
 from ...core.experts import Experts
 from ...core.schedule import Floats, Ints
-from .exhaust import TooManyError, few_placements, find_placement_below
 from .packing import (
     ReplicaPacking,
+    TooManyError,
     anneal_counts,
     even_out_counts,
+    few_placements,
+    find_placement_below,
     greedy,
     improve_counts,
     pack_replicas,

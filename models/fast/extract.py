@@ -14,8 +14,7 @@ import numpy as np
 
 from ...algorithms.schedules.problem import check_size
 from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
-from .problem import Exchange
-from .rails import Pieces, rail_matrices
+from .problem import Exchange, Pieces, rail_matrices
 
 #: Source, target, rail and stage of a part of a message, and its bytes; no rail where it stays in its server.
 Part = tuple[int, int, int | None, int, Fraction]

@@ -8,8 +8,7 @@ from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
-from .problem import supports
-from .rails import Rails
+from .problem import Rails, supports
 
 PAPER = "Lei et al., FAST: An Efficient Scheduler for All-to-All GPU Communication, arXiv 2505.09764"
 

@@ -10,8 +10,7 @@ from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .extract import schedule_of
 from .method import FastOptions
-from .problem import COLUMN_S, Exchange, exchange_of
-from .rails import Pieces, balance_rails, busy_s, own_rails, round_to_bytes
+from .problem import COLUMN_S, Exchange, Pieces, balance_rails, busy_s, exchange_of, own_rails, round_to_bytes
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions) -> Outcome:

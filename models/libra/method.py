@@ -10,10 +10,9 @@ from pydantic import BeforeValidator, Field
 
 from ...core.answers import BandwidthPlan
 from ...core.budget import Budget
-from ...core.cost import network_price
 from ...core.design import Comparison, Design, Objective, PartialUse, parse_constraints
 from ...core.errors import InputError, Refusal
-from ...core.fabric import Fabric
+from ...core.fabric import Fabric, network_price
 from ...core.fields import Money, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance

@@ -17,10 +17,9 @@ from math import prod, sqrt
 from typing import Any
 
 from ...core.collective import Collective
-from ...core.cost import network_price
 from ...core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
 from ...core.errors import InputError
-from ...core.fabric import Block, Fabric
+from ...core.fabric import Block, Fabric, network_price
 from ...core.instance import Instance
 from ...core.workload import Communication, Layer, Span, TrainingLoop, Workload
 

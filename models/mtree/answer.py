@@ -26,7 +26,7 @@ from ...algorithms.trees.trees import (
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.rate_reservation import RateReservation, equal_finish, forest_of, reserve_rates
+from ...core.pipelining import RateReservation, equal_finish, forest_of, reserve_rates
 from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.topology import Topology
@@ -124,7 +124,7 @@ def cheapest_low_tree(
     result = solver.solve(model, budget, options)
     if not result.has_solution:
         return None, result
-    used = [e for e in model.E if pyo.value(pricing.uses_of(model, e)) > 0.5]
+    used = [e for e in model.E if pyo.value(pyo.quicksum(model.arc[0, e, :, ...])) > 0.5]
     return np.array(used, dtype=np.int64), result
 
 

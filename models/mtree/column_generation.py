@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -254,8 +253,8 @@ def repair_column_generation(
     most = new_trees or None  # without new trees there is no price of them
     rows = np.array(start.trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
     model = restricted_master.build(wan, rows, bottlenecks(wan, rows), most)
-    for tree in old.tolist():
-        _add_old(model, wan, tree)
+    for tree in old.tolist():  # sum_{e in T} w_e >= 1 for an old tree, which pays no p
+        model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[c] for c in wan.carriers(tree)) >= 1)
     fresh = _NewTrees(wan, every, limit, floor) if new_trees else None
     known = {tuple(tree) for tree in rows.tolist()}
     for _ in range(_ROUNDS):
@@ -282,11 +281,6 @@ def repair_column_generation(
         if not added:
             break
     return start
-
-
-def _add_old(model: Any, wan: Wan, tree: list[int]) -> None:
-    """``sum_{e in T} w_e >= 1`` for an old tree, which pays no p."""
-    model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[c] for c in wan.carriers(tree)) >= 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,7 +182,7 @@ def _patterns(
     widest = widest_tree(problem.wan, problem.limit)
     if widest is None:
         raise Unsupported("no tree is within the height")
-    limit, ceiling = None if problem.any_height else problem.limit, float(problem.strongest.rate)
+    limit, ceiling = problem.height_limit, float(problem.strongest.rate)
     return PosedPatterns(problem.wan, limit, count, widest[0], ceiling, problem.floor, old, most_trees, problem=problem)
 
 

@@ -71,6 +71,11 @@ class TreeProblem(WanProblem):
         )
 
     @property
+    def height_limit(self) -> HeightLimit | None:
+        """Height limit; None if every tree is low enough."""
+        return None if self.any_height else self.limit
+
+    @property
     def least(self) -> int:
         """Smallest capacity of a tree's link in units, rounded up since capacities are integers."""
         return ceil(self.floor)
@@ -168,7 +173,7 @@ def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> 
 
 def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
     """Return the bound by prices on trees over any links of the network; None if there is none."""
-    wan, limit = problem.wan, None if problem.any_height else problem.limit
+    wan, limit = problem.wan, problem.height_limit
     links = problem.instance.topology.links
     if (
         limit is not None

@@ -139,12 +139,11 @@ class _Repair:
         self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
 
     def bound(self) -> None:
-        limit = None if self.problem.any_height else self.problem.limit
         repair_column_generation(
             self.wan,
             self.old,
             self.every if self.every is not None and len(self.every) else None,
-            limit,
+            self.problem.height_limit,
             self.options.new_trees,
             self.least,
             self.relaxed,
@@ -200,14 +199,15 @@ class _Repair:
         return is_open and small and options.exact and options.new_trees > 0 and not self.floor
 
     def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
-        limit = None if self.problem.any_height else self.problem.limit
         found, new, most = widest_tree(self.wan, self.problem.limit), self.options.new_trees, self.options.trees
         if found is None or self.budget.is_exhausted:
             return best
         self.budget.progress(f"{new} new trees exactly")
         with self.budget.clock.phase("build"):
             bound = float(self.relaxed.bound)
-            model = patterns.build(TreePatterns(self.wan, limit, new, found[0], bound, 0, self.old, most))
+            model = patterns.build(
+                TreePatterns(self.wan, self.problem.height_limit, new, found[0], bound, 0, self.old, most)
+            )
         trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
         self.reports.append(result)
         self.keep_solver_bound(result)

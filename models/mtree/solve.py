@@ -66,7 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     problem = tree_problem(instance, options.height, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem
-    found = search(problem, solver, budget, options)
+    found = _TreeSearch(problem, solver, budget, options).run()
     return outcome(problem, found, budget, options, message=_why_ended(problem, found, options))
 
 
@@ -87,11 +87,6 @@ def prove_bound(instance: Instance, options: MtreeOptions) -> Fraction | None:
     return problem.seconds(problem.highest.rate)
 
 
-def search(problem: TreeProblem, solver: Solver, budget: Budget, options: MtreeOptions) -> SearchResult:
-    """Search for the best trees of a height, and for a bound."""
-    return _TreeSearch(problem, solver, budget, options).run()
-
-
 @dataclass(eq=False)
 class _TreeSearch:
     """State of a search."""
@@ -104,7 +99,7 @@ class _TreeSearch:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        self.wan, self.floor, self.least = problem.wan, problem.floor, problem.least
+        self.wan, self.floor, self.least, self.limit = problem.wan, problem.floor, problem.least, problem.height_limit
         self.bound, self.prover = problem.strongest.rate, EXACT_ARITHMETIC
         self.best: RatedTrees | None = None
         # Without prices of links, K trees carry at most K times what the widest does.
@@ -118,11 +113,6 @@ class _TreeSearch:
         fit = int(self.bound / self.floor) if self.floor else None
         known = [most for most in (self.options.trees, fit) if most is not None]
         self.most = max(1, min(known)) if known else None
-
-    @property
-    def limit(self) -> HeightLimit | None:
-        """Height limit; None if every tree is low enough."""
-        return None if self.problem.any_height else self.problem.limit
 
     @property
     def is_done(self) -> bool:
@@ -382,7 +372,7 @@ def run_heights(instance: Instance, solver: Solver, budget: Budget, options: Mtr
     tried: list[list[float]] = []
     for height in range(lowest, wan.nodes):
         low = replace(problem, limit=wan.hops(height))
-        found = search(low, solver, budget, options)
+        found = _TreeSearch(low, solver, budget, options).run()
         seconds = outcome(low, found, budget, options).metrics.get("pipelined_time_s")
         if seconds is not None:
             tried.append([height, seconds])

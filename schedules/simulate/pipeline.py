@@ -30,8 +30,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.pipelining import ENOUGH, PIECES, LatencyModel
-from ...core.rate_reservation import RateReservation
+from ...core.pipelining import ENOUGH, PIECES, LatencyModel, RateReservation
 from ...core.schedule import Floats, Ints
 from ...core.trace import SimulationMode, Trace
 from ...core.trees import Forest, TreeKind, TreePacking

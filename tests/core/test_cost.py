@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 from cwb import load
-from cwb.core.cost import CostModel, network_price
 from cwb.core.errors import InputError
-from cwb.core.fabric import parse_fabric
+from cwb.core.fabric import CostModel, network_price, parse_fabric
 from cwb.core.units import UnitKind, parse
 
 

@@ -151,8 +151,7 @@ def test_data_that_is_nothing_beside_the_latency(size):
 def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
     """Of any size the rates that trees reserve fit and are used, and a split that ends at once gives every byte to some
     tree."""
-    from cwb.core.pipelining import LatencyModel
-    from cwb.core.rate_reservation import equal_finish, forest_of, reserve_rates
+    from cwb.core.pipelining import LatencyModel, equal_finish, forest_of, reserve_rates
     from cwb.core.topology import Link, Node, Topology
     from cwb.core.trees import TreeKind, TreePacking
 

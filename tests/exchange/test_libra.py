@@ -12,8 +12,8 @@ import pytest
 import yaml
 from cwb import load
 from cwb.cli.main import run
-from cwb.core.cost import network_price
 from cwb.core.errors import InputError
+from cwb.core.fabric import network_price
 from cwb.exchange.libra import LibraFiles, import_libra, tier_name
 from cwb.models.libra.problem import time_model
 

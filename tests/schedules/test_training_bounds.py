@@ -9,7 +9,7 @@ import pytest
 from cwb import solvers
 from cwb.core.bounds import LagrangianCertificate, SupportingLine
 from cwb.core.budget import Budget
-from cwb.core.cost import network_price
+from cwb.core.fabric import network_price
 from cwb.instances import load
 from cwb.models.libra import solve
 from cwb.models.libra.method import LibraOptions, pose

@@ -45,11 +45,6 @@ def objective(m: Any, uses: Uses, price: Floats) -> None:
     m.objective = pyo.Objective(expr=pyo.quicksum(float(price[e]) * uses(0, e) for e in m.E), sense=pyo.minimize)
 
 
-def uses_of(m: Any, e: int) -> Any:
-    """Sum the arcs of a link over all depths."""
-    return pyo.quicksum(m.arc[0, e, :, ...])
-
-
 def ends(wan: Wan, arc: Arc) -> tuple[int, int]:
     """Return the tail and head site of an arc."""
     e, back = arc

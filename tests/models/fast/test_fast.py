@@ -11,8 +11,7 @@ from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.instances.demand import with_demand
 from cwb.models.fast.extract import stages_of
-from cwb.models.fast.problem import exchange_of, servers_of, supports
-from cwb.models.fast.rails import balance_rails, busy_s, own_rails, rail_matrices
+from cwb.models.fast.problem import balance_rails, busy_s, exchange_of, own_rails, rail_matrices, servers_of, supports
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

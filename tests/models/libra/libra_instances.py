@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import hypothesis.strategies as st
 from cwb.core.collective import Collective
-from cwb.core.cost import CostModel
 from cwb.core.design import Design, Objective
-from cwb.core.fabric import parse_fabric
+from cwb.core.fabric import CostModel, parse_fabric
 from cwb.core.instance import Instance
 from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 

@@ -14,8 +14,7 @@ from cwb.algorithms.trees.network import pose
 from cwb.cli.main import cwb
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
-from cwb.core.pipelining import LatencyModel
-from cwb.core.rate_reservation import reserve_rates
+from cwb.core.pipelining import LatencyModel, reserve_rates
 from cwb.core.solver import SolverOptions
 from cwb.core.trace import SimulationMode
 from cwb.models.mtree import answer

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.pipelining import Forest, LatencyModel, Leaves
-from cwb.core.rate_reservation import RateReservation, equal_finish, forest_of, reserve_rates
+from cwb.core.pipelining import Forest, LatencyModel, Leaves, RateReservation, equal_finish, forest_of, reserve_rates
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.exchange.perfetto import chrome_trace
