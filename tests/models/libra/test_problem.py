@@ -55,7 +55,7 @@ def test_a_group_in_a_part_of_a_fully_connected_dimension():
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_merged_terms_give_the_verifiers_time(data, random_instances):
     """However the terms are merged, T(B) is what the verifier adds up layer by layer, for any bandwidths."""

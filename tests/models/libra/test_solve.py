@@ -70,7 +70,7 @@ def test_reference_optimum(row, solver):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_certified_optimum_of_random_instances(data, random_instances):
     """On random instances of both objectives HiGHS proves its gap, the verifier agrees, and no random plan is below the
@@ -341,7 +341,7 @@ def test_nothing_but_overlapped_computation_is_proved(seconds):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_random_limits_without_a_total_are_proved(data, random_instances):
     """Random lower limits of all dimensions, orders of two and upper limits leave nothing unproved."""
