@@ -166,8 +166,7 @@ class Demand:
         return self.ranks is None or sorted(self.ranks) == list(range(npus))
 
 
-#: A name that can be written on the command line and in files.
-_WORD = re.compile(r"[a-z][a-z0-9_]*")
+_WORD = re.compile(r"[a-z][a-z0-9_]*")  #: A name that can be written on the command line and in files.
 
 _known: dict[str, Collective] = {}
 
@@ -354,5 +353,4 @@ for _name, _by in _SIZED_BY.items():
         )
     )
 
-#: Names of the collectives of the package.
-BUILT_IN = tuple(_known)
+BUILT_IN = tuple(_known)  #: Names of the collectives of the package.

@@ -27,8 +27,7 @@ class ExitStatus(IntEnum):
     UNSUPPORTED = 7
 
 
-#: Characters of a source in an error line.
-_LONGEST_SOURCE = 1000
+_LONGEST_SOURCE = 1000  #: Characters of a source in an error line.
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60

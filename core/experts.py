@@ -9,8 +9,7 @@ from fractions import Fraction
 from .display import DisplayMixin
 from .errors import InputError
 
-#: More slots in all, over the GPUs of all layers, are a mistake.
-MAX_SLOTS = 10_000_000
+MAX_SLOTS = 10_000_000  #: More slots in all, over the GPUs of all layers, are a mistake.
 
 
 @dataclass(frozen=True, repr=False)

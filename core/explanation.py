@@ -8,8 +8,7 @@ from typing import Any
 
 from .topology import Topology
 
-#: Conditions of one component that the text lists; the record has all.
-SHOWN = 6
+SHOWN = 6  #: Conditions of one component that the text lists; the record has all.
 
 
 @dataclass(frozen=True)

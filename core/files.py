@@ -22,8 +22,7 @@ from .errors import InputError, locate_errors, locate_os_errors
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-#: Follow no link where a file is opened; not every system can.
-NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  #: Follow no link where a file is opened; not every system can.
 
 
 def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:

@@ -204,8 +204,7 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     yield "]}"
 
 
-#: Field in the digest of a switch that adds; it is left out for all other nodes.
-_REDUCES = ',"reduces":true'
+_REDUCES = ',"reduces":true'  #: Field in the digest of a switch that adds; it is left out for all other nodes.
 
 
 def _join_parts(items: Iterator[str]) -> Iterator[str]:

@@ -19,26 +19,13 @@ from .errors import InputError
 from .limits import check_time
 from .strict_json import MAX_VALUES, parse_json
 
-#: Numbers in columns; the arrays take 8 bytes for each.
-MAX_NUMBERS = 2**27
-
-#: Bytes beside columns: what is parsed at once.
-MAX_REST = 2**27
-
-#: Lists and objects inside one another.
-MAX_DEPTH = 100
-
-#: Bytes of a text or a key.
-LONGEST = 2**16
-
-#: A list of numbers of at least so many bytes, all integers or all floats, becomes an array.
-COLUMN = 2**12
-
-#: Bytes that are read, and bytes of a column that are parsed, at once.
-_PIECE = 2**20
-
-#: The only key of an object that stands for a column until everything else has been parsed.
-_MARK = "\0column"
+MAX_NUMBERS = 2**27  #: Numbers in columns; the arrays take 8 bytes for each.
+MAX_REST = 2**27  #: Bytes beside columns: what is parsed at once.
+MAX_DEPTH = 100  #: Lists and objects inside one another.
+LONGEST = 2**16  #: Bytes of a text or a key.
+COLUMN = 2**12  #: A list of numbers of at least so many bytes, all integers or all floats, becomes an array.
+_PIECE = 2**20  #: Bytes that are read, and bytes of a column that are parsed, at once.
+_MARK = "\0column"  #: The only key of an object that stands for a column until everything else has been parsed.
 
 #: A text, so that nothing in it is taken for a list, or a list of numbers. Neither can be entered twice: linear time.
 _TEXT = rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'

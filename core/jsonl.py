@@ -17,8 +17,7 @@ from .files import NO_LINK, write_whole
 if sys.platform != "win32":
     import fcntl
 
-#: Beside the file, with this at the end of its name: what was found in it and is no line of JSON.
-BROKEN = ".broken"
+BROKEN = ".broken"  #: Beside the file, with this at the end of its name: what was found in it and is no line of JSON.
 
 
 @dataclass(frozen=True)

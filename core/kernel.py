@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: Where compiled code is kept; empty for nowhere.
-CACHE_VARIABLE = "CWB_CACHE_DIR"
+CACHE_VARIABLE = "CWB_CACHE_DIR"  #: Where compiled code is kept; empty for nowhere.
 
 #: Turns from which on a compiled loop is worth loading the compiler, which takes half a second, or its code alone.
 WORTH_COMPILER, WORTH_CODE = 200_000, 20_000

@@ -19,27 +19,17 @@ from .units import SIZES, TIMES, amount
 
 _T = TypeVar("_T")
 
-#: Items made between two checks of the time: some milliseconds.
-ITEMS_PER_CHECK = 2**14
-
-#: Items made between two progress reports: a second or two.
-ITEMS_PER_REPORT = 2**19
-
-#: Columns of the largest model that is built.
-MOST_COLUMNS = 5_000_000
-
-#: Least memory and time for a column of a model, with its part of the rows.
-COLUMN_BYTES, COLUMN_S = 1200, 2e-6
-
-#: Seconds that a step may take after the user has asked to stop.
-STOPPED_S = 2.0
+ITEMS_PER_CHECK = 2**14  #: Items made between two checks of the time: some milliseconds.
+ITEMS_PER_REPORT = 2**19  #: Items made between two progress reports: a second or two.
+MOST_COLUMNS = 5_000_000  #: Columns of the largest model that is built.
+COLUMN_BYTES, COLUMN_S = 1200, 2e-6  #: Least memory and time for a column of a model, with its part of the rows.
+STOPPED_S = 2.0  #: Seconds that a step may take after the user has asked to stop.
 
 #: Memory and time for making, verifying, simulating and writing a send, and each link of its path.
 SEND_BYTES, SEND_S = 200, 1.4e-6
 HOP_BYTES, HOP_S = 30, 1e-6
 
-#: Least seconds for making a send once more and verifying it, where none is stored.
-STREAMED_S = 1.5e-7
+STREAMED_S = 1.5e-7  #: Least seconds for making a send once more and verifying it, where none is stored.
 
 
 class Limits(Protocol):

@@ -18,8 +18,7 @@ from .topology import Topology
 LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
 LINK_LATENCY_S = Fraction(1, 2 * 10**6)
 
-#: Larger fabrics are not expanded.
-MAX_LINKS = 20_000_000
+MAX_LINKS = 20_000_000  #: Larger fabrics are not expanded.
 
 
 class NetworkView(Flag):
@@ -166,8 +165,7 @@ def rings_of(topology: Topology) -> WiredFabric | None:
 _End = int | frozenset[int]
 #: Bandwidth and latency of a link.
 _Like = tuple[Fraction, Fraction]
-#: A dimension: block, size, and what its links are like.
-_Found = tuple[Block, int, _Like]
+_Found = tuple[Block, int, _Like]  #: A dimension: block, size, and what its links are like.
 
 
 def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]] | None:

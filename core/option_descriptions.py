@@ -47,8 +47,7 @@ def default_in_words(options: type[BaseModel], name: str) -> str:
 #: Units in which defaults are written, by the examples that schemas give.
 _UNITS = {UnitKind.RATE.example: ("GB/s", "Mb/s"), UnitKind.TIME.example: TIMES}
 
-#: What a quantity is, by its example.
-_QUANTITIES = {kind.example: kind.label for kind in UnitKind}
+_QUANTITIES = {kind.example: kind.label for kind in UnitKind}  #: What a quantity is, by its example.
 
 
 def _values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:

@@ -36,26 +36,16 @@ FLOW_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "
 #: Collectives of the schedule that the topology finder builds.
 FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
-#: Runtimes of MSCCL files.
-DIALECTS = ("msccl", "msccl-executor", "rccl")
-
-#: Memory of output and input in MSCCL files: different, the same, or either.
-PLACEMENTS = ("out", "in", "both")
-
-#: Protocols of MSCCL files.
-PROTOCOLS = ("Simple", "LL", "LL128")
-
-#: Parts of a network that may fail.
-FAILURES = ("link", "rank", "switch")
+DIALECTS = ("msccl", "msccl-executor", "rccl")  #: Runtimes of MSCCL files.
+PLACEMENTS = ("out", "in", "both")  #: Memory of output and input in MSCCL files: different, the same, or either.
+PROTOCOLS = ("Simple", "LL", "LL128")  #: Protocols of MSCCL files.
+FAILURES = ("link", "rank", "switch")  #: Parts of a network that may fail.
 
 #: Models of time on links, as :class:`~cwb.core.trace.SimulationMode` has them.
 SIMULATION_MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
 
-#: Plots of a schedule.
-PLOT_KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
-
-#: Recorded runs that a comparison makes again.
-RETRIES = ("failed", "limit", "all")
+PLOT_KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")  #: Plots of a schedule.
+RETRIES = ("failed", "limit", "all")  #: Recorded runs that a comparison makes again.
 
 #: Whether errors speak of options of the command line.
 _OF_COMMANDS: ContextVar[bool] = ContextVar("of_commands", default=False)
@@ -63,8 +53,7 @@ _OF_COMMANDS: ContextVar[bool] = ContextVar("of_commands", default=False)
 #: Keyword arguments that are no option's name with underscores.
 _KEYWORDS = {"-O": "options", "-S": "solver_options", "-o": "output", "--capacity-unit": "bandwidth_unit"}
 
-#: Options whose keyword argument is a number of seconds.
-_DURATIONS = ("limit", "grace")
+_DURATIONS = ("limit", "grace")  #: Options whose keyword argument is a number of seconds.
 
 
 class WrongUse(InputError):

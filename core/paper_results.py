@@ -17,11 +17,8 @@ from .training import TrainingOptions
 _SIGNS = ("<=", ">=", "<", ">", "~")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?(/[0-9]+)?")
 
-#: Between the ends of a range, as in ``70 to 85``.
-_TO = " to "
-
-#: How far from an approximate number (``~5``) ours may be.
-ABOUT = Fraction(1, 10)
+_TO = " to "  #: Between the ends of a range, as in ``70 to 85``.
+ABOUT = Fraction(1, 10)  #: How far from an approximate number (``~5``) ours may be.
 
 Sign = Literal["", "<=", ">=", "<", ">", "~"]
 
@@ -140,8 +137,7 @@ class PublishedRun(Strict):
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False
 
 
-#: What is counted of a network.
-COUNTS = ("ranks", "nodes", "links")
+COUNTS = ("ranks", "nodes", "links")  #: What is counted of a network.
 
 
 class Quantity(Strict):

@@ -39,20 +39,11 @@ from .schedule import Floats, Ints
 from .topology import Topology
 from .trees import TreePacking
 
-#: Numbers of pieces that the trees of a forest may be cut into, all alike.
-PIECES = tuple(2**k for k in range(11))
-
-#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
-ENOUGH = 0.01
-
-#: Chunks beyond this many are not tried: where a chunk costs nothing, more are always better.
-MOST_CHUNKS = 2**20
-
-#: Times are found to this part of them.
-TOLERANCE = 1e-13
-
-#: Slopes are taken over this part of the deadline, or of the time where that is later.
-_AHEAD = 1e-6
+PIECES = tuple(2**k for k in range(11))  #: Numbers of pieces that the trees of a forest may be cut into, all alike.
+ENOUGH = 0.01  #: Time beyond the least, in parts of it, that is accepted for fewer pieces.
+MOST_CHUNKS = 2**20  #: Chunks beyond this many are not tried: where a chunk costs nothing, more are always better.
+TOLERANCE = 1e-13  #: Times are found to this part of them.
+_AHEAD = 1e-6  #: Slopes are taken over this part of the deadline, or of the time where that is later.
 
 
 class LatencyModel(Enum):

@@ -18,8 +18,7 @@ SCHEMA = "cwb-record/1"
 #: How a bound is known: recomputed by the verifier, attested by a solver or a method, or none.
 RECOMPUTED, ATTESTED, NONE = PROOFS = ("recomputed", "attested", "none")
 
-#: A line longer than this is not a record; nothing larger is taken into memory.
-MAX_LINE_BYTES = 64 * 2**20
+MAX_LINE_BYTES = 64 * 2**20  #: A line longer than this is not a record; nothing larger is taken into memory.
 
 _MAX_KEYS = 2**16
 

@@ -13,8 +13,7 @@ from typing import Any
 #: How an optimum depends on a bandwidth B: not at all; as M / (p + q B); as p + q / B; in some other way; with a jump.
 CONSTANT, FLOW, LOAD, SMOOTH, JUMP = LAWS = ("constant", "flow", "load", "smooth", "jump")
 
-#: Seconds per B/s in seconds per GB/s.
-_PER_GB = 1e9
+_PER_GB = 1e9  #: Seconds per B/s in seconds per GB/s.
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,8 @@ from typing import Any
 
 from .errors import InputError, show_value
 
-#: Values of a text: lists and objects take twenty times the memory of their two characters.
-MAX_VALUES = 2**23
-
-#: Digits of an integer; one of more is no number for a computer.
-MAX_DIGITS = 99
+MAX_VALUES = 2**23  #: Values of a text: lists and objects take twenty times the memory of their two characters.
+MAX_DIGITS = 99  #: Digits of an integer; one of more is no number for a computer.
 
 _MANY_DIGITS = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -33,8 +33,7 @@ from .errors import InputError
 from .fabric import Fabric
 from .workload import Communication, Layer, Phase, TrainingLoop, Workload, map_groups
 
-#: 75 % of an A100, as measured for the dissertation (section 4.5.2).
-DEFAULT_SPEED_FLOPS = Fraction(234 * 10**12)
+DEFAULT_SPEED_FLOPS = Fraction(234 * 10**12)  #: 75 % of an A100, as measured for the dissertation (section 4.5.2).
 
 TP, DP = "tp", "dp"
 

@@ -17,8 +17,7 @@ from .display import DisplayMixin
 from .errors import InputError
 from .fabric import Fabric
 
-#: NPUs that a group spans in each dimension; 1 where the group does not use the dimension.
-Span = tuple[int, ...]
+Span = tuple[int, ...]  #: NPUs that a group spans in each dimension; 1 where the group does not use the dimension.
 
 
 class TrainingLoop(Enum):

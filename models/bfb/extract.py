@@ -30,14 +30,9 @@ from .problem import Choices, GatherChoices, network_and_demand
 #: make and to verify.
 SENDS_UNASKED = 2**24
 
-#: With more than this it is not.
-MAX_SENDS = 2**26
-
-#: Pieces of a shard up to which parts are kept as a solver found them.
-MOST_PIECES = 5040
-
-#: A number of pieces that a solver finds this close to a whole one is that one.
-WHOLE = 1e-6
+MAX_SENDS = 2**26  #: With more than this it is not.
+MOST_PIECES = 5040  #: Pieces of a shard up to which parts are kept as a solver found them.
+WHOLE = 1e-6  #: A number of pieces that a solver finds this close to a whole one is that one.
 
 
 class _EqualLinks:

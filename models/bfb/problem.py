@@ -18,11 +18,8 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.topology import Topology
 
-#: Times that the linear program can hold beside one another.
-WIDEST = 10**15
-
-#: Seconds that a choice takes to be listed and built.
-COLUMN_S = 8e-6
+WIDEST = 10**15  #: Times that the linear program can hold beside one another.
+COLUMN_S = 8e-6  #: Seconds that a choice takes to be listed and built.
 
 
 def network_and_demand(instance: Instance) -> tuple[Topology, Demand]:

@@ -37,11 +37,8 @@ from .extract import AllGather, Balance, ShardParts, TimedShardParts, outcome, r
 from .method import BfbOptions, ChunkedOptions
 from .problem import Choices, choices_of, network_and_demand, networks, unit_of
 
-#: Has a model solved; the values are then in its variables.
-Solve = Callable[[Any], None]
-
-#: Relative difference at which two times of a solver are the same, and part of a shard that is none.
-SAME = 1e-7
+Solve = Callable[[Any], None]  #: Has a model solved; the values are then in its variables.
+SAME = 1e-7  #: Relative difference at which two times of a solver are the same, and part of a shard that is none.
 
 
 def balance(topology: Topology) -> Balance:

@@ -29,14 +29,9 @@ from .packing import (
 from .prices import pair_bound
 from .problem import Slots, largest
 
-#: Ways to divide groups among nodes beyond which only the published one is taken.
-MOST_DIVISIONS = 5_000
-
-#: Parts of the bound that a placement may be above it for a search to end.
-_ENOUGH = 1e-3
-
-#: Groups of experts that are on a node together.
-Groups = tuple[int, ...]
+MOST_DIVISIONS = 5_000  #: Ways to divide groups among nodes beyond which only the published one is taken.
+_ENOUGH = 1e-3  #: Parts of the bound that a placement may be above it for a search to end.
+Groups = tuple[int, ...]  #: Groups of experts that are on a node together.
 
 
 @dataclass(frozen=True)

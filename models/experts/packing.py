@@ -14,23 +14,12 @@ import numpy as np
 from ...core.schedule import Floats, Ints
 from .problem import Slots
 
-#: Experts that may give up a replica, the cheapest, of which each is tried.
-_DONORS = 4
-
-#: A swap that gains less than this part of the largest load is rounding.
-_GAIN = 1e-12
-
-#: Swaps of the fullest GPU that are compared at once; where there are more, none is.
-_MOST_SWAPS = 10**7
-
-#: Pairs of a large load count this much more than small ones in what an annealing makes less.
-_POWER = 8
-
-#: Changes of an annealing after which it is looked whether to stop.
-_LOOK = 256
-
-#: What an annealing may make worse at first, in parts of that.
-_HEAT = 0.006
+_DONORS = 4  #: Experts that may give up a replica, the cheapest, of which each is tried.
+_GAIN = 1e-12  #: A swap that gains less than this part of the largest load is rounding.
+_MOST_SWAPS = 10**7  #: Swaps of the fullest GPU that are compared at once; where there are more, none is.
+_POWER = 8  #: Pairs of a large load count this much more than small ones in what an annealing makes less.
+_LOOK = 256  #: Changes of an annealing after which it is looked whether to stop.
+_HEAT = 0.006  #: What an annealing may make worse at first, in parts of that.
 
 #: Ways to number the replicas, and steps of a search through the slots, beyond which nothing is tried.
 MOST_NUMBERS, MOST_STEPS = 20_000, 20_000

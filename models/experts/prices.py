@@ -18,23 +18,12 @@ from ...core.bounds import PairPrices
 from ...core.schedule import Floats, Ints
 from .packing import replicate_experts
 
-#: Loads v of which counts are averages.
-_LIGHT = 60
-
-#: Times that the interval which has the largest bound is halved.
-_HALVINGS = 7
-
-#: What the bound is made smaller by, in parts, so that it is proved by fractions too.
-_ROUNDING = 1e-7
-
-#: Numbers of replicas that a search begins with.
-_HINTS = 2
-
-#: Denominators of prices.
-_FINE = 10**6
-
-#: Larger programs are not solved.
-_MOST_ENTRIES = 2_000_000
+_LIGHT = 60  #: Loads v of which counts are averages.
+_HALVINGS = 7  #: Times that the interval which has the largest bound is halved.
+_ROUNDING = 1e-7  #: What the bound is made smaller by, in parts, so that it is proved by fractions too.
+_HINTS = 2  #: Numbers of replicas that a search begins with.
+_FINE = 10**6  #: Denominators of prices.
+_MOST_ENTRIES = 2_000_000  #: Larger programs are not solved.
 
 
 @dataclass(frozen=True)

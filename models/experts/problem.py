@@ -13,8 +13,7 @@ from ...core.experts import Experts
 from ...core.instance import Instance
 from ...core.limits import require_buildable
 
-#: Experts of the slots of every GPU of a layer.
-Slots = list[list[int]]
+Slots = list[list[int]]  #: Experts of the slots of every GPU of a layer.
 
 
 def supports(instance: Instance) -> Refusal | None:

@@ -19,8 +19,7 @@ from .layer import Layer, LayerPlacement
 from .method import PlacementOptions
 from .problem import experts_of, index, largest, slots_of_model, to_answer
 
-#: Relative gap at which a model is solved to its optimum.
-_EXACT = 1e-6
+_EXACT = 1e-6  #: Relative gap at which a model is solved to its optimum.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: PlacementOptions) -> Outcome:

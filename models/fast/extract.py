@@ -19,8 +19,7 @@ from .problem import Exchange, Pieces, rail_matrices
 #: Source, target, rail and stage of a part of a message, and its bytes; no rail where it stays in its server.
 Part = tuple[int, int, int | None, int, Fraction]
 
-#: A permutation and its weight: row i goes to column ``to[i]``.
-Stage = tuple[tuple[int, ...], Fraction]
+Stage = tuple[tuple[int, ...], Fraction]  #: A permutation and its weight: row i goes to column ``to[i]``.
 
 
 def parts_of(exchange: Exchange, pieces: Pieces) -> Iterator[Part]:

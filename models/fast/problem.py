@@ -18,11 +18,8 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.topology import NodeKind, Topology
 
-#: Seconds that a column of the linear program takes to be built.
-COLUMN_S = 4e-5
-
-#: Bytes of a message on every rail that it takes.
-Pieces = dict[tuple[int, int, int], Fraction]
+COLUMN_S = 4e-5  #: Seconds that a column of the linear program takes to be built.
+Pieces = dict[tuple[int, int, int], Fraction]  #: Bytes of a message on every rail that it takes.
 
 Rails = Literal["balanced", "source", "target", "optimal"]
 

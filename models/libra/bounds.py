@@ -18,8 +18,7 @@ from ...core.bounds import SupportingLine
 from ...core.design import Comparison
 from .problem import DesignProblem
 
-#: Parts that multipliers are made smaller by at most, where rounding errors are to be mended.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  #: Parts that multipliers are made smaller by at most, where rounding errors are to be mended.
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,10 @@ _Indices = NDArray[np.intp]
 
 _MAX_STEPS = 12
 
-#: Steps end where all equations, which are of numbers around 1, hold to this.
-_SOLVED = 1e-14
-
-#: A step takes no bandwidth below this part of itself, and none below 0.
-_LEAST_PART = 0.1
-
-#: Shares below this are none.
-_NO_SHARE = 1e-9
-
-#: A limit may be missed by this part of its largest term, as by a linear program.
-_FEASIBLE = 1e-10
+_SOLVED = 1e-14  #: Steps end where all equations, which are of numbers around 1, hold to this.
+_LEAST_PART = 0.1  #: A step takes no bandwidth below this part of itself, and none below 0.
+_NO_SHARE = 1e-9  #: Shares below this are none.
+_FEASIBLE = 1e-10  #: A limit may be missed by this part of its largest term, as by a linear program.
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,8 @@ from .problem import DesignProblem
 _FIRST_TANGENTS = 12
 _SMALLEST_PART = 1e-4
 
-#: No tangent is closer to another than this ratio: it would cut off less than a solver's tolerance.
-_NEAREST = 1e-6
-
-#: No tangent is at a smaller bandwidth, in units: its coefficients would leave the range of a solver.
-_LEAST = 1e-7
+_NEAREST = 1e-6  #: No tangent is closer to another than this ratio: it would cut off less than a solver's tolerance.
+_LEAST = 1e-7  #: No tangent is at a smaller bandwidth, in units: its coefficients would leave the range of a solver.
 
 #: Steps from a plan without bandwidth somewhere towards one that has some everywhere.
 _STEPS = tuple(10 ** (-k / 4) for k in range(64, -1, -1))
@@ -53,11 +50,8 @@ _NEGLIGIBLE = 1e-11
 
 _MAX_ROUNDS = 200
 
-#: A gap below which what binds is known, so that Newton's method starts from there for the next weights.
-_NEAR = 1e-6
-
-#: A time, in units, that no plan worth considering takes.
-_NO_CAP = 1e6
+_NEAR = 1e-6  #: A gap below which what binds is known, so that Newton's method starts from there for the next weights.
+_NO_CAP = 1e6  #: A time, in units, that no plan worth considering takes.
 
 #: Of the plans that are slower by no more than this part, the cheapest is taken: they are equally fast to any use.
 _EQUALLY_FAST = 1e-9

@@ -29,17 +29,10 @@ from ...core.solver import Solver
 from .problem import Exchange, exchange_of
 from .solve import bound, measures
 
-#: Pieces of which a link that has fewer is served first; which is better depends on the network.
-_FEW = (0, 2)
-
-#: Ticks of the longest window: times are rounded up to them.
-_TICKS = 2**24
-
-#: Flows of less than this part of a piece are rounding.
-_LEAST = 1e-4
-
-#: Pieces by which a link's excess counts at most, so that no source leaves its flow by more than it must.
-_MOST = 0.5
+_FEW = (0, 2)  #: Pieces of which a link that has fewer is served first; which is better depends on the network.
+_TICKS = 2**24  #: Ticks of the longest window: times are rounded up to them.
+_LEAST = 1e-4  #: Flows of less than this part of a piece are rounding.
+_MOST = 0.5  #: Pieces by which a link's excess counts at most, so that no source leaves its flow by more than it must.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:

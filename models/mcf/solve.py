@@ -39,11 +39,8 @@ _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
 _LARGE = 50_000
 _LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover": "off"})}
 
-#: Classes of flows up to which a line graph is not taken back; so many take some minutes.
-MOST_CLASSES = 200_000
-
-#: The longest link, as an integer.
-_LONGEST = 2**30
+MOST_CLASSES = 200_000  #: Classes of flows up to which a line graph is not taken back; so many take some minutes.
+_LONGEST = 2**30  #: The longest link, as an integer.
 
 _ATTESTED = "{} gives no multipliers: the bound is its own word, and cannot be recomputed"
 _COARSE = "all links into a node have the same length, since the program is too large otherwise: flows may take longer"
@@ -101,8 +98,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
     return FlowBound(least_s, SolverBound(result.solver, result.version), result, exact)
 
 
-#: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
-_LEAST_RATE = 1e-6
+_LEAST_RATE = 1e-6  #: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
 
 
 def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:

@@ -40,8 +40,7 @@ from .problem import GAP, SearchResult, TreeProblem, proof_of
 #: Nodes of the search of a model of patterns, so that every run ends, and ends in the same way on every machine.
 NODES = 2000
 
-#: Data is split in parts of the whole as small as one over this.
-_FINE = 2**31
+_FINE = 2**31  #: Data is split in parts of the whole as small as one over this.
 
 
 def select(

@@ -24,17 +24,10 @@ from .answer import cheapest_low_tree
 from .formulations import restricted_master
 from .formulations.selection import model_unit
 
-#: Trees added in a round, cheapest first.
-_ADDED = 40
-
-#: A tree is too cheap if it costs less than 1 by more than this.
-_CLOSE = 1e-9
-
-#: Nodes of the search for the cheapest low tree, which need not end where the height is a latency.
-_NODES = 2000
-
-#: Relative distance of value and dual bound at which column generation stops.
-GAP = 1e-8
+_ADDED = 40  #: Trees added in a round, cheapest first.
+_CLOSE = 1e-9  #: A tree is too cheap if it costs less than 1 by more than this.
+_NODES = 2000  #: Nodes of the search for the cheapest low tree, which need not end where the height is a latency.
+GAP = 1e-8  #: Relative distance of value and dual bound at which column generation stops.
 
 
 @dataclass(eq=False)
@@ -218,8 +211,7 @@ def _between(one: Prices, other: Prices) -> Prices:
     return Prices.of(one.wan, mean[:-1], float(mean[-1]))
 
 
-#: Trees added in a round of a repair, cheapest first, and rounds.
-_ADDED_TO_REPAIR, _ROUNDS = 20, 100
+_ADDED_TO_REPAIR, _ROUNDS = 20, 100  #: Trees added in a round of a repair, cheapest first, and rounds.
 
 
 @dataclass(eq=False)

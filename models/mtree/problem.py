@@ -30,11 +30,8 @@ from ...core.solver import SolverResult
 #: Who proves what is computed here exactly, and not recomputed by the verifier.
 EXACT_ARITHMETIC = ("mtree", "exact arithmetic")
 
-#: Relative gap at which an answer is called optimal, unless the budget says otherwise.
-GAP = 1e-6
-
-#: What a bound on the network holds for.
-ANY_SCHEDULE = "any schedule"
+GAP = 1e-6  #: Relative gap at which an answer is called optimal, unless the budget says otherwise.
+ANY_SCHEDULE = "any schedule"  #: What a bound on the network holds for.
 
 
 @dataclass(frozen=True, eq=False)

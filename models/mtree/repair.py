@@ -35,14 +35,9 @@ from .method import MtreeOptions, RepairOptions
 from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
 
-#: New trees that the MILP is given.
-_NEW = 80
-
-#: Rounds of grafting, and trees of a round.
-_ROUNDS, _GRAFTS = 12, 120
-
-#: The exact model has at most so many binary variables for patterns.
-PATTERNS = 200
+_NEW = 80  #: New trees that the MILP is given.
+_ROUNDS, _GRAFTS = 12, 120  #: Rounds of grafting, and trees of a round.
+PATTERNS = 200  #: The exact model has at most so many binary variables for patterns.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptions) -> Outcome:
@@ -267,11 +262,8 @@ def measure_survivors(
     return best, [report], metrics
 
 
-#: What is left of the rates of others while a tree is grafted.
-_SHARES = (1.0, 0.8, 0.5, 0.0)
-
-#: Room that a link needs to stay in its tree, as a part of the largest room.
-_KEPT = (0.05, 0.2, 0.4)
+_SHARES = (1.0, 0.8, 0.5, 0.0)  #: What is left of the rates of others while a tree is grafted.
+_KEPT = (0.05, 0.2, 0.4)  #: Room that a link needs to stay in its tree, as a part of the largest room.
 
 
 def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints]) -> Ints:

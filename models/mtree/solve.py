@@ -39,24 +39,16 @@ from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions
 from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem, wan_problem
 
-#: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
-_SELECTED = 60
+_SELECTED = 60  #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 
 #: So many trees at most are searched for, by taking some out and growing them again; with more, their number is no
 #: limit to speak of.
 _SEARCHED = 64
 
-#: A bound on few trees is worth the search if it can be better by more than this part.
-_WORTH = 1e-2
-
-#: The exact model of K trees has at most so many binary variables for patterns.
-_PATTERNS = 1300
-
-#: So many heights in a row that are not faster end the search.
-_PATIENCE = 2
-
-#: Starts of algorithm 1 for K trees, for each one for any number.
-_MORE_STARTS = 10
+_WORTH = 1e-2  #: A bound on few trees is worth the search if it can be better by more than this part.
+_PATTERNS = 1300  #: The exact model of K trees has at most so many binary variables for patterns.
+_PATIENCE = 2  #: So many heights in a row that are not faster end the search.
+_MORE_STARTS = 10  #: Starts of algorithm 1 for K trees, for each one for any number.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:

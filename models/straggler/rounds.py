@@ -18,8 +18,7 @@ import numpy as np
 from ...algorithms.graphs.transport import assign_rows
 from ...core.schedule import Bools, Floats, Ints
 
-#: Chunk, source and target of a send, by positions in the group; the late rank is 0.
-Send = tuple[int, int, int]
+Send = tuple[int, int, int]  #: Chunk, source and target of a send, by positions in the group; the late rank is 0.
 
 #: Cost of what cannot be, and by how much a send of a chunk is better than none, the more so the younger the chunk.
 _NEVER, _SENT, _RECEIVED, _YOUNGER = 1e6, 10.0, 1000.0, 20.0
@@ -30,8 +29,7 @@ _SECOND_YOUNG, _OLDEST, _UNSETTLED = 500.0, 50.0, 5.0
 #: What may be added at random to costs of sending and receiving, so that several tries differ.
 _NOISE_SENT, _NOISE_RECEIVED = 1e-3, 1e-1
 
-#: Costs are whole multiples of one over this.
-_UNIT = 2**20
+_UNIT = 2**20  #: Costs are whole multiples of one over this.
 
 
 def fewest_rounds(ranks: int, chunks: int) -> int:
