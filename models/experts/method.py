@@ -11,7 +11,7 @@ from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView
-from .problem import load_unit, supports, supports_layer
+from .problem import supports, supports_layer
 
 PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for nodes and its heuristic"
 
@@ -37,7 +37,7 @@ METHOD = Method(
     answer_type=Placement,
     options=PlacementOptions,
     solve=f"{__package__}.solve:run",
-    objective_unit=load_unit,
+    objective_unit=lambda instance: "load",
     supports=supports,
     networks=NetworkView.EITHER,
     metrics={"proved_layers": Metric("layers whose bound is met")},
@@ -54,6 +54,6 @@ SLOTS = Formulation(
     needs=("integers",),
     supports=supports_layer,
     networks=NetworkView.EITHER,
-    objective_unit=load_unit,
+    objective_unit=lambda instance: "load",
     agrees_with="expert-placement",
 )

@@ -36,11 +36,6 @@ def supports_layer(instance: Instance) -> Refusal | None:
     return supports(instance)
 
 
-def load_unit(instance: Instance) -> str:
-    """Return the unit of the loads as the unit of the objective."""
-    return "load"
-
-
 def experts_of(instance: Instance) -> Experts:
     """Return the experts of a supported instance."""
     assert instance.experts is not None  # noqa: S101 (it is supported)
