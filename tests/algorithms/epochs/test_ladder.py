@@ -154,7 +154,7 @@ def test_a_chunk_does_not_meet_itself_at_a_switch_that_does_not_copy():
     wires = (Wire(2, 3, 1, 2, 0), Wire(3, 0, 2, 1, 0), Wire(3, 1, 2, 1, 0))
     case = Case("switch", 3, 1, wires, False, (2,), ((0, 1),))
     network = replace(case.network(), copies=np.zeros(4, dtype=np.bool_))
-    plan = solve(network, network, Budget(), EFFORT).plan()
+    plan = solve(network, network, Budget(), EFFORT).search.plan()
     assert plan is not None
     assert sorted(plan.start.tolist()) == [0, 1]
 
