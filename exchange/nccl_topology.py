@@ -158,7 +158,8 @@ class _Reader:
         elif nic is not None:
             self._nic(nic, parent, rate, prefix, f"{prefix}nic-{element.get('busid')}")
         elif kind.startswith(("0x03", "0x1200")):
-            self._undescribed_gpu(parent, rate, prefix)
+            self.bare.append(f"{prefix}gpu{len(self.bare)}")
+            self._rank(self.bare[-1], -1, parent, rate)
         elif kind.startswith("0x02"):
             self._port(f"{prefix}nic{sum(p is None for p in self.ports.values())}", parent, rate, None)
         elif not kind.startswith("0x0680"):
@@ -177,20 +178,14 @@ class _Reader:
 
     def _gpu(self, element: Element, cpu: _Cpu, parent: str, rate: Fraction, prefix: str, busid: int) -> None:
         dev = _integer(element, "dev", None, 0, 10**6)
-        gpu = _Gpu(f"{prefix}gpu{dev}", cpu.host, cpu.name, element, f"gpu {dev}")
-        if len(self.gpus) >= MAX_GPUS:
-            raise InputError(f"more than {MAX_GPUS:,} GPUs")
-        self.gpus.append(gpu)
-        self.order.append((_integer(element, "rank", -1), len(self.order), gpu.name))
-        self.devices[cpu.host, busid] = gpu.name
-        self.cables += both(gpu.name, parent, rate, pcie=True)
+        self.gpus.append(_Gpu(f"{prefix}gpu{dev}", cpu.host, cpu.name, element, f"gpu {dev}"))
+        self.devices[cpu.host, busid] = self.gpus[-1].name
+        self._rank(self.gpus[-1].name, _integer(element, "rank", -1), parent, rate)
 
-    def _undescribed_gpu(self, parent: str, rate: Fraction, prefix: str) -> None:
-        name = f"{prefix}gpu{len(self.bare)}"
-        if len(self.bare) >= MAX_GPUS:
+    def _rank(self, name: str, rank: int, parent: str, rate: Fraction) -> None:
+        if len(self.order) >= MAX_GPUS:
             raise InputError(f"more than {MAX_GPUS:,} GPUs")
-        self.bare.append(name)
-        self.order.append((-1, len(self.order), name))
+        self.order.append((rank, len(self.order), name))
         self.cables += both(name, parent, rate, pcie=True)
 
     def _nic(self, element: Element, parent: str, rate: Fraction, prefix: str, shared: str) -> None:

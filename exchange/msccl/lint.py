@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from .dialects import (
-    BLOCKS_PER_CHANNEL,
-    DEFAULT_MAX_BYTES,
-    MAX_CHILDREN,
-    MAX_COUNT,
-    MAX_ELEMENTS,
-    MAX_FUSION,
-    MAX_OFFSET,
-    MAX_WAITED,
-    PROTOCOLS,
-    Dialect,
-)
+from . import dialects
+from .dialects import Dialect
 from .findings import Findings, Found, Note
 from .meaning import ROOTED, meaning_of
 from .program import FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
@@ -41,8 +31,8 @@ def lint(algorithm: Algorithm, dialect: Dialect) -> Findings:
 
 def proto(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the protocol is known."""
-    if algorithm.proto not in PROTOCOLS:
-        yield (f"proto {algorithm.proto!r} is rejected; expected {', '.join(PROTOCOLS)}",)
+    if algorithm.proto not in dialects.PROTOCOLS:
+        yield (f"proto {algorithm.proto!r} is rejected; expected {', '.join(dialects.PROTOCOLS)}",)
 
 
 def coll(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -75,7 +65,7 @@ def sizes(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the range of sizes is not empty."""
     low, high = algorithm.min_bytes or 0, algorithm.max_bytes
     if dialect.checked:
-        high = DEFAULT_MAX_BYTES if high is None else high
+        high = dialects.DEFAULT_MAX_BYTES if high is None else high
         if low < 0 or high < 0 or low > high:
             yield (f"sizes from {low:,} to {high:,} are rejected",)
         elif low == high:
@@ -94,8 +84,8 @@ def loop(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the data is cut into chunks."""
     if algorithm.nchunksperloop < 1:
         yield (f"nchunksperloop {algorithm.nchunksperloop} divides the data into nothing",)
-    elif algorithm.nchunksperloop > MAX_OFFSET:
-        yield (f"nchunksperloop {algorithm.nchunksperloop:,}; offsets reach to {MAX_OFFSET:,}",)
+    elif algorithm.nchunksperloop > dialects.MAX_OFFSET:
+        yield (f"nchunksperloop {algorithm.nchunksperloop:,}; offsets reach to {dialects.MAX_OFFSET:,}",)
     elif algorithm.coll in _PARTED and algorithm.nchunksperloop % algorithm.ngpus:
         yield (f"nchunksperloop {algorithm.nchunksperloop} does not give each of {algorithm.ngpus} GPUs a part",)
 
@@ -200,15 +190,15 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
                     text = f"has the same {name} {peer} and chan {block.chan} as tb {other}: not checked, and they"
                     yield f"{text} overwrite one another's place in the connection", gpu.id, block.id
         for (name, chan), count in per.items():
-            if count > BLOCKS_PER_CHANNEL:
-                text = f"{count} thread blocks {name} over channel {chan}; more than {BLOCKS_PER_CHANNEL} are rejected"
-                yield text, gpu.id
+            if count > dialects.BLOCKS_PER_CHANNEL:
+                text = f"{count} thread blocks {name} over channel {chan}"
+                yield f"{text}; more than {dialects.BLOCKS_PER_CHANNEL} are rejected", gpu.id
 
 
 def wait_numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Thread blocks that are waited for have numbers of 7 bits."""
     for place, _, step in _steps(algorithm):
-        if step.depid >= MAX_WAITED:
+        if step.depid >= dialects.MAX_WAITED:
             wrapped = (step.depid + 128) % 256 - 128
             yield f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else", *place
 
@@ -231,7 +221,7 @@ def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
 def scratch(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Scratch memory is what can be had."""
     most = max((gpu.s_chunks for gpu in algorithm.gpus), default=0)
-    high = DEFAULT_MAX_BYTES if algorithm.max_bytes is None else algorithm.max_bytes
+    high = dialects.DEFAULT_MAX_BYTES if algorithm.max_bytes is None else algorithm.max_bytes
     if most <= 0 or algorithm.nchunksperloop < 1:
         return
     room = high * most // algorithm.nchunksperloop
@@ -243,15 +233,15 @@ def scratch(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def elements(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the runtime's reader has room for the file."""
-    if len(algorithm.gpus) > MAX_CHILDREN:
-        yield (f"{len(algorithm.gpus):,} GPUs; the reader writes past {MAX_CHILDREN:,} children",)
+    if len(algorithm.gpus) > dialects.MAX_CHILDREN:
+        yield (f"{len(algorithm.gpus):,} GPUs; the reader writes past {dialects.MAX_CHILDREN:,} children",)
     for gpu in algorithm.gpus:
         total = 1 + len(algorithm.gpus) + len(gpu.blocks) + sum(len(block.steps) for block in gpu.blocks)
-        if total > MAX_ELEMENTS:
-            yield f"{total:,} elements for its reader, which takes {MAX_ELEMENTS:,}", gpu.id
+        if total > dialects.MAX_ELEMENTS:
+            yield f"{total:,} elements for its reader, which takes {dialects.MAX_ELEMENTS:,}", gpu.id
         for block in gpu.blocks:
-            if len(block.steps) > MAX_CHILDREN:
-                yield f"{len(block.steps):,} steps; the reader writes past {MAX_CHILDREN:,}", gpu.id, block.id
+            if len(block.steps) > dialects.MAX_CHILDREN:
+                yield f"{len(block.steps):,} steps; the reader writes past {dialects.MAX_CHILDREN:,}", gpu.id, block.id
 
 
 def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -294,10 +284,10 @@ def types(algorithm: Algorithm, dialect: Dialect) -> Found:
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps move at least one chunk and at most as many as fit."""
     for place, _, step in _steps(algorithm):
-        if step.type == "nop" or 0 < step.cnt < MAX_COUNT:
+        if step.type == "nop" or 0 < step.cnt < dialects.MAX_COUNT:
             continue
         if step.cnt:
-            yield f"cnt {step.cnt} is rejected; expected 1 to {MAX_COUNT - 1}", *place
+            yield f"cnt {step.cnt} is rejected; expected 1 to {dialects.MAX_COUNT - 1}", *place
         else:
             yield "cnt 0 moves nothing, and is counted before the first of the counts", *place
 
@@ -345,7 +335,7 @@ def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> It
             last = offset + max(step.cnt, 1) - 1
             text = f"uses chunks {offset} to {last} of buffer {buffer}, which has {real[buffer]}: not checked"
             yield f"{text}, and other memory is used"
-        elif offset >= MAX_OFFSET:
+        elif offset >= dialects.MAX_OFFSET:
             yield f"{name}off {offset} is kept in 16 bits with a sign, and is another one"
 
 
@@ -409,8 +399,8 @@ def chains(algorithm: Algorithm, dialect: Dialect) -> Found:
             if len(one.sources) == 1:
                 continue
             place = gpu.id, block.id, one.position
-            if len(one.sources) > MAX_FUSION:
-                yield f"a chain of {len(one.sources)} re is one step, which has room for {MAX_FUSION}", *place
+            if len(one.sources) > dialects.MAX_FUSION:
+                yield f"a chain of {len(one.sources)} re is one step, which has room for {dialects.MAX_FUSION}", *place
             begin = one.position - len(one.sources) + 1
             if len({step.cnt for step in block.steps[begin : one.position + 1]}) > 1:
                 yield "a chain of re is one step, with the cnt of the last; they differ", *place

@@ -82,14 +82,27 @@ class Order:
         return self._search(first, start, second, relaxed=relaxed)
 
     def _search(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
+        """Go backward from the second access until the first one is reached."""
         reached: dict[int, int] = {}
         parts: set[Part] = set()
         rest: deque[tuple[int, int, int]] = deque()
-        waiting = [Source(second.actor, start, part=second)]
-        while True:
-            self._reach(waiting, reached, parts, rest, relaxed=relaxed)
-            if reached.get(first.actor, 0) > first.event or first in parts:
-                break
+
+        def reach(waiting: list[Source]) -> None:
+            """Take in events and parts that have ended, and what of them is to be looked at."""
+            while waiting:
+                source = waiting.pop()
+                if source.relaxed and not relaxed:
+                    continue
+                since = reached.get(source.actor, 0)
+                if source.events > since:
+                    reached[source.actor] = source.events
+                    rest.append((source.actor, since, source.events))
+                if source.part is not None and source.part not in parts:
+                    parts.add(source.part)
+                    waiting += self.parts.get(source.part, ())
+
+        reach([Source(second.actor, start, part=second)])
+        while reached.get(first.actor, 0) <= first.event and first not in parts:
             if not rest:
                 return False
             self.budget -= 1
@@ -99,36 +112,14 @@ class Order:
             here = self.events[actor]
             place = bisect_left(here, high) - 1
             if place >= 0 and here[place] >= low:
-                waiting = list(self.sources[actor][here[place]])
                 rest.append((actor, low, here[place]))
+                reach(list(self.sources[actor][here[place]]))
         known = self.known[relaxed][second.actor]
         if second not in self.parts:  # otherwise it is certain for this unit alone
             for actor, events in reached.items():
                 if actor != second.actor and events > known.get(actor, 0):
                     known[actor] = events
         return True
-
-    def _reach(
-        self,
-        waiting: list[Source],
-        reached: dict[int, int],
-        parts: set[Part],
-        rest: deque[tuple[int, int, int]],
-        *,
-        relaxed: bool,
-    ) -> None:
-        """Take in sources: events and parts that have ended, and what of them is to be looked at."""
-        while waiting:
-            source = waiting.pop()
-            if source.relaxed and not relaxed:
-                continue
-            since = reached.get(source.actor, 0)
-            if source.events > since:
-                reached[source.actor] = source.events
-                rest.append((source.actor, since, source.events))
-            if source.part is not None and source.part not in parts:
-                parts.add(source.part)
-                waiting += self.parts.get(source.part, ())
 
 
 class Races:

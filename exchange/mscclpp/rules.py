@@ -10,32 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ..msccl.findings import Findings, Found, Note
-from .plan import (
-    MAX_BARRIERS,
-    MAX_CHANNELS,
-    MAX_OP_BUFFERS,
-    MAX_OP_CHANNELS,
-    MAX_OPERATIONS,
-    MAX_PIPELINE,
-    MAX_SEMAPHORES,
-    MAX_THREADS,
-    MEMORY,
-    MOVES,
-    OTHERS,
-    PACKETS,
-    PORT,
-    RESIDENT,
-    SCRATCH_BYTES,
-    SIGNALS,
-    SWITCH,
-    WAITS,
-    Block,
-    Buffer,
-    Gpu,
-    Op,
-    Plan,
-    letters_of,
-)
+from . import plan as plans
+from .plan import MEMORY, MOVES, OTHERS, PACKETS, PORT, SIGNALS, SWITCH, WAITS, Block, Buffer, Gpu, Op, Plan, letters_of
 from .run import meaning_of
 
 
@@ -46,8 +22,8 @@ def lint(plan: Plan) -> Findings:
 
 def head(plan: Plan) -> Found:
     """Check the attributes of the whole plan."""
-    if not 1 <= plan.threads <= MAX_THREADS:
-        yield (f"{plan.threads:,} threads of a block; a block has 1 to {MAX_THREADS:,}",)
+    if not 1 <= plan.threads <= plans.MAX_THREADS:
+        yield (f"{plan.threads:,} threads of a block; a block has 1 to {plans.MAX_THREADS:,}",)
     if plan.alignment < 16 or plan.alignment % 16:
         yield (f"buffer_alignment {plan.alignment}; data is moved in words of 16 bytes: expected a multiple",)
     if plan.min_bytes > plan.max_bytes:
@@ -67,11 +43,9 @@ def gpus(plan: Plan) -> Found:
             yield (f"GPU {place} of the file has id {gpu.id}: rejected",)
         if not gpu.blocks:
             yield "no thread block: nothing can be launched", gpu.id
-        if len(gpu.blocks) > RESIDENT:
-            text = (
-                f"{len(gpu.blocks):,} thread blocks; an H100 runs {RESIDENT} at once, and who waits for another hangs"
-            )
-            yield Note(text), gpu.id
+        if len(gpu.blocks) > plans.RESIDENT:
+            text = f"{len(gpu.blocks):,} thread blocks; an H100 runs {plans.RESIDENT} at once"
+            yield Note(f"{text}, and who waits for another hangs"), gpu.id
 
 
 def blocks(plan: Plan) -> Found:
@@ -114,8 +88,8 @@ def operations(plan: Plan) -> Found:
     for gpu in plan.gpus:
         for block in gpu.blocks:
             count = sum(1 + len(op.ops) for op in block.ops)
-            if count > MAX_OPERATIONS:
-                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected", gpu.id, block.id
+            if count > plans.MAX_OPERATIONS:
+                yield f"{count:,} operations; there is room for {plans.MAX_OPERATIONS}: rejected", gpu.id, block.id
 
 
 def room(plan: Plan) -> Found:
@@ -124,15 +98,15 @@ def room(plan: Plan) -> Found:
         for block in gpu.blocks:
             for what, lists in (("channels", block.channels), ("remote buffers", block.remote)):
                 for kind, ids in lists.items():
-                    if len(ids) > MAX_CHANNELS:
-                        text = f"{len(ids)} {kind} {what}; there is room for {MAX_CHANNELS}, which is not checked"
+                    if len(ids) > plans.MAX_CHANNELS:
+                        text = f"{len(ids)} {kind} {what}; there is room for {plans.MAX_CHANNELS}, which is not checked"
                         yield text, gpu.id, block.id
     for _, _, place, op in plan.operations():
         for count, most, what in (
-            (len(op.channels), MAX_OP_CHANNELS, "channels"),
-            (len(op.src), MAX_OP_BUFFERS, "sources"),
-            (len(op.dst), MAX_OP_BUFFERS, "targets"),
-            (len(op.semaphores), MAX_SEMAPHORES, "semaphores"),
+            (len(op.channels), plans.MAX_OP_CHANNELS, "channels"),
+            (len(op.src), plans.MAX_OP_BUFFERS, "sources"),
+            (len(op.dst), plans.MAX_OP_BUFFERS, "targets"),
+            (len(op.semaphores), plans.MAX_SEMAPHORES, "semaphores"),
         ):
             if count > most:
                 yield f"{op.name} with {count} {what}; there is room for {most}, which is not checked", *place
@@ -208,8 +182,8 @@ def barriers(plan: Plan) -> Found:
             for place, op in enumerate(block.ops):
                 for one in (op, *op.ops):
                     if one.name == "barrier":
-                        if not 0 <= one.barrier < MAX_BARRIERS:
-                            yield f"barrier {one.barrier}; there are {MAX_BARRIERS}", gpu.id, block.id, place
+                        if not 0 <= one.barrier < plans.MAX_BARRIERS:
+                            yield f"barrier {one.barrier}; there are {plans.MAX_BARRIERS}", gpu.id, block.id, place
                         said.setdefault(one.barrier, Counter())[one.blocks] += 1
         for number, sizes in said.items():
             if len(sizes) > 1 or not 1 <= next(iter(sizes)) <= len(gpu.blocks):
@@ -369,8 +343,8 @@ def _pipeline(plan: Plan, op: Op) -> Iterator[str]:
         yield f"iterations of {op.unit_bytes} bytes over {op.chunks} chunks; expected 1 or more"
     if op.unit_bytes % max(plan.alignment, 1):
         yield f"iterations of {op.unit_bytes} bytes; expected a multiple of {plan.alignment}"
-    if len(op.ops) > MAX_PIPELINE:
-        yield f"{len(op.ops)} operations in a pipeline; there is room for {MAX_PIPELINE}"
+    if len(op.ops) > plans.MAX_PIPELINE:
+        yield f"{len(op.ops)} operations in a pipeline; there is room for {plans.MAX_PIPELINE}"
     for one in op.ops:
         if one.name == "pipeline":
             yield "a pipeline in a pipeline: the executor stops with an error"
@@ -386,8 +360,8 @@ def reuse(plan: Plan) -> Found:
     """Reused scratch memory is of a fixed size."""
     if plan.reuse:
         for gpu in plan.gpus:
-            if gpu.scratch > 0 and plan.max_bytes // max(gpu.input, 1) * gpu.scratch > SCRATCH_BYTES:
-                text = f"{gpu.scratch} chunks of scratch memory of {SCRATCH_BYTES >> 20} MiB, which is reused"
+            if gpu.scratch > 0 and plan.max_bytes // max(gpu.input, 1) * gpu.scratch > plans.SCRATCH_BYTES:
+                text = f"{gpu.scratch} chunks of scratch memory of {plans.SCRATCH_BYTES >> 20} MiB, which is reused"
                 yield Note(f"{text}: larger ones need a pipeline"), gpu.id
                 return
 
