@@ -88,30 +88,19 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
     elif missing != Missing():
         text = "describes its GPUs and their links"
         raise InputError(f"{text}; --generation, --nvlink, --wiring and --no-nvlink are for files that do not")
-    ranks = [rank for rank, _, _ in reader.order]
-    order = (
-        reader.order if len(set(ranks)) == len(ranks) else [(0, i, gpu) for i, (_, _, gpu) in enumerate(reader.order)]
-    )
-    ranked = tuple(gpu for _, _, gpu in sorted(order))
+    different = len({rank for rank, _, _ in reader.order}) == len(reader.order)
+    ranked = tuple(gpu for _, _, gpu in (sorted(reader.order) if different else reader.order))
     return Box(ranked, reader.parts, merge_cables(reader.cables), reader.ports, nvls=reader.has_nvls(missing))
 
 
 @dataclass
-class _Cpu:
-    """A CPU, and what its rate to others follows from."""
+class _Part:
+    """A CPU, or a GPU that is described, with its CPU."""
 
-    name: str
-    host: int
-    element: Element
-
-
-@dataclass
-class _Gpu:
     name: str
     host: int
     cpu: str
     element: Element
-    place: str
 
 
 @dataclass
@@ -120,8 +109,8 @@ class _Reader:
     parts: dict[str, Role] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[str, Fraction | None] = field(default_factory=dict)
-    cpus: list[_Cpu] = field(default_factory=list)
-    gpus: list[_Gpu] = field(default_factory=list)
+    cpus: list[_Part] = field(default_factory=list)
+    gpus: list[_Part] = field(default_factory=list)
     bare: list[str] = field(default_factory=list)
     order: list[tuple[int, int, str]] = field(default_factory=list)
     devices: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -129,7 +118,8 @@ class _Reader:
 
     def read_cpu(self, element: Element, host: int, prefix: str) -> None:
         """Read a CPU and the tree below it."""
-        cpu = _Cpu(f"{prefix}cpu{_integer(element, 'numaid')}", host, element)
+        name = f"{prefix}cpu{_integer(element, 'numaid')}"
+        cpu = _Part(name, host, name, element)
         self.cpus.append(cpu)
         self._part(cpu.name, Role.CPU)
         for index, child in enumerate(element):
@@ -146,7 +136,7 @@ class _Reader:
             raise InputError(f"more than {MAX_PARTS:,} CPUs, PCIe switches and NICs")
         self.parts[name] = role
 
-    def _device(self, element: Element, cpu: _Cpu, parent: str, prefix: str) -> None:
+    def _device(self, element: Element, cpu: _Part, parent: str, prefix: str) -> None:
         kind, busid = element.get("class", ""), _busid(element, "busid")
         rate = pcie(element.get("link_speed", ""), _integer(element, "link_width", 0, 0, 64)).by(self.rating)
         gpus = [child for child in element if child.tag == "gpu"]
@@ -176,11 +166,11 @@ class _Reader:
                     elif child.tag == "pcilink":
                         self.links.append((name, cpu.host, str(_busid(child, "target"))))
 
-    def _gpu(self, element: Element, cpu: _Cpu, parent: str, rate: Fraction, prefix: str, busid: int) -> None:
-        dev = _integer(element, "dev", None, 0, 10**6)
-        self.gpus.append(_Gpu(f"{prefix}gpu{dev}", cpu.host, cpu.name, element, f"gpu {dev}"))
-        self.devices[cpu.host, busid] = self.gpus[-1].name
-        self._rank(self.gpus[-1].name, _integer(element, "rank", -1), parent, rate)
+    def _gpu(self, element: Element, cpu: _Part, parent: str, rate: Fraction, prefix: str, busid: int) -> None:
+        name = f"{prefix}gpu{_integer(element, 'dev', None, 0, 10**6)}"
+        self.gpus.append(_Part(name, cpu.host, cpu.name, element))
+        self.devices[cpu.host, busid] = name
+        self._rank(name, _integer(element, "rank", -1), parent, rate)
 
     def _rank(self, name: str, rank: int, parent: str, rate: Fraction) -> None:
         if len(self.order) >= MAX_GPUS:
@@ -225,14 +215,14 @@ class _Reader:
         """Add NVLinks, xGMI links and those to the CPU."""
         for gpu in self.gpus:
             for index, child in enumerate(gpu.element):
-                with locate_errors(f"{gpu.place}.{child.tag}[{index}]"):
+                with locate_errors(f"gpu {_integer(gpu.element, 'dev')}.{child.tag}[{index}]"):
                     if child.tag in ("nvlink", "xgmi"):
                         self._fast_link(gpu, child)
                     elif child.tag == "c2c":
                         megabytes = _integer(child, "bw", None, 1, 10**9) * _integer(child, "count", None, 1, 1000)
                         self.cables += both(gpu.name, gpu.cpu, Fraction(megabytes * GB, 1000), pcie=True)
 
-    def _fast_link(self, gpu: _Gpu, link: Element) -> None:
+    def _fast_link(self, gpu: _Part, link: Element) -> None:
         of = gpu.element
         single = xgmi(of.get("gcn", "")) if link.tag == "xgmi" else nvlink(_integer(of, "sm", None, 0, 1000))
         rate = single.by(self.rating) * _integer(link, "count", None, 1, 1000)

@@ -119,11 +119,8 @@ class _TraceReader:
             chunks = [[self._part([number])] for number in range(len(self.ways))]
         else:
             parts = [self._part(numbers) for numbers in rule(self)]
-            chunks = (
-                self._merge_parts(parts)
-                if rule is not _stated_ways and self.kind in _FOR_ALL
-                else [[part] for part in parts]
-            )
+            merges = rule is not _stated_ways and self.kind in _FOR_ALL
+            chunks = self._merge_parts(parts) if merges else [[part] for part in parts]
         ends = [self._ends(chunk) for chunk in chunks]
         instance, unit = self._instance([chunk[0].units for chunk in chunks], ends)
         columns = self._columns(chunks, ends, unit)
@@ -334,20 +331,18 @@ def _stated_ways(reading: _TraceReader) -> list[list[int]]:
 
 def _alike(reading: _TraceReader, types: tuple[int, ...]) -> list[list[int]]:
     """Ways that are joined by nodes of some types that wait for receives."""
-    parent = list(range(len(reading.ways)))
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
-    for node, number in reading.way_of.items():
-        if reading.nodes[node].type in types:
-            for before in reading.before(node):
-                if reading.nodes[before].type == RECV:
-                    parent[root(number)] = root(reading.way_of[before])
-    found: dict[int, list[int]] = defaultdict(list)
-    for number in range(len(parent)):
-        found[root(number)].append(number)
-    return list(found.values())
+    pairs = [
+        (number, reading.way_of[before])
+        for node, number in reading.way_of.items()
+        if reading.nodes[node].type in types
+        for before in reading.before(node)
+        if reading.nodes[before].type == RECV
+    ]
+    ends, count = np.array(pairs, dtype=np.int64).reshape(-1, 2), len(reading.ways)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    _, label = connected_components(graph, directed=False)
+    order = np.argsort(label, kind="stable")
+    return [some.tolist() for some in np.split(order, np.flatnonzero(np.diff(label[order])) + 1)]
