@@ -167,17 +167,17 @@ def _channel(data: dict[str, Any], notes: dict[str, None]) -> Channel:
 
 
 def _block(data: dict[str, Any]) -> Block:
-    channels: dict[str, tuple[int, ...]] = {}
-    for one in _list(data, "channels"):
-        some = _object(one)
-        kind = _text(some, "channel_type")
-        channels[kind] = channels.get(kind, ()) + _numbers(some, "channel_ids")
-    remote: dict[str, tuple[int, ...]] = {}
-    for one in _list(data, "remote_buffer_refs", required=False):
-        some = _object(one)
-        kind = _text(some, "access_channel_type")
-        remote[kind] = remote.get(kind, ()) + _numbers(some, "remote_buffer_ids")
+    channels = _by_kind(_list(data, "channels"), "channel_type", "channel_ids")
+    remote = _by_kind(_list(data, "remote_buffer_refs", required=False), "access_channel_type", "remote_buffer_ids")
     return Block(_whole(data, "id"), _all(data, "ops", Op), channels, remote)
+
+
+def _by_kind(listed: list[Any], kind: str, ids: str) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for one in map(_object, listed):
+        name = _text(one, kind)
+        found[name] = found.get(name, ()) + _numbers(one, ids)
+    return found
 
 
 def _object(value: Any) -> dict[str, Any]:
