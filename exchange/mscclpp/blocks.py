@@ -52,7 +52,7 @@ class GpuBuilder:
         self.slots = 0
         self.semaphores: dict[tuple[int, int], int] = {}
         self.remote: dict[tuple[int, str, str], int] = {}
-        self.numbers: dict[tuple[int, int, int], int] = {}
+        self.numbers: dict[tuple[int, int, int], int] = {}  # of connections, among the channels of their kind
 
     def receive(self, one: Operation, *, direct: bool) -> None:
         """Decide where something is received: where it is needed, or in a place of its own."""
@@ -71,13 +71,6 @@ class GpuBuilder:
         """Return a place of an operation; packets come first in scratch memory and take twice the room."""
         buffer, offset = self.scratch.of(place)
         return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
-
-    @property
-    def _scratch_chunks(self) -> int:
-        plain = self.scratch.size
-        if not self.packets:
-            return plain + self.slots
-        return 2 * self.slots + plain if plain else self.slots
 
     def gpu(
         self, sizes: tuple[int, int], sent: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
@@ -99,29 +92,22 @@ class GpuBuilder:
                     number = self.semaphores.setdefault((block, index), len(self.semaphores))
                     releases[block][step].append(number)
                     acquires[index][place].append(number)
+        channels = []
+        for over in (MEMORY, PORT):
+            links = [link for link in self.links if kind(link[0], link[1]) == over]
+            self.numbers |= {link: number for number, link in enumerate(links)}
+            peers = tuple(link[1] if link[0] == self.rank else link[0] for link in links)
+            channels += [Channel(over, peers)] if peers else []
         blocks = [
             _BlockBuilder(self, draft, acquires[index], releases[index]).block(index)
             for index, draft in enumerate(self.drafts)
         ]
-        channels = []
-        for over in (MEMORY, PORT):
-            links = [link for link in self.links if kind(link[0], link[1]) == over]
-            peers = tuple(link[1] if link[0] == self.rank else link[0] for link in links)
-            channels += [Channel(over, peers)] if peers else []
         remote = tuple(Remote(rank, buffer, (over,)) for rank, buffer, over in self.remote)
         values = (0,) * len(self.semaphores)
+        packets = 2 if self.packets and self.scratch.size else 1  # they take twice the room beside other data
+        scratch = packets * self.slots + self.scratch.size
         found = tuple(blocks) or (Block(0, (Op("nop"),)),)
-        return Gpu(self.rank, *sizes, self._scratch_chunks, found, tuple(channels), remote, values)
-
-    def channel(self, link: tuple[int, int, int]) -> int:
-        """Return the number of a connection among the GPU's channels of its kind."""
-        if not self.numbers:
-            count: dict[str, int] = defaultdict(int)
-            for one in self.links:
-                kind = self.kind(one[0], one[1])
-                self.numbers[one] = count[kind]
-                count[kind] += 1
-        return self.numbers[link]
+        return Gpu(self.rank, *sizes, scratch, found, tuple(channels), remote, values)
 
 
 class _BlockBuilder:
@@ -141,7 +127,7 @@ class _BlockBuilder:
     def _end(self, link: tuple[int, int, int]) -> tuple[str, int]:
         """Return the kind of a connection, and its position in the thread block's channels."""
         kind = self.maker.kind(link[0], link[1])
-        self.channels[kind].append(self.maker.channel(link))
+        self.channels[kind].append(self.maker.numbers[link])
         return kind, len(self.channels[kind]) - 1
 
     def block(self, number: int) -> Block:
