@@ -117,18 +117,9 @@ class _Reader:
             s, srcoff, dstoff, cnt, depid, deps, hasdep = (self.known(text) for text in texts)
         except KeyError as error:
             raise self.missing_attribute("step", str(error.args[0])) from None
-        return Step(
-            s,
-            _INTERNED.get(kind, kind),
-            _INTERNED.get(source, source),
-            srcoff,
-            _INTERNED.get(target, target),
-            dstoff,
-            cnt,
-            depid,
-            deps,
-            hasdep,
-        )
+        same = _INTERNED.get
+        kind, source, target = same(kind, kind), same(source, source), same(target, target)
+        return Step(s, kind, source, srcoff, target, dstoff, cnt, depid, deps, hasdep)
 
     def missing_attribute(self, tag: str, name: str) -> InputError:
         """Return the error for an attribute that every runtime requires."""
@@ -154,20 +145,10 @@ class _Reader:
         ngpus = self.whole(head, "ngpus", "algo")
         if not 1 <= ngpus <= 2**16:
             raise InputError(f"{show_value(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
-        return Algorithm(
-            head.get("name", ""),
-            self.text(head, "proto", "algo"),
-            self.text(head, "coll", "algo"),
-            self.whole(head, "nchannels", "algo"),
-            self.whole(head, "nchunksperloop", "algo"),
-            ngpus,
-            inplace,
-            outofplace,
-            low,
-            high,
-            threads,
-            tuple(self.gpus),
-        )
+        proto, coll = (self.text(head, name, "algo") for name in ("proto", "coll"))
+        channels, chunks = (self.whole(head, name, "algo") for name in ("nchannels", "nchunksperloop"))
+        said = head.get("name", ""), proto, coll, channels, chunks, ngpus
+        return Algorithm(*said, inplace, outofplace, low, high, threads, tuple(self.gpus))
 
 
 def xml_text(algorithm: Algorithm) -> Iterator[str]:

@@ -109,20 +109,9 @@ def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Alg
         gpus.append(gpu_of(rank, sizes, some, drafts))
     channels = max((block.chan for gpu in gpus for block in gpu.blocks), default=0) + 1
     inplace, outofplace = int(target.placement != "out"), int(target.placement != "in")
-    return Algorithm(
-        target.name,
-        target.proto,
-        name,
-        channels,
-        flow.grains * scale,
-        flow.ranks,
-        inplace,
-        outofplace,
-        target.min_bytes,
-        target.max_bytes + dialect.exclusive,
-        None,
-        tuple(gpus),
-    )
+    head = target.name, target.proto, name, channels, flow.grains * scale, flow.ranks
+    span = target.min_bytes, target.max_bytes + dialect.exclusive
+    return Algorithm(*head, inplace, outofplace, *span, None, tuple(gpus))
 
 
 def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
@@ -142,12 +131,8 @@ def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
 def _limited_resources(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str, str]]:
     larger = max(DIALECTS.values(), key=lambda one: one.blocks)
     count = len(gpu.blocks)
-    yield (
-        count,
-        dialect.blocks,
-        "thread blocks",
-        _remedy_text(count > larger.blocks, larger, "fewer neighbours of a GPU"),
-    )
+    less = _remedy_text(count > larger.blocks, larger, "fewer neighbours of a GPU")
+    yield count, dialect.blocks, "thread blocks", less
     waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
     yield waited, MAX_WAITED, "thread blocks that others wait for", "Fewer neighbours of a GPU would fit"
     chunks = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
