@@ -162,7 +162,7 @@ def test_commands_go_out_and_back(tmp_path, capsys):
     file, traces, back = tmp_path / "s.json", tmp_path / "traces", tmp_path / "back.json"
     asked = ["torus(2,3)", "--collective", "all_reduce", "--size", "1 MiB"]
     assert cwb("solve", "-q", "-m", "forestcoll", *asked, "-o", file) == 0
-    assert cwb("export", "chakra", file, "-o", traces) == 0
+    assert cwb("export", "chakra", file, "-o", traces, "--pieces", 2) == 0
     into = ["--topology", "torus(2,3)", "--size", "1 MiB", "--name", "torus(2,3)", "-o", back]
     assert cwb("import", "chakra", traces, "--collective", "all_reduce", *into) == 0
     assert cwb("check", back) == 0
