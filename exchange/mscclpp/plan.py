@@ -151,8 +151,10 @@ class Plan:
         for gpu in self.gpus:
             for block in gpu.blocks:
                 for position, op in enumerate(block.ops):
-                    for one in (op, *op.ops):
-                        yield gpu, block, (gpu.id, block.id, position), one
+                    place = gpu.id, block.id, position
+                    yield gpu, block, place, op
+                    for inner in op.ops:
+                        yield gpu, block, place, inner
 
     @property
     def transfers(self) -> dict[tuple[int, int], Fraction]:
