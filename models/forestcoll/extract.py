@@ -57,15 +57,14 @@ class AllReducePlan:
     ----------
     broadcast, reduce : dict of (int, int) to int
         Capacity from one rank to another for either stage; pairs without any are left out.
-    paths : dict of (int, int) to list of Path
-        For every such pair the paths that carry both stages. They sum to the two capacities together, and no link has
-        more than its bandwidth.
     """
 
     unit_Bps: Fraction
     root: tuple[int, ...]
     broadcast: dict[Pair, int]
     reduce: dict[Pair, int]
+    #: For every such pair the paths that carry both stages. They sum to the two capacities together, and no link has
+    #: more than its bandwidth.
     paths: dict[Pair, list[Path]]
 
     @property

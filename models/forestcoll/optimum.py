@@ -21,16 +21,12 @@ _TRIED = 128
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Bottleneck of a network, with the number of trees and the copies on links of proposition 3.
+    """Bottleneck of a network, with the number of trees of proposition 3."""
 
-    ``ratio`` is ``1 / x*`` in units of bandwidth: seconds times unit per byte at every root. The bottleneck leads into
-    the nodes of ``side``; all others are the cut S*. k trees of every root put ``copies`` (U) on a link for each unit.
-    """
-
-    ratio: Fraction
-    side: Bools
-    k: int
-    copies: Fraction
+    ratio: Fraction  #: ``1 / x*`` in units of bandwidth: seconds times unit per byte at every root.
+    side: Bools  #: The nodes that the bottleneck leads into; all others are the cut S*.
+    k: int  #: Trees from every root.
+    copies: Fraction  #: U: copies of trees that a link may carry for each unit of its bandwidth.
     steps: int
 
 

@@ -33,15 +33,12 @@ MOST_TRIED, SMALL = 3, 16
 
 @dataclass(frozen=True, eq=False)
 class ForestProblem:
-    """Out-trees in one network; reductions use the transposed one.
-
-    Trees span the ranks, in the order of their nodes; ``roots`` is 1 at nodes where they start, else 0.
-    """
+    """Out-trees in one network; reductions use the transposed one."""
 
     topology: Topology
-    ranks: Ints
-    roots: Ints
-    part_bytes: Fraction
+    ranks: Ints  #: Ranks that trees must span, in the order of their nodes.
+    roots: Ints  #: 1 where trees start, else 0; shape (nodes,).
+    part_bytes: Fraction  #: Data that starts at every root.
 
     @cached_property
     def nodes(self) -> int:
@@ -298,7 +295,6 @@ class PairNetwork:
 
 def gather_problem(instance: Instance, options: Any) -> ForestProblem:
     """Return the problem of an all_gather or reduce_scatter (``Formulation.index``)."""
-    del options
     reductions, copies = pose(instance)
     problem = reductions if copies is None else copies
     assert problem is not None  # noqa: S101 (one of the two is asked for)

@@ -51,24 +51,15 @@ IN_TURN = "a reduce-scatter and an all-gather in turn; forestcoll-allreduce may 
 
 @dataclass(frozen=True, eq=False)
 class PackedForest:
-    """Forest with its time and its certificate.
-
-    Parameters
-    ----------
-    k : int
-        Trees from every root; with translations, the number that would suffice.
-    side : array of bool
-        Nodes that the cut leads into that forbids a smaller U for this k.
-    translations : tuple of Translation
-        Translations that move the trees to all other roots; empty if all trees are listed.
-    """
+    """Forest with its time and its certificate."""
 
     packing: TreePacking
-    k: int
-    copies: Fraction
+    k: int  #: Trees from every root; with translations, the number that would suffice.
+    copies: Fraction  #: U: copies of trees on a link for each unit of its bandwidth.
     seconds: Fraction
-    side: Bools
+    side: Bools  #: Nodes that the cut leads into that forbids a smaller U for this k.
     counts: dict[str, int]
+    #: Translations that move the trees to all other roots; empty if all trees are listed.
     translations: tuple[Translation, ...] = ()
 
 
@@ -149,7 +140,6 @@ class ForestDirection:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptions) -> Outcome:
     """Solve an instance that :func:`.problem.supports` accepts."""
-    del solver
     with budget.clock.phase("compile"):
         warm_up()
     with budget.clock.phase("optimum"):
@@ -192,7 +182,6 @@ def ways_of(instance: Instance) -> tuple[list[ForestDirection], bool]:
 
 def prove_bound(instance: Instance, options: ForestOptions) -> Fraction:
     """Return the bound by the bottleneck cuts (``Method.proved``)."""
-    del options
     ways, mirrored = ways_of(instance)
     return bound_of(instance, ways, both=mirrored or len(ways) == 2)[0]
 

@@ -66,7 +66,6 @@ class AllReducePairs(PairNetwork):
 
 def all_reduce(instance: Instance, options: object) -> AllReducePairs:
     """Return the joined pairs of ranks (``Formulation.index``)."""
-    del options
     return AllReducePairs(instance, hubs_of(instance.topology))
 
 

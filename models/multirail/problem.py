@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
 
 from ...core.collective import Demand
 from ...core.fabric import Block, WiredFabric
@@ -17,20 +16,16 @@ from ...core.topology import Topology
 
 @dataclass(frozen=True)
 class OrderProblem:
-    """Coefficients of the linear program.
-
-    ``transfer_s`` has for each order the transfer time of each dimension if all data takes it, ``latency_s`` the total
-    latency of each dimension for all chunks, whatever their orders.
-    """
+    """Coefficients of the linear program."""
 
     orders: tuple[tuple[int, ...], ...]
-    transfer_s: tuple[tuple[Fraction, ...], ...]
-    latency_s: tuple[Fraction, ...]
-    unit_s: Fraction
+    transfer_s: tuple[tuple[Fraction, ...], ...]  #: For each order, the time of each dimension if all data takes it.
+    latency_s: tuple[Fraction, ...]  #: Total latency of each dimension for all chunks, whatever their orders.
+    unit_s: Fraction  #: Unit of time of the model.
 
 
-def pose_problem(instance: Instance) -> OrderProblem:
-    """Compute the coefficients of an instance."""
+def pose_problem(instance: Instance, options: object = None) -> OrderProblem:
+    """Compute the coefficients of a posed instance (``Formulation.index``)."""
     fabric, demand = wired_fabric_of(instance), demand_of(instance)
     dimensions = range(len(fabric.dimensions))
     orders = tuple(permutations(dimensions))
@@ -42,12 +37,6 @@ def pose_problem(instance: Instance) -> OrderProblem:
     n = fabric.npus
     unit = demand.collective.passes * demand.size_bytes * (n - 1) / n / sum(fabric.bandwidth_Bps)
     return OrderProblem(orders, transfer, tuple(demand.chunks * fixed for fixed in once), unit)
-
-
-def index(instance: Instance, options: Any) -> OrderProblem:
-    """Return the coefficients of a posed instance (``Formulation.index``)."""
-    del options
-    return pose_problem(instance)
 
 
 def seconds(problem: OrderProblem, objective: float) -> float:

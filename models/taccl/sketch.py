@@ -42,28 +42,17 @@ _SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})(?:\s+of\s+([1-9][0-9]{0,5}))?\Z"
 
 @dataclass(frozen=True)
 class Sketch:
-    """Parsed sketch.
-
-    Parameters
-    ----------
-    shifts : tuple of (int, int)
-        Shift under which ranks are alike, and the number of consecutive ranks within which it acts.
-    box : int or None
-        Ranks of a box; None without boxes.
-    relays : frozenset of (int, int) or None
-        GPUs of a box that send to other boxes, and GPUs there that they send to; None is all.
-    senders : mapping of int to tuple of int
-        GPUs of its box by which the chunks of a GPU leave it; unlisted ones leave by any.
-    connections : str or None
-        Use few (``min``) or many (``max``) edges through switches.
-    """
+    """Parsed sketch."""
 
     rules: tuple[tuple[str, str, str], ...] = ()
+    #: Shift under which ranks are alike, and the number of consecutive ranks within which it acts.
     shifts: tuple[tuple[int, int], ...] = ()
-    box: int | None = None
+    box: int | None = None  #: Ranks of a box; None without boxes.
+    #: GPUs of a box that send to other boxes, and GPUs there that they send to; None is all.
     relays: frozenset[tuple[int, int]] | None = None
+    #: GPUs of its box by which the chunks of a GPU leave it; unlisted ones leave by any.
     senders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    connections: Connections | None = None
+    connections: Connections | None = None  #: Use few (``min``) or many (``max``) edges through switches.
     chunks: int | None = None
 
     def allowed_edges(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:

@@ -100,15 +100,12 @@ class PosedRouting(RoutingProblem):
 
 @dataclass(frozen=True)
 class OrderingPlan(QueueOrders):
-    """Ordered sends (chunk, edge) of a routing, with their begins without joining, in units of the routing.
-
-    ``by_time`` lists the sends, each after the one that brings its chunk.
-    """
+    """Ordered sends (chunk, edge) of a routing, with their begins without joining, in units of the routing."""
 
     routing: PosedRouting = field(kw_only=True)
     sends: Sequence[tuple[int, int]] = field(kw_only=True)
     begin: list[float] = field(kw_only=True)
-    by_time: Sequence[int] = field(kw_only=True)
+    by_time: Sequence[int] = field(kw_only=True)  #: The sends, each after the one that brings its chunk.
 
 
 def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:

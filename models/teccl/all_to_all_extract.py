@@ -30,16 +30,13 @@ SAFE = 2**50
 
 @dataclass(frozen=True, eq=False)
 class EpochFlows:
-    """Integer flows of every source on every link in every epoch, in multiples of 1 / ``scale``.
-
-    ``rate`` has shape (classes of flows, blocks): the amount of a flow of the class in each epoch of the block.
-    """
+    """Integer flows of every source on every link in every epoch, in multiples of 1 / ``scale``."""
 
     exchange: Exchange
     grid: BlockGrid
     reduced: ReducedFlows
     scale: int
-    rate: Ints
+    rate: Ints  #: Amount of a flow of the class in each epoch of the block; shape (classes of flows, blocks).
 
     def of_source(self, source: int) -> Ints:
         """Return the flows of one source on the original grid; shape (links, epochs)."""
@@ -125,16 +122,13 @@ def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Paths in time that one source's data takes.
-
-    ``link`` and ``start`` are the links of all paths, each path from its target back, and the epochs of entering them.
-    """
+    """Paths in time that one source's data takes."""
 
     target: Ints
     amount: Ints
     hops: Ints
-    link: Ints
-    start: Ints
+    link: Ints  #: Links of all paths, each path from its target back.
+    start: Ints  #: Epochs in which the links are entered.
 
 
 def trace(flows: EpochFlows) -> Iterator[Ways]:

@@ -30,22 +30,15 @@ Side = Literal["relax", "restrict"]
 
 @dataclass(frozen=True)
 class Exchange:
-    """All-to-all of one unit from every rank to every other rank, divisible at will.
+    """All-to-all of one unit from every rank to every other rank, divisible at will."""
 
-    Parameters
-    ----------
-    stores : tuple of bool
-        For every node, True if it stores data. What reaches any other node must leave in the first epoch in which it
-        can be used.
-    delay : tuple of int
-        Data that a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
-    """
-
+    #: For every node, True if it stores data. What reaches any other node must leave in the first epoch in which it can
+    #: be used.
     stores: tuple[bool, ...]
     ranks: tuple[int, ...]
     tails: tuple[int, ...]
     heads: tuple[int, ...]
-    delay: tuple[int, ...]
+    delay: tuple[int, ...]  #: Data that a link carries in epoch k can be used from epoch ``k + delay`` on; at least 1.
     capacity: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
@@ -95,10 +88,7 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class PointNetwork:
-    """Points at which data may be and arcs between them.
-
-    ``offset`` is the number of epochs between the last departure from a node that stores and the use of the arc.
-    """
+    """Points at which data may be and arcs between them."""
 
     exchange: Exchange
     node: Ints
@@ -106,7 +96,7 @@ class PointNetwork:
     tails: Ints
     heads: Ints
     link: Ints
-    offset: Ints
+    offset: Ints  #: Epochs between the last departure from a node that stores and the use of the arc.
     delay: Ints
 
     @cached_property
@@ -143,13 +133,10 @@ class PointNetwork:
 
 @dataclass(frozen=True)
 class BlockGrid:
-    """Blocks of epochs that divide a makespan; its last start is the makespan K.
+    """Blocks of epochs that divide a makespan."""
 
-    Side ``relax`` is for a lower bound, ``restrict`` for feasible flows.
-    """
-
-    starts: tuple[int, ...]
-    side: Side
+    starts: tuple[int, ...]  #: First epoch of every block and, last, the makespan K.
+    side: Side  #: ``relax`` for a lower bound, ``restrict`` for feasible flows.
 
     @property
     def epochs(self) -> int:

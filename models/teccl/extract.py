@@ -47,7 +47,7 @@ class EpochSend:
     """
 
     start: int
-    commodity: int
+    commodity: int  #: Position in the problem's commodities.
     path: tuple[int, ...]
 
 
@@ -58,8 +58,8 @@ class PathFlow:
     Its hops are links and epochs, one path after the other; one path for each destination.
     """
 
-    commodity: int
-    amount: Fraction
+    commodity: int  #: Position in the problem's commodities.
+    amount: Fraction  #: Part of the commodity's chunk, above 0.
     hops: tuple[tuple[int, int], ...]
 
 

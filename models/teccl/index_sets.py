@@ -35,30 +35,18 @@ class IndexSets:
 
     A chunk q starts over arc a in epoch k only if ``first[q][tail] <= k`` and ``k + delay <= last[q][head]``: it can
     be there, and a node that needs it can still be reached by the end. A node holds it from ``first`` to ``last``.
-
-    Parameters
-    ----------
-    epochs : int
-        K: everything has arrived by index K.
-    hyper_edges : bool
-        Replace switches that cannot store by arcs between their neighbours (appendix C).
-    all_count : bool
-        Count a node's own data and what it needs in a limited buffer too (appendix B as printed).
-    objective : str
-        ``feasible``, ``late`` (the makespan) or ``paper``.
-    weights : tuple of Fraction
-        Priorities of the tenants in the paper's objective; 1 unless given.
     """
 
     problem: EpochProblem
-    epochs: int
-    hyper_edges: bool
+    epochs: int  #: K: everything has arrived by index K.
+    hyper_edges: bool  #: Replace switches that cannot store by arcs between their neighbours (appendix C).
     arcs: tuple[Arc, ...]
     first: list[list[int]]
     last: list[list[int]]
+    #: Count a node's own data and what it needs in a limited buffer too (appendix B as printed).
     all_count: bool = False
-    objective: str = "feasible"
-    weights: tuple[Fraction, ...] = ()
+    objective: str = "feasible"  #: ``feasible``, ``late`` (the makespan) or ``paper``.
+    weights: tuple[Fraction, ...] = ()  #: Priorities of the tenants in the paper's objective; 1 unless given.
 
     @property
     def columns(self) -> int:

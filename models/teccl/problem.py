@@ -40,21 +40,18 @@ class EpochLink:
 
     Parameters
     ----------
-    delay : int
-        A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only
-        from a switch.
     window, capacity : int
         In any ``window`` consecutive epochs at most ``capacity`` chunks start; at most :data:`MAX_CAPACITY`.
-    rate : Fraction
-        Chunks that the bandwidth allows in one epoch: the limit of a fluid schedule.
     """
 
     source: int
     target: int
+    #: A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only from
+    #: a switch.
     delay: int
     window: int
     capacity: int
-    rate: Fraction
+    rate: Fraction  #: Chunks that the bandwidth allows in one epoch: the limit of a fluid schedule.
 
 
 @dataclass(frozen=True)
@@ -63,16 +60,6 @@ class EpochProblem:
 
     Nodes and links are numbered as in the topology; index k is the beginning of epoch k, and the makespan in epochs is
     the index of the last arrival.
-
-    Parameters
-    ----------
-    copies : tuple of bool
-        Nodes that may send a received chunk to several links; of switches those with multicast.
-    holds : tuple of int or None
-        Chunks that a node can store, None without limit; of ranks see :attr:`room`. A chunk that reaches a node that
-        holds 0 leaves it at the same index or is lost.
-    begin : int
-        Index of the instance's grid at index 0: where bandwidth varies, a stage that begins later has other epochs.
     """
 
     topology: Topology
@@ -80,10 +67,14 @@ class EpochProblem:
     chunk_bytes: Fraction
     links: tuple[EpochLink, ...]
     switch: tuple[bool, ...]
+    #: Nodes that may send a received chunk to several links; of switches those with multicast.
     copies: tuple[bool, ...]
+    #: Chunks that a node can store, None without limit; of ranks see :attr:`room`. A chunk that reaches a node that
+    #: holds 0 leaves it at the same index or is lost.
     holds: tuple[int | None, ...]
     commodities: tuple[Commodity, ...]
     instance: Instance
+    #: Index of the instance's grid at index 0: where bandwidth varies, a stage that begins later has other epochs.
     begin: int = 0
 
     @property

@@ -44,8 +44,8 @@ class MilpSearch:
     sends: list[EpochSend] | None = None
     high: int | None = None
     reports: list[SolverResult] = field(default_factory=list)
-    stopped: bool = False
-    is_stage: bool = False
+    stopped: bool = False  #: A solve has ended without an answer.
+    is_stage: bool = False  #: Its schedules are stages of one schedule.
     start: list[EpochSend] | None = None
 
     @property

@@ -40,7 +40,6 @@ def supports(instance: Instance) -> Refusal | None:
 
 def pose(instance: Instance, options: TenOptions) -> Instance:
     """Return the instance with circuit timing and the tick of its edges (``Method.pose``)."""
-    del options
     if instance.timing is not None or supports(instance) is not None or not isinstance(instance.network, Topology):
         return instance
     tick = tick_of(instance.network, commodities_of(to_copies(instance))[0].bytes)

@@ -12,18 +12,14 @@ import pyomo.environ as pyo
 
 @dataclass(frozen=True)
 class QueueOrders:
-    """Order of the sends on every queue, with latencies alpha and times on the link beta in one unit.
+    """Order of the sends on every queue, with latencies alpha and times on the link beta in one unit."""
 
-    A send is in one queue and starts ``after`` the send that brings its chunk (None at the source). Only sends over the
-    same edge can be joined. ``end`` is that of all sends without joining, if known.
-    """
-
-    queues: Sequence[Sequence[int]]
+    queues: Sequence[Sequence[int]]  #: Sends of each queue, in order; a send is in one queue.
     alpha: Sequence[float]
     beta: Sequence[float]
-    after: Sequence[int | None]
-    edge: Sequence[int]
-    end: float | None = None
+    after: Sequence[int | None]  #: The send that brings the chunk to where this one starts; None at the source.
+    edge: Sequence[int]  #: Edge of every send; only sends over the same edge can be joined.
+    end: float | None = None  #: End of all sends without joining, if known.
 
     @property
     def horizon(self) -> float:

@@ -22,20 +22,16 @@ LITTLE = 1e-4
 
 @dataclass(frozen=True)
 class RoutingProblem:
-    """Input of the routing, in a unit of time that avoids tiny numbers in solvers.
-
-    Pairs of (chunk, edge) are the ``same`` where their sends are alike by the sketch. All edges are usable unless
-    given. ``most`` is a known upper bound on the optimal time, in the unit.
-    """
+    """Input of the routing, in a unit of time that avoids tiny numbers in solvers."""
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
     topology: Topology
-    same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()
+    same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()  #: Pairs of (chunk, edge) alike by the sketch.
     connections: Connections = "any"
     unit_s: Fraction = Fraction(1)
-    usable: Sequence[Sequence[int]] = ()
-    most: float | None = None
+    usable: Sequence[Sequence[int]] = ()  #: Edges that each chunk may take; all unless given.
+    most: float | None = None  #: Known upper bound on the optimal time, in the unit.
 
     @cached_property
     def sends(self) -> list[tuple[int, int]]:

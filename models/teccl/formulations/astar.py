@@ -90,12 +90,10 @@ class RoundIndexSets(IndexSets):
 
     def most_sent(self, q: int, a: int) -> int:
         """Return 1: the state of a round does not count copies."""
-        del q, a
         return 1
 
     def most(self, q: int, n: int) -> int:
         """Return the largest B: a switch that does not copy may have received more than is still needed."""
-        del q
         return 1 if self.problem.copies[n] else 1 + len(self.entering[n]) * self.horizon
 
     def windows(self, link: int) -> range:
