@@ -25,7 +25,7 @@ import numpy as np
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.models.forestcoll.optimum import optimum
+from cwb.models.forestcoll.bounds import optimum
 from cwb.models.forestcoll.problem import pose
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "models" / "forestcoll"))

@@ -26,8 +26,8 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver
 from ...core.trees import TreePacking
+from ...models.forestcoll.bounds import smallest_k
 from ...models.forestcoll.method import ForestOptions
-from ...models.forestcoll.optimum import smallest_k
 from ...models.forestcoll.problem import ForestProblem, pose
 from ...models.forestcoll.solve import (
     ForestDirection,

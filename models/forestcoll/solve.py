@@ -29,9 +29,8 @@ from ...core.schedule import Bools
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
-from .bounds import best_all_reduce_bound
+from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k
 from .method import ForestOptions
-from .optimum import Optimum, find_unbalanced, fixed_k, optimum, smallest_k
 from .problem import ForestProblem, pose, unreachable_error
 from .symmetric import busiest_of_orbits, orbit_forest, parts_of
 

@@ -118,7 +118,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         return plain
     budget.tell(Incumbent(plain.objective, plain.bound, answer=lambda: plain.answer, certificate=plain.certificate))
     budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
-    proved: tuple[Fraction, Certificate | None] = proved_s(instance, plain.certificate), plain.certificate
+    proved: tuple[Fraction, Certificate | None] = Fraction(0), plain.certificate
+    if isinstance(plain.certificate, CutCertificate):
+        proved = cut_bound(instance, plain.certificate.nodes)
+    elif isinstance(plain.certificate, PartitionCertificate):
+        proved = partition_bound(instance, plain.certificate.parts)
     best: tuple[Fraction, TreePacking, dict[str, float | str | None]] | None = None
     if isinstance(plain.answer, TreePacking):
         best = busiest_s(instance, plain.answer), plain.answer, {"trees_of": "halves"}
@@ -156,17 +160,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         metrics=dict(plain.metrics) | algbw | which,
         iterations=len(solutions),
     )
-
-
-def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
-    """Return the exact bound that the certificate of the halves proves."""
-    match certificate:
-        case CutCertificate():
-            return cut_bound(instance, certificate.nodes)[0]
-        case PartitionCertificate():
-            return partition_bound(instance, certificate.parts)[0]
-        case _:
-            return Fraction(0)
 
 
 def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> TreePacking | None:

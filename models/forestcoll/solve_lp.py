@@ -27,9 +27,9 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
 from ...core.topology import Topology
+from .bounds import smallest_room
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from .method import BoundOptions, SinkOptions
-from .optimum import smallest_room
 from .problem import ForestProblem, from_all_ranks, gather_problem
 
 #: Dual values that differ by less are the same one.

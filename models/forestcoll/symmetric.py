@@ -13,7 +13,7 @@ from ...core.budget import Budget
 from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreeOrbits, TreePacking
-from .optimum import Optimum
+from .bounds import Optimum
 from .problem import ForestProblem
 
 #: Orbits of links and of ranks that are too many for a small linear program.

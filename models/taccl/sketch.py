@@ -58,18 +58,15 @@ class Sketch:
     def allowed_edges(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
         """Return the edges that rules and relays allow."""
         names, rank = [node.name for node in topology.nodes], ranks_of(topology)
-        return tuple(
-            edge
-            for edge in edges
-            if self._allows(names[edge.source], names[edge.target])
-            and self._relays(rank[edge.source], rank[edge.target])
-        )
-
-    def _allows(self, source: str, target: str) -> bool:
-        return all(
-            not (fnmatchcase(source, one) and fnmatchcase(target, other) == (word == "avoid"))
-            for word, one, other in self.rules
-        )
+        allowed = [edge for edge in edges if self._relays(rank[edge.source], rank[edge.target])]
+        for word, one, other in self.rules:
+            allowed = [
+                edge
+                for edge in allowed
+                if not fnmatchcase(names[edge.source], one)
+                or fnmatchcase(names[edge.target], other) == (word == "only")
+            ]
+        return tuple(allowed)
 
     def _relays(self, source: int, target: int) -> bool:
         if self.box is None or self.relays is None or source // self.box == target // self.box:

@@ -231,16 +231,17 @@ def index_sets(
     first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()
     ready: list[int] = []
+    late = [0] * len(problem.commodities)
     for commodity in problem.commodities:
         begin = max((ready[p] for p in commodity.after), default=0)
         first.append([begin + d for d in far[commodity.source]])
         ready.append(begin + max(far[commodity.source][t] for t in commodity.targets))
         last.append([epochs - min(far[n][t] for t in commodity.targets) for n in range(problem.nodes)])
-    latest = _latest_ready(problem, epochs)
-    for q, commodity in enumerate(problem.commodities):
-        if commodity.summed:  # the sum must still go on from its owner
-            late = epochs - latest[q]
-            last[q] = [x - late for x in last[q]]
+    for commodity in problem.commodities:
+        rest = max(far[commodity.source][t] for t in commodity.targets)
+        for before in commodity.after:  # the sum must still go on from its owner
+            late[before] = max(late[before], rest)
+    last = [[x - late[q] for x in indices] for q, indices in enumerate(last)]
     sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last, all_count, objective, weights)
     _require_ways(sets)
     return sets
@@ -260,16 +261,6 @@ def _require_ways(sets: IndexSets) -> None:
         if not reached.issuperset(targets):
             ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
             raise Unsupported(f"no path of at most {MAX_HOPS} links through switches leads from {ends}")
-
-
-def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
-    """Compute the index by which each commodity must be at its destinations."""
-    latest = [epochs] * len(problem.commodities)
-    for commodity in problem.commodities:
-        rest = max(int(problem.distance[commodity.source, t]) for t in commodity.targets)
-        for before in commodity.after:
-            latest[before] = min(latest[before], epochs - rest)
-    return latest
 
 
 def single_links(problem: EpochProblem) -> list[Arc]:

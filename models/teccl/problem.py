@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -173,17 +172,6 @@ def chunk_bytes(instance: Instance) -> Fraction:
     return sizes.pop()
 
 
-def epoch_of(links: Sequence[Link], chunk: Fraction, options: EpochOptions) -> Fraction:
-    """Compute the epoch length: a chunk's time on the fastest or slowest link.
-
-    It is at least the smallest latency over ``latency_epochs``, the guard of the published code that keeps models small
-    where latency dominates (section 6).
-    """
-    rate = (max if options.epoch == "fast" else min)(link.bandwidth_Bps for link in links)
-    least = min(link.latency_s for link in links) / options.latency_epochs
-    return max(chunk / rate * options.epoch_multiplier, least)
-
-
 def _link_in_epochs(link: Link, hands_over: bool, timing: Timing, chunk: Fraction) -> tuple[int, int, int, Fraction]:
     """Compute delay, window, capacity and rate of a link."""
     rate = link.bandwidth_Bps * timing.epoch_s / chunk
@@ -302,7 +290,12 @@ def _pose_on_grid(instance: Instance, options: EpochOptions, *, fluid: bool) -> 
         factor = options.chunk_size / chunk_bytes(posed)
         demands = [replace(d, size_bytes=d.size_bytes * factor) for d in demands]
         posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-    epoch_s = options.epoch_duration or epoch_of(instance.topology.links, chunk_bytes(posed), options)
+    links, epoch_s = instance.topology.links, options.epoch_duration
+    if epoch_s is None:
+        rate = (max if options.epoch == "fast" else min)(link.bandwidth_Bps for link in links)
+        # The guard of the published code keeps models small where latency dominates (section 6).
+        least = min(link.latency_s for link in links) / options.latency_epochs
+        epoch_s = max(chunk_bytes(posed) / rate * options.epoch_multiplier, least)
     return posed.with_changes(timing=Timing(Semantics(options.timing), epoch_s, fluid))
 
 
@@ -318,7 +311,11 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
     if priorities is not None and len(priorities) != len(posed.demands):
         text = f"{len(priorities)} weights for {len(posed.demands)} collectives; expected one for each"
         raise InputError(text, source="-O", place="priorities")
-    _require_sums(posed, options)
+    if has_sums(posed) and getattr(options, "relays", "store") == "pass":
+        raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")
+    kinds = {demand.collective for demand in posed.demands}
+    if getattr(options, "all_reduce", "direct") == "stages" and Collective.ALL_REDUCE not in kinds:
+        raise InputError("stages applies only to an all_reduce", source="-O", place="all_reduce")
     posed = _with_limits(posed, options)
     topology, timing = posed.network, posed.timing
     assert isinstance(topology, Topology)  # noqa: S101 (posed)
@@ -335,15 +332,6 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
             raise InputError(f"{list(change.epochs)} are no epochs in order", source="-O", place=f"{place}.epochs")
         changes += [BandwidthChange(e, *change.epochs, change.factor) for e in links]
     return _on_its_grid(instance, posed.with_changes(timing=replace(timing, changes=tuple(changes))))
-
-
-def _require_sums(instance: Instance, options: ModelOptions) -> None:
-    """Reject options that have no effect without sums, or no meaning with them."""
-    if has_sums(instance) and getattr(options, "relays", "store") == "pass":
-        raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")
-    kinds = {demand.collective for demand in instance.demands}
-    if getattr(options, "all_reduce", "direct") == "stages" and Collective.ALL_REDUCE not in kinds:
-        raise InputError("stages applies only to an all_reduce", source="-O", place="all_reduce")
 
 
 def _with_limits(instance: Instance, options: ModelOptions) -> Instance:

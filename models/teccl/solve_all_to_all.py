@@ -208,10 +208,8 @@ class AllToAllSearch:
         self._take_exact_flows(model, grid, [])
 
     def _solve_restriction(self, epochs: int) -> float | None:
-        """Return the part delivered in the restriction, 1 only with exactly checked flows; never 0."""
-        grid = coarse(self.exchange, epochs, self.blocks, "restrict")
-        part, _ = self._solve(grid, corner=True)
-        return part if part is None or part < 1 else 1.0
+        """Return the part delivered in the restriction, 1 only with exactly checked flows."""
+        return self._solve(coarse(self.exchange, epochs, self.blocks, "restrict"), corner=True)[0]
 
     def _solve(self, grid: BlockGrid, *, corner: bool) -> tuple[float | None, Proof | None]:
         """Solve one program; return the part, and the proof if it is below 1.

@@ -116,7 +116,10 @@ def round_index_sets(
     """Build a round's index sets: starts within it on any arc, from a chunk's first arrival on."""
     arcs = tuple(single_links(problem))
     horizon = epochs + max(arc.delay for arc in arcs)
-    first = [_earliest(problem, state, q) for q in range(len(problem.commodities))]
+    known = np.full((len(problem.commodities), problem.nodes), FAR)
+    for q, n, k in (*((q, n, 0) for q, n in state.held), *state.coming):  # at each node, by a fastest path from there
+        known[q] = np.minimum(known[q], k + problem.distance[n])
+    first = known.tolist()
     last = [[horizon] * problem.nodes for _ in first]
     sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state, gamma=gamma, most_epochs=most_epochs)
     for q, spans in enumerate(sets.spans):
@@ -135,15 +138,6 @@ def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
         for q, c in enumerate(problem.commodities)
     )
     return replace(problem, commodities=commodities)
-
-
-def _earliest(problem: EpochProblem, state: RoundState, q: int) -> list[int]:
-    """Return the earliest index at which a chunk can be at each node."""
-    starts = [(0, n) for p, n in state.held if p == q] + [(k, n) for p, n, k in state.coming if p == q]
-    far = np.full(problem.nodes, FAR)
-    for at, node in starts:
-        far = np.minimum(far, at + problem.distance[node])
-    return [int(x) for x in far]
 
 
 def build(sets: RoundIndexSets) -> Any:

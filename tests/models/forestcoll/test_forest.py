@@ -10,8 +10,8 @@ from cwb.core.budget import Budget
 from cwb.core.errors import Unsupported
 from cwb.core.pipelining import ENOUGH, PIECES
 from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.models.forestcoll.bounds import fixed_k, optimum, smallest_k
 from cwb.models.forestcoll.method import ForestOptions
-from cwb.models.forestcoll.optimum import fixed_k, optimum, smallest_k
 from cwb.models.forestcoll.problem import pose as posed_ways
 from cwb.models.forestcoll.solve import latency_of, solve_forest
 from cwb.schedules.verify import heaviest_load, verify

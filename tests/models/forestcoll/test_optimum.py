@@ -10,7 +10,7 @@ import networks
 import oracle
 import pytest
 from cwb.algorithms.graphs.maxflow import Unreachable
-from cwb.models.forestcoll.optimum import find_unbalanced, fixed_k, optimum, smallest_k, smallest_room
+from cwb.models.forestcoll.bounds import find_unbalanced, fixed_k, optimum, smallest_k, smallest_room
 from cwb.models.forestcoll.problem import pose as posed_ways
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded_random
 from oracle import Network, has_trees, scale_and_count, to_topology

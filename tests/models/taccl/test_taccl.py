@@ -11,13 +11,12 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.instances import load
-from cwb.models.taccl.first_routes import first_routes, routing_time
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
 from cwb.models.taccl.formulations.routing import RoutingProblem
 from cwb.models.taccl.method import METHOD, TacclOptions
 from cwb.models.taccl.sketch import parse_sketch, shortest_ways
-from cwb.models.taccl.solve import routing_of, run, symmetric
+from cwb.models.taccl.solve import first_routes, routing_of, routing_time, run, symmetric
 from cwb.schedules import verdict_of
 
 GATHER = Collective.ALL_GATHER
