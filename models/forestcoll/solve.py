@@ -27,7 +27,6 @@ from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools
 from ...core.solver import Solver
-from ...core.topology import Topology
 from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k
 from .method import ForestOptions
@@ -199,14 +198,11 @@ def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
 
 def is_symmetric(instance: Instance) -> bool:
     """Check whether every link has an equal reverse, so that reversed trees load nothing more."""
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        return False
     try:
-        back = reverse_links(topology)
+        back = reverse_links(instance.topology)
     except Unsupported:
         return False
-    rates = [link.bandwidth_Bps for link in topology.links]
+    rates = [link.bandwidth_Bps for link in instance.topology.links]
     return all(rates[link] == rate for link, rate in zip(back.tolist(), rates, strict=True))
 
 

@@ -25,7 +25,6 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.schedule import StepSchedule
-from ...core.topology import Topology
 
 #: Seconds that a column takes to be built.
 COLUMN_S = 8e-6
@@ -59,18 +58,14 @@ def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> Syn
     By default there are as many steps as links between a source and a target at most, the fewest possible, and as many
     rounds as all chunks over one link in every step need, which always suffice.
     """
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise Unsupported("expected an explicit network")
-    chunks = commodities_of(instance)
+    chunks, edges = commodities_of(instance), edges_of(instance.topology)
     if len({chunk.bytes for chunk in chunks}) != 1:
         raise Unsupported("rounds need chunks of one size")
-    edges = edges_of(topology)
     slowest = min(edge.bandwidth_Bps for edge in edges)
     room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
     if steps is None:
         tail, head = np.array([(edge.source, edge.target) for edge in edges], dtype=np.int64).T
-        far = distances(len(topology.nodes), tail, head, [1] * len(edges))
+        far = distances(len(instance.topology.nodes), tail, head, [1] * len(edges))
         most = max(far[chunk.source, list(chunk.targets)].max(initial=0) for chunk in chunks)
         if isinf(most):
             raise InputError("a rank cannot be reached", place="network.links")

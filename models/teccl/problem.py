@@ -316,22 +316,17 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
     kinds = {demand.collective for demand in posed.demands}
     if getattr(options, "all_reduce", "direct") == "stages" and Collective.ALL_REDUCE not in kinds:
         raise InputError("stages applies only to an all_reduce", source="-O", place="all_reduce")
-    posed = _with_limits(posed, options)
-    topology, timing = posed.network, posed.timing
-    assert isinstance(topology, Topology)  # noqa: S101 (posed)
-    assert timing is not None  # noqa: S101 (posed)
     changes: list[BandwidthChange] = []
     for index, change in enumerate(options.bandwidth):
-        place = f"bandwidth[{index}]"
-        links = [
-            e for e, link in enumerate(topology.links) if (link.source, link.target) == (change.source, change.target)
-        ]
+        place, ends = f"bandwidth[{index}]", (change.source, change.target)
+        links = [e for e, link in enumerate(posed.topology.links) if (link.source, link.target) == ends]
         if not links:
             raise InputError(f"no link from {change.source!r} to {change.target!r}", source="-O", place=place)
         if not 0 <= change.epochs[0] < change.epochs[1]:
             raise InputError(f"{list(change.epochs)} are no epochs in order", source="-O", place=f"{place}.epochs")
         changes += [BandwidthChange(e, *change.epochs, change.factor) for e in links]
-    return _on_its_grid(instance, posed.with_changes(timing=replace(timing, changes=tuple(changes))))
+    timing = posed.timing and replace(posed.timing, changes=tuple(changes))
+    return _on_its_grid(instance, _with_limits(posed, options).with_changes(timing=timing))
 
 
 def _with_limits(instance: Instance, options: ModelOptions) -> Instance:

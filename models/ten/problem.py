@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, isinf, lcm
+from math import ceil, gcd, isinf, lcm
 from operator import itemgetter
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...algorithms.graphs.distances import distances
 from ...algorithms.schedules.commodities import Commodity, RankEdge, commodities_of, edges_of
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
-from ...core.errors import InputError, Unsupported
+from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.topology import Topology
 
@@ -112,17 +112,18 @@ def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
     return Fraction(gcd(*(int(time * scale) for time in times)), scale)
 
 
+def tick_s(instance: Instance) -> Fraction:
+    """Return the seconds of a tick of a posed instance."""
+    assert instance.timing is not None  # noqa: S101 (posed)
+    return instance.timing.epoch_s
+
+
 def expand_time(instance: Instance) -> TimeExpandedNetwork:
     """Put an instance with its timing on the time-expanded network."""
-    topology = instance.network
-    if not isinstance(topology, Topology) or instance.timing is None:
-        raise Unsupported("expected an explicit network and a timing")
-    chunks = commodities_of(instance)
-    edges = edges_of(topology)
-    ticks = tuple(-int(-time // instance.timing.epoch_s) for time in edge_times(edges, chunks[0].bytes))
+    chunks, edges = commodities_of(instance), edges_of(instance.topology)
+    ticks = tuple(ceil(time / tick_s(instance)) for time in edge_times(edges, chunks[0].bytes))
     problem = TimeExpandedNetwork(chunks, edges, ticks)
-    distance = problem.distance
-    if any(distance[chunk.source][n] == FAR for chunk in chunks for n in chunk.targets):
+    if any(problem.distance[chunk.source][n] == FAR for chunk in chunks for n in chunk.targets):
         raise InputError("a rank cannot be reached", place="network.links")
     return problem
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.paths.justify import BusyIntervals, justify_schedule
 from ...algorithms.schedules.commodities import chunks_of, edge_labels, needed_sends
 from ...algorithms.schedules.compose import transpose
-from ...core.bounds import Certificate, SolverBound
+from ...core.bounds import SolverBound
 from ...core.budget import Budget, Incumbent
 from ...core.collective import Collective
 from ...core.errors import Unsupported
@@ -23,10 +22,18 @@ from ...core.limits import require_buildable, why_unbuildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
-from ...core.topology import Topology
 from .formulation import build
 from .method import TenOptions
-from .problem import BACKWARDS, MAX_TICKS, HorizonModel, TimeExpandedNetwork, epoch_bound, expand_time, to_copies
+from .problem import (
+    BACKWARDS,
+    MAX_TICKS,
+    HorizonModel,
+    TimeExpandedNetwork,
+    epoch_bound,
+    expand_time,
+    tick_s,
+    to_copies,
+)
 
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000
@@ -40,17 +47,8 @@ Start = tuple[int, int, int]
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions) -> Outcome:
     """Synthesize a schedule of a posed instance."""
-    topology = instance.network
-    if not isinstance(topology, Topology) or instance.timing is None:
-        raise Unsupported("expected an explicit network and a timing")
-    kind = instance.demands[0].collective
-    there = to_copies(instance)
-    turned = there.with_changes(network=transpose(topology))
-    parts = [(there, False)] if kind not in BACKWARDS else [(turned, True)]
-    if kind is Collective.ALL_REDUCE:
-        parts.append((there, False))
-    tick = instance.timing.epoch_s
-    exact = not topology.switches
+    parts, tick = parts_of(instance), tick_s(instance)
+    exact = not instance.topology.switches
     simple, certificate = epoch_bound(instance, expand_time(parts[-1][0])) if exact else (0, None)
     if certificate is not None:
         budget.tell_bound(simple * tick, certificate)
@@ -61,19 +59,18 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
         def tell(best: list[Start], problem: TimeExpandedNetwork = problem, backwards: bool = backwards) -> None:
             if len(parts) == 1:
                 ends_s = float(finish(problem, best) * tick)
-                budget.tell(Incumbent(ends_s, answer=lambda: _schedule(instance, [(problem, best, backwards)], tick)))
+                budget.tell(Incumbent(ends_s, answer=lambda: _schedule(instance, [(problem, best, backwards)])))
 
         least = 1 if not exact else simple if len(parts) == 1 else epoch_bound(part, problem)[0]
         searches.append(search_for(problem, least, solver, budget, options.horizon, tell))
     found = [(s.problem, s.best, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)]
-    schedule = _schedule(instance, found, tick)
+    schedule = _schedule(instance, found)
     if len(parts) > 1:
         schedule = justify_schedule(instance, schedule)  # sums that are ready come down while others still go up
     ticks = round(float(schedule.end_s.max()) / float(tick))
     low = max(simple, searches[0].low) if exact and len(parts) == 1 else simple
     reports = tuple(report for search in searches for report in search.reports)
-    seconds: Fraction = low * tick
-    proof: Certificate | None = certificate
+    seconds, proof = low * tick, certificate
     if not exact:
         seconds, proof = best_bound(instance)
     elif low > simple and reports:
@@ -97,6 +94,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
             "models": len(reports),
         },
     )
+
+
+def parts_of(instance: Instance) -> list[tuple[Instance, bool]]:
+    """Return the instances of copies, and True for those of sums, which run backwards on the reversed network."""
+    kind, copies = instance.demands[0].collective, to_copies(instance)
+    reversed_copies = copies.with_changes(network=transpose(instance.topology))
+    parts = [(reversed_copies, True)] if kind in BACKWARDS else []
+    return parts if parts and kind is not Collective.ALL_REDUCE else [*parts, (copies, False)]
 
 
 @dataclass
@@ -246,10 +251,7 @@ def _way(
 
 def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
     """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``)."""
-    there = to_copies(instance)
-    if instance.demands[0].collective in BACKWARDS:
-        there = there.with_changes(network=transpose(instance.topology))
-    problem = expand_time(there)
+    problem = expand_time(parts_of(instance)[0][0])
     horizon = options.horizon or finish(problem, first_schedule(problem))
     columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
     require_buildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
@@ -260,7 +262,7 @@ def schedule_of(model: Any, asked: HorizonModel) -> Schedule:
     """Return the schedule of a solved model (``Formulation.extract``)."""
     starts = drop_useless_starts(asked.problem, chosen_starts(model))
     backwards = asked.instance.demands[0].collective in BACKWARDS
-    return _schedule(asked.instance, [(asked.problem, starts, backwards)], tick_s(asked.instance))
+    return _schedule(asked.instance, [(asked.problem, starts, backwards)])
 
 
 def seconds(asked: HorizonModel, objective: float) -> float:
@@ -268,15 +270,7 @@ def seconds(asked: HorizonModel, objective: float) -> float:
     return objective * float(tick_s(asked.instance))
 
 
-def tick_s(instance: Instance) -> Fraction:
-    """Return the seconds of a tick of a posed instance."""
-    assert instance.timing is not None  # noqa: S101 (posed)
-    return instance.timing.epoch_s
-
-
-def _schedule(
-    instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, list[Start], bool]], tick: Fraction
-) -> Schedule:
+def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, list[Start], bool]]) -> Schedule:
     """Concatenate the parts; those of sums run backwards on the reversed network."""
     rows: list[tuple[tuple[int, int], int, int, int, bool, tuple[int, ...]]] = []
     begin = 0
@@ -292,6 +286,7 @@ def _schedule(
         begin += last
     rows.sort()
     times, chunk, source, target, reduce, paths = zip(*rows, strict=True)
+    tick = tick_s(instance)
     start_s, end_s = np.array([[float(t * tick) for t in span] for span in times], dtype=np.float64).T.copy()
     sends = sends_from_lists(chunk, source, target, reduce, paths)
     return Schedule(instance.sha256, _chunks(instance), sends, start_s, end_s)
