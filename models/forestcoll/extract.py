@@ -96,7 +96,13 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
     paths: dict[Pair, list[Path]] = {
         pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
     }
-    for pair, found in relay_paths(pairs, rounded_relay(pairs, relay, K)).items():
+    left = [K * c for c in net.bandwidths]  # rounded link by link, so that no link is overloaded
+    rounded: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
+    for (a, e), value in relay.items():
+        if amount := min(round_to_unit(value, K), left[e]):
+            rounded[a][e] = amount
+            left[e] -= amount
+    for pair, found in relay_paths(pairs, rounded).items():
         paths.setdefault(pair, []).extend(found)
     total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
     broadcast = {pair: min(round_to_unit(given[pair], K), total[pair]) for pair in total}
@@ -120,17 +126,6 @@ def round_to_unit(value: float, K: int) -> int:
     """Round a value to units of 1/K: to the integer it is close to, else down."""
     nearest = round(value * K)
     return max(0, nearest if abs(value * K - nearest) <= _CLOSE * K else int(value * K))
-
-
-def rounded_relay(pairs: PairNetwork, values: Mapping[tuple[int, int], float], K: int) -> dict[int, dict[int, int]]:
-    """Round every rank's data on switch links, link by link, so that no link is overloaded."""
-    left = [K * c for c in pairs.network.bandwidths]
-    relay: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
-    for (a, e), value in values.items():
-        if amount := min(round_to_unit(value, K), left[e]):
-            relay[a][e] = amount
-            left[e] -= amount
-    return relay
 
 
 def relay_paths(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[Pair, list[Path]]:

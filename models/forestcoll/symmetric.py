@@ -8,7 +8,6 @@ from math import lcm
 import numpy as np
 
 from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_orbits
-from ...algorithms.graphs.translations import Symmetry
 from ...core.budget import Budget
 from ...core.ragged import offsets
 from ...core.schedule import Ints
@@ -27,25 +26,21 @@ def orbit_forest(
     if (symmetry := problem.symmetry) is None or len(symmetry.size) + len(symmetry.roots) > MOST_ROWS:
         return None
     with budget.clock.phase("pack"):
-        network = _orbit_network(problem, symmetry, best)
+        # The room of an orbit of links is its bandwidth for the optimal time, per motion.
+        first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
+        room = tuple(
+            best.ratio * problem.bandwidths[link] * size / symmetry.motions
+            for link, size in zip(first, symmetry.size.tolist(), strict=True)
+        )
+        network = OrbitNetwork(*problem.ends, problem.members, symmetry.roots, symmetry.orbit, room)
         forest = pack_orbits(network, budget.seed, lambda: budget.is_exhausted)
     if forest is None:
         return None
-    told = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots, each moved to {symmetry.motions:,}"
-    budget.progress(told)
+    trees = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots"
+    budget.progress(f"{trees}, each moved to {symmetry.motions:,}")
     with budget.clock.phase("expand"):
-        trees = _packing(problem, network.roots, forest, instance_sha256)
-    return TreeOrbits(trees, symmetry.translations), forest
-
-
-def _orbit_network(problem: ForestProblem, symmetry: Symmetry, best: Optimum) -> OrbitNetwork:
-    """Build the network of orbits, whose room is bandwidth for the optimal time, per motion."""
-    first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
-    room = [
-        best.ratio * problem.bandwidths[link] * size / symmetry.motions
-        for link, size in zip(first, symmetry.size.tolist(), strict=True)
-    ]
-    return OrbitNetwork(*problem.ends, problem.members, symmetry.roots, symmetry.orbit, tuple(room))
+        packing = _packing(problem, network.roots, forest, instance_sha256)
+    return TreeOrbits(packing, symmetry.translations), forest
 
 
 def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_sha256: str) -> TreePacking:
@@ -86,9 +81,9 @@ def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
         for index in range(len(load)):
             load[index] += sum(units[orbit == index].tolist())
     first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
-    rates = [
-        problem.topology.links[link].bandwidth_Bps * size
-        for link, size in zip(first, symmetry.size.tolist(), strict=True)
+    rates = (problem.topology.links[link].bandwidth_Bps for link in first)
+    seconds: list[Fraction] = [
+        units * symmetry.motions / (rate * size)
+        for units, rate, size in zip(load, rates, symmetry.size.tolist(), strict=True)
     ]
-    seconds: list[Fraction] = [units * symmetry.motions / rate for units, rate in zip(load, rates, strict=True)]
     return answer.trees.unit_bytes * max(seconds)

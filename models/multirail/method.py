@@ -40,20 +40,19 @@ class FabricOptions(Strict):
     chunks: int | None = Field(None, ge=1, le=100_000, description="Number of equal chunks; the demand's unless given.")
 
 
+_QUEUE = "Which chunk a dimension takes next: the first or the smallest."
+
+
 class QueueOptions(FabricOptions):
     """Options of ``blueconnect``."""
 
-    queue: Literal["fifo", "scf"] = Field(
-        "fifo", description="Which chunk a dimension takes next: the first or the smallest."
-    )
+    queue: Literal["fifo", "scf"] = Field("fifo", description=_QUEUE)
 
 
 class ThemisOptions(FabricOptions):
     """Options of ``themis`` and ``themis-lp``."""
 
-    queue: Literal["fifo", "scf"] = Field(
-        "scf", description="Which chunk a dimension takes next: the first or the smallest."
-    )
+    queue: Literal["fifo", "scf"] = Field("scf", description=_QUEUE)
 
 
 def supports(instance: Instance) -> Refusal | None:
@@ -98,11 +97,12 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
     A fabric without bandwidths, and options without them, gets those of
     :func:`~cwb.core.network_views.to_wired_fabric`.
     """
+    demand = demand_of(instance)
+    instance = instance.with_changes(demand=replace(demand, chunks=options.chunks or demand.chunks))
     if isinstance(instance.network, Topology):
         if options.bandwidth is not None or options.latency is not None:
             raise InputError("links have bandwidths and latencies; expected no others", source="-O")
-        demand = demand_of(instance)
-        return instance.with_changes(demand=replace(demand, chunks=options.chunks or demand.chunks))
+        return instance
     fabric = instance.fabric
     known = to_wired_fabric(fabric)
     given = options.bandwidth is not None and not isinstance(fabric, WiredFabric)
@@ -112,8 +112,7 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
         posed = WiredFabric(fabric.dimensions, tuple(options.bandwidth or known.bandwidth_Bps), tuple(latency))
     except InputError as error:
         raise error.at(source="-O") from None
-    demand = demand_of(instance)
-    return instance.with_changes(network=posed, demand=replace(demand, chunks=options.chunks or demand.chunks))
+    return instance.with_changes(network=posed)
 
 
 #: What the methods' metrics mean, beside those of the verifier.
