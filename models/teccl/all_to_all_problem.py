@@ -58,16 +58,13 @@ class Exchange:
 
         Data that leaves a storing node reaches the next one after at most :data:`MAX_SWITCHES` others, all distinct.
         """
-        leaving = [[e for e, t in enumerate(self.tails) if t == n] for n in range(len(self.stores))]
-        copies: dict[tuple[int, int], int] = {(n, 0): n for n, keeps in enumerate(self.stores) if keeps}
-        copies = {key: index for index, key in enumerate(copies)}
+        keep = [node for node, keeps in enumerate(self.stores) if keeps]
+        copies = {(node, 0): index for index, node in enumerate(keep)}
         arcs: dict[tuple[int, int, int], None] = {}
-        walks: list[tuple[int, int, tuple[int, ...]]] = [
-            (node, 0, (node,)) for node, keeps in enumerate(self.stores) if keeps
-        ]
+        walks: list[tuple[int, int, tuple[int, ...]]] = [(node, 0, (node,)) for node in keep]
         while walks:
             node, offset, seen = walks.pop()
-            for e in leaving[node]:
+            for e in self.network.leaving[node]:
                 head = self.heads[e]
                 if head in seen or (len(seen) > MAX_SWITCHES and not self.stores[head]):
                     continue
@@ -76,14 +73,10 @@ class Exchange:
                 arcs[copies[node, offset], copies[head, after], e] = None
                 if not self.stores[head]:
                     walks.append((head, after, (*seen, head)))
-        offsets = [offset for _, offset in copies]
         tails, heads, links = (np.array(column, dtype=np.int64) for column in zip(*sorted(arcs), strict=True))
-        nodes = np.array([node for node, _ in copies], dtype=np.int64)
-        keeps = np.array(self.stores)[nodes]
-        waited = np.array(offsets, dtype=np.int64)[tails]
-        return PointNetwork(
-            self, nodes, keeps, tails, heads, links, waited, np.array(self.delay, dtype=np.int64)[links]
-        )
+        nodes, offsets = np.array(list(copies), dtype=np.int64).T
+        delay = self.network.delay[links]
+        return PointNetwork(self, nodes, np.array(self.stores)[nodes], tails, heads, links, offsets[tails], delay)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -100,12 +101,7 @@ class GreedyRound:
             self.nearest[q] = int(self.rest[q][self.holders[q]].min(initial=self.rest[q].max()))
 
     def _may_start(self, link: int, epoch: int) -> bool:
-        """Check that a send may start in every window that contains the epoch."""
-        window, taken = self.problem.links[link].window, self.taken[link]
-        return all(
-            sum(first <= k < first + window for k in taken) < IndexSets.room(self.sets, link, first)
-            for first in range(epoch - window + 1, epoch + 1)
-        )
+        return may_start(self.sets, self.taken[link], link, epoch)
 
     def _send_best(self, link: int, epoch: int) -> bool:
         """Start the most useful send over a link, the rarest chunk on ties; False if there is none."""
@@ -176,6 +172,15 @@ class GreedyRound:
     def _pass_on(self, q: int, node: int, epoch: int, took: int) -> None:
         for link, _ in self._onwards(q, node, epoch, took):
             self._start(q, link, epoch)
+
+
+def may_start(sets: IndexSets, taken: Sequence[int], link: int, epoch: int) -> bool:
+    """Check that a chunk may start over a link, beside those taken, in every window that contains the epoch."""
+    window = sets.problem.links[link].window
+    return all(
+        sum(first <= k < first + window for k in taken) < IndexSets.room(sets, link, first)
+        for first in range(epoch - window + 1, epoch + 1)
+    )
 
 
 def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] = ()) -> list[tuple[int, int, int]]:
@@ -261,22 +266,23 @@ def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[
     rows, names = answer.sends, [node.name for node in problem.topology.nodes]
     for row in order.tolist():
         q, tail, head = commodity[int(rows.chunk[row])], int(rows.source[row]), int(rows.target[row])
-        path = tuple(rows.path_links[rows.path_offset[row] : rows.path_offset[row + 1]].tolist())
+        path = rows.path_links[rows.path_offset[row] : rows.path_offset[row + 1]].tolist()
         if (q, head) in there:
             continue
         if (q, tail) not in there:
             return f"{names[tail]!r} sends a chunk that it does not have"
         begin = there[q, tail]
         waits = problem.holds[tail] != 0
-        while not _is_free(sets, taken, path, begin):
+        *offsets, length = accumulate((problem.links[e].delay for e in path), initial=0)
+        hops = list(zip(path, offsets, strict=True))
+        while not all(may_start(sets, taken[e], e, begin + after) for e, after in hops):
             begin += 1
             if not waits or begin > sets.epochs:
                 return f"its sends from {names[tail]!r} do not fit into {sets.epochs} epochs"
-        for link in path:
-            taken[link].append(begin)
-            sends.append(EpochSend(begin, q, (link,)))
-            begin += problem.links[link].delay
-        there[q, head] = begin
+        for e, after in hops:
+            taken[e].append(begin + after)
+            sends.append(EpochSend(begin + after, q, (e,)))
+        there[q, head] = begin + length
     if missing := served - there.keys():
         return f"{names[min(missing)[1]]!r} does not get all its chunks"
     return needed_sends(problem, sends)
@@ -287,17 +293,6 @@ def _numbers(problem: EpochProblem, wanted: int) -> str:
     known, demand = len(problem.commodities), problem.instance.demands[0]
     chunks, rest = divmod(wanted * demand.chunks, known)
     return str(known) if rest or chunks in {0, demand.chunks} else f"{known} (-O chunks={chunks})"
-
-
-def _is_free(sets: IndexSets, taken: dict[int, list[int]], path: tuple[int, ...], begin: int) -> bool:
-    """Check if a chunk may start over the links of a path without a stop."""
-    for link in path:
-        window = sets.problem.links[link].window
-        for first in range(begin - window + 1, begin + 1):
-            if sum(first <= k < first + window for k in taken[link]) >= sets.room(link, first):
-                return False
-        begin += sets.problem.links[link].delay
-    return True
 
 
 def _commodities(problem: EpochProblem, chunks: Chunks) -> list[int] | None:
