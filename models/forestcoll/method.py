@@ -115,9 +115,8 @@ class SinkOptions(Strict):
 def supports(instance: Instance) -> Refusal | None:
     """Return why ForestColl does not apply to an instance, or None."""
     if not isinstance(instance.network, Topology):
-        return Refusal(
-            "network", f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
-        )
+        text = f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
+        return Refusal("network", text)
     if instance.demand is None or instance.also:
         return Refusal("collective", "the instance has no collective, or several; expected one")
     if instance.demand.collective not in COLLECTIVES:
@@ -139,10 +138,8 @@ def supports_program(instance: Instance) -> Refusal | None:
     """Refuse all but an all-reduce among all ranks, for linear program (6); return the reason or None."""
     if (reason := supports(instance)) is not None or instance.demand is None:
         return reason
-    if instance.demand.collective is not Collective.ALL_REDUCE:
-        return Refusal(
-            "collective", f"linear program (6) does not support {instance.demand.collective.name}, but all_reduce"
-        )
+    if (kind := instance.demand.collective) is not Collective.ALL_REDUCE:
+        return Refusal("collective", f"linear program (6) does not support {kind.name}, but all_reduce")
     if instance.demand.ranks is not None:
         return Refusal("ranks", "linear program (6) is for all ranks, not a process group")
     return None
@@ -152,11 +149,9 @@ def supports_gather(instance: Instance) -> Refusal | None:
     """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
     if (reason := supports_bound(instance)) is not None or instance.demand is None:
         return reason
-    if instance.demand.collective not in GATHERS:
-        return Refusal(
-            "collective",
-            f"one stage of flows does not bound {instance.demand.collective.name}, but all_gather and reduce_scatter",
-        )
+    if (kind := instance.demand.collective) not in GATHERS:
+        text = f"one stage of flows does not bound {kind.name}, but all_gather and reduce_scatter"
+        return Refusal("collective", text)
     return None
 
 
@@ -167,11 +162,8 @@ def supports_bound(instance: Instance) -> Refusal | None:
     if instance.demand is None or instance.also:
         text = "it bounds one collective at a time" if instance.also else "the instance has no collective"
         return Refusal("collective", text)
-    if instance.demand.collective not in BOUNDED:
-        return Refusal(
-            "collective",
-            f"it does not bound {instance.demand.collective.name}, but {', '.join(k.name for k in BOUNDED)}",
-        )
+    if (kind := instance.demand.collective) not in BOUNDED:
+        return Refusal("collective", f"it does not bound {kind.name}, but {', '.join(k.name for k in BOUNDED)}")
     if not instance.demand.is_of_all(instance.npus):
         return Refusal("ranks", "it needs all ranks in the process group")
     if instance.npus < 2 or instance.demand.size_bytes <= 0:

@@ -100,11 +100,7 @@ class Bottleneck:
 def first_bound(oracle: CutOracle) -> Bottleneck:
     """Return the cut around the rank of least incoming bandwidth (bound l of algorithms 1 and 3)."""
     net = oracle.network
-    entering = dict.fromkeys(net.rank_nodes, 0)
-    for b, c in zip(net.head, net.bandwidths, strict=True):
-        if b in entering:
-            entering[b] += c
-    slowest = min(net.rank_nodes, key=lambda rank: entering[rank])
+    slowest = min(net.rank_nodes, key=net.graph.entering().tolist().__getitem__)
     cut = frozenset(range(net.nodes)) - {slowest}
     return Bottleneck(oracle.least_copies(cut), cut)
 

@@ -84,11 +84,10 @@ def supports_meshes(instance: Instance) -> Refusal | None:
 
 def supports_all_orders(instance: Instance) -> Refusal | None:
     """Refuse fabrics with too many orders to list; return the reason or None."""
-    if (reason := supports(instance)) is not None:
-        return reason
-    if (count := len(instance.fabric.dimensions)) > MAX_DIMENSIONS:
+    reason = supports(instance)
+    if reason is None and (count := len(instance.fabric.dimensions)) > MAX_DIMENSIONS:
         return Refusal("size", f"{count} dimensions have too many orders; expected at most {MAX_DIMENSIONS}")
-    return None
+    return reason
 
 
 def pose(instance: Instance, options: FabricOptions) -> Instance:

@@ -229,11 +229,10 @@ def supports(instance: Instance) -> Refusal | None:
 
 def supports_no_sums(instance: Instance) -> Refusal | None:
     """Refuse collectives with sums as well; return the reason or None."""
-    if (reason := supports(instance)) is not None:
-        return reason
-    if has_sums(instance):
+    reason = supports(instance)
+    if reason is None and has_sums(instance):
         return Refusal("collective", "it schedules no sums; use teccl-milp")
-    return None
+    return reason
 
 
 def is_all_to_all(instance: Instance) -> bool:
@@ -243,20 +242,16 @@ def is_all_to_all(instance: Instance) -> bool:
 
 def supports_search(instance: Instance) -> Refusal | None:
     """Refuse all but collectives that copy, or one all_to_all; return the reason or None."""
-    if (reason := supports_no_sums(instance)) is not None or is_all_to_all(instance):
-        return reason
-    if any(demand.collective is Collective.ALL_TO_ALL for demand in instance.demands):
+    reason, kinds = supports_no_sums(instance), [demand.collective for demand in instance.demands]
+    if reason is None and Collective.ALL_TO_ALL in kinds and len(kinds) > 1:
         return Refusal("collective", "it schedules only a single all_to_all; teccl-milp supports several collectives")
-    return None
+    return reason
 
 
 def supports_all_to_all(instance: Instance) -> Refusal | None:
     """Refuse all but one all_to_all on an explicit network; return the reason or None."""
-    if (reason := supports(instance)) is not None:
-        return reason
-    if len(instance.demands) != 1 or instance.demands[0].collective is not Collective.ALL_TO_ALL:
-        return Refusal("collective", "it schedules one all_to_all")
-    return None
+    reason = supports(instance)
+    return reason if reason or is_all_to_all(instance) else Refusal("collective", "it schedules one all_to_all")
 
 
 def pose(instance: Instance, options: EpochOptions, *, fluid: bool = False) -> Instance:

@@ -51,11 +51,8 @@ def supports_model(instance: Instance) -> Refusal | None:
     if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
         return reason
     if instance.network.switches:
-        return Refusal(
-            "network",
-            "its ticks are those of paths through switches, which bound no other schedule; expected links between "
-            "ranks",
-        )
+        text = "its ticks are those of paths through switches, which bound no other schedule"
+        return Refusal("network", f"{text}; expected links between ranks")
     if instance.demands[0].collective is Collective.ALL_REDUCE:
         return Refusal("collective", "an all_reduce is two successive models; expected one of its halves")
     return None
@@ -66,6 +63,8 @@ PAPER = (
     "Georgia Institute of Technology, 2025, section 5.5.1"
 )
 
+
+_TICKS = "K, the most ticks; by default those of a first schedule, which are enough."
 
 METHOD = Method(
     name="ten-ilp",
@@ -100,15 +99,7 @@ ILP = Formulation(
     needs=("integers",),
     options=select_options(
         TenOptions,
-        horizon=(
-            int | None,
-            Field(
-                None,
-                ge=1,
-                le=1_000_000,
-                description="K, the most ticks; by default those of a first schedule, which are enough.",
-            ),
-        ),
+        horizon=(int | None, Field(None, ge=1, le=1_000_000, description=_TICKS)),
     ),
     supports=supports_model,
     pose=pose,
