@@ -89,7 +89,7 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise InputError(f"{show_value(tag)} is nested deeper than {MAX_DEPTH} elements")
         if self._namespaces:
-            tag, attributes = _qualified(tag), {_qualified(name): value for name, value in attributes.items()}
+            tag, attributes = _qualified_name(tag), {_qualified_name(name): value for name, value in attributes.items()}
         try:
             self._target.start(tag, attributes)
         except InputError as error:
@@ -98,12 +98,12 @@ class _Reader:
     def _end(self, tag: str) -> None:
         self._depth -= 1
         try:
-            self._target.end(_qualified(tag) if self._namespaces else tag)
+            self._target.end(_qualified_name(tag) if self._namespaces else tag)
         except InputError as error:
             raise error.at(place=f"line {self._parser.CurrentLineNumber}") from None
 
 
-def _qualified(name: str) -> str:
+def _qualified_name(name: str) -> str:
     return f"{{{name}" if "}" in name else name
 
 

@@ -1,4 +1,4 @@
-"""Files of MSCCL checked: by the rules of the runtimes, by running them, and together as a folder for many sizes."""
+"""Checks of MSCCL files: by the rules of the runtimes, by running them, and as a folder for many sizes."""
 
 from __future__ import annotations
 

@@ -83,5 +83,5 @@ def first_fault(
 
 
 def place_text(*numbers: int) -> str:
-    """Format a place in a program: the numbers of a GPU, a thread block of it, and a step of that."""
+    """Format a place in a program: numbers of a GPU, thread block and step."""
     return ", ".join(f"{what} {number}" for what, number in zip(("gpu", "tb", "step"), numbers, strict=False))

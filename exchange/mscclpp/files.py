@@ -231,14 +231,14 @@ def _texts(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
-    return _typed(data, name, default, str, "a text")
+    return _value_of_type(data, name, default, str, "a text")
 
 
 def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bool:
-    return _typed(data, name, default, bool, "true or false")
+    return _value_of_type(data, name, default, bool, "true or false")
 
 
-def _typed(data: dict[str, Any], name: str, default: T | None, kind: type[T], what: str) -> T:
+def _value_of_type(data: dict[str, Any], name: str, default: T | None, kind: type[T], what: str) -> T:
     value = data.get(name, default)
     if not isinstance(value, kind):
         text = "is missing" if name not in data else f"expected {what}, not {_value_text(value)}"
