@@ -32,47 +32,25 @@ class Pieces:
 
 @dataclass(frozen=True, eq=False)
 class Collective:
-    """Collective operation; compared by identity.
+    """Collective operation; compared by identity."""
 
-    Parameters
-    ----------
-    name : str
-        Name on the command line, in files and in records.
-    pieces : callable
-        From the number of ranks to the pieces of data, as :class:`Pieces` or as pairs of the positions of a piece's
-        holders before (or contributors to its sum) and of its receivers. A piece that nobody lacks is left out.
-    summary : str
-        State of the ranks afterwards, in words.
-    size : str
-        Buffer that the size refers to, in words.
-    parts : callable or None
-        From the number of ranks to the number of pieces in the size; None is one.
-    sums : bool
-        If contributions of several ranks to a piece are summed.
-    rooted : bool
-        If the first rank has a role of its own.
-    alike : bool
-        If all ranks, or all but the root, are interchangeable.
-    busbw : callable or None
-        From the number of ranks to the factor from algbw to busbw, as nccl-tests defines it (its
-        doc/PERFORMANCE.md); None is 1.
-    reverse : str or None
-        Name of the collective that sends the same pieces backwards.
-    sized_by : {"holder", "receiver", "pair"} or None
-        Rank, or ordered pair of ranks, whose entry in a list of sizes is the size of a piece; None is equal sizes.
-        Only pieces with one holder and no sum can have sizes of their own (:meth:`messages`).
-    """
-
-    name: str
+    name: str  #: Name on the command line, in files and in records.
+    #: From the number of ranks to the pieces of data, as :class:`Pieces` or as pairs of the positions of a piece's
+    #: holders before (or contributors to its sum) and of its receivers. A piece that nobody lacks is left out.
     pieces: Callable[[int], Pieces | Iterable[tuple[Iterable[int], Iterable[int]]]]
-    summary: str
-    size: str
+    summary: str  #: State of the ranks afterwards, in words.
+    size: str  #: Buffer that the size refers to, in words.
+    #: From the number of ranks to the number of pieces in the size; None is one.
     parts: Callable[[int], int] | None = None
-    sums: bool = False
-    rooted: bool = False
-    alike: bool = False
+    sums: bool = False  #: If contributions of several ranks to a piece are summed.
+    rooted: bool = False  #: If the first rank has a role of its own.
+    alike: bool = False  #: If all ranks, or all but the root, are interchangeable.
+    #: From the number of ranks to the factor from algbw to busbw, as nccl-tests defines it (its doc/PERFORMANCE.md);
+    #: None is 1.
     busbw: Callable[[int], Fraction] | None = None
-    reverse: str | None = None
+    reverse: str | None = None  #: Name of the collective that sends the same pieces backwards.
+    #: Rank, or ordered pair of ranks, whose entry in a list of sizes is the size of a piece; None is equal sizes. Only
+    #: pieces with one holder and no sum can have sizes of their own (:meth:`messages`).
     sized_by: Literal["holder", "receiver", "pair"] | None = None
 
     ALL_GATHER: ClassVar[Collective]

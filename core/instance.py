@@ -30,38 +30,21 @@ from .workload import Workload
 
 @dataclass(frozen=True, repr=False)
 class Instance(DisplayMixin):
-    """Network and a task on it.
-
-    Parameters
-    ----------
-    network : Fabric or Topology
-        A multi-dimensional fabric in building blocks, or an explicit graph.
-    also : tuple of Demand
-        Further collectives at the same time, such as those of other process groups.
-    workloads : tuple of Workload
-        Training workloads of a design, each mapped onto the fabric.
-    transformers : tuple of Transformer
-        Descriptions whose parallelization may still be chosen.
-    timing : Timing or None
-        Grid of epochs of the schedules; None for continuous time.
-    rank_costs : RankCosts or None
-        Time that messages and sums cost the nodes, which simulators count; None if nothing.
-    routing : Routing
-        Paths that the network gives the sends of a schedule.
-    """
+    """Network and a task on it."""
 
     name: str
-    network: Fabric | Topology
+    network: Fabric | Topology  #: A multi-dimensional fabric in building blocks, or an explicit graph.
     demand: Demand | None = None
-    also: tuple[Demand, ...] = ()
-    workloads: tuple[Workload, ...] = ()
-    transformers: tuple[Transformer, ...] = ()
+    also: tuple[Demand, ...] = ()  #: Further collectives at the same time, such as those of other process groups.
+    workloads: tuple[Workload, ...] = ()  #: Training workloads of a design, each mapped onto the fabric.
+    transformers: tuple[Transformer, ...] = ()  #: Descriptions whose parallelization may still be chosen.
     cost_model: CostModel | None = None
     design: Design | None = None
-    timing: Timing | None = None
+    timing: Timing | None = None  #: Grid of epochs of the schedules; None for continuous time.
     experts: Experts | None = None
+    #: Time that messages and sums cost the nodes, which simulators count; None if nothing.
     rank_costs: RankCosts | None = None
-    routing: Routing = Routing.FIXED
+    routing: Routing = Routing.FIXED  #: Paths that the network gives the sends of a schedule.
     description: str = ""
     source: str = ""
 

@@ -39,57 +39,35 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """Way to solve instances.
-
-    Parameters
-    ----------
-    kind : Kind
-        Exact optimum, bound of a relaxation, or value of a heuristic.
-    options : type of pydantic.BaseModel
-        Its options, each field with a description.
-    solve : callable or str
-        ``solve(instance, solver, budget, options) -> Outcome``, or its place ``"package.module:function"``:
-        imported when the method runs, so that listing methods imports neither Pyomo nor compiled kernels.
-    supports : callable
-        ``supports(instance) -> Refusal | None``: the reason against. A plain string becomes a refusal without a
-        code.
-    networks : NetworkView
-        Supported views of a network; an instance is converted to one of them if possible.
-    pose : callable
-        ``pose(instance, options) -> Instance``: folds options that state the problem (a budget, an objective) into
-        the instance, so that the verifier sees the same problem as the method.
-    restricted_to : callable
-        ``restricted_to(options) -> str``: for an exact method, the restriction in words on the answers among which
-        its optimum is the best; empty if these are all answers to the posed instance.
-    needs_solver : bool
-        If it calls the solver that is passed to it.
-    proved : callable or str, optional
-        ``proved(instance, options) -> Fraction or None``, or its place: the bound in seconds that the method proves
-        for a posed instance, in exact arithmetic and without a search, for sensitivities; None if options require
-        more.
-    sense : str
-        Direction of the objective, ``minimize`` or ``maximize``.
-    metrics : mapping of str to Metric
-        Metrics that its outcomes may have, beside those of the verifier (:data:`cwb.schedules.metrics.VERIFIED`).
-    objective_unit : callable
-        ``objective_unit(instance) -> str``, the unit of its objective.
-    """
+    """Way to solve instances."""
 
     name: str
-    kind: Kind
+    kind: Kind  #: Exact optimum, bound of a relaxation, or value of a heuristic.
     summary: str
     paper: str
     answer_type: type
-    options: type[BaseModel]
+    options: type[BaseModel]  #: Its options, each field with a description.
+    #: ``solve(instance, solver, budget, options) -> Outcome``, or its place ``"package.module:function"``: imported
+    #: when the method runs, so that listing methods imports neither Pyomo nor compiled kernels.
     solve: Callable[[Instance, Solver, Budget, Any], Outcome] | str
+    #: ``objective_unit(instance) -> str``, the unit of its objective.
     objective_unit: Callable[[Instance], str] = lambda instance: "s"
+    #: ``supports(instance) -> Refusal | None``: the reason against. A plain string becomes a refusal without a code.
     supports: Callable[[Instance], Refusal | None] = lambda instance: None
+    #: Supported views of a network; an instance is converted to one of them if possible.
     networks: NetworkView = NetworkView.LINKS
+    #: ``pose(instance, options) -> Instance``: folds options that state the problem (a budget, an objective) into the
+    #: instance, so that the verifier sees the same problem as the method.
     pose: Callable[[Instance, Any], Instance] = lambda instance, options: instance
+    #: ``restricted_to(options) -> str``: for an exact method, the restriction in words on the answers among which its
+    #: optimum is the best; empty if these are all answers to the posed instance.
     restricted_to: Callable[[Any], str] = lambda options: ""
-    needs_solver: bool = True
+    needs_solver: bool = True  #: If it calls the solver that is passed to it.
+    #: ``proved(instance, options) -> Fraction or None``, or its place: the bound in seconds that the method proves for
+    #: a posed instance, in exact arithmetic and without a search, for sensitivities; None if options require more.
     proved: Callable[[Instance, Any], Fraction | None] | str | None = None
-    sense: str = "minimize"
+    sense: str = "minimize"  #: Direction of the objective, ``minimize`` or ``maximize``.
+    #: Metrics that its outcomes may have, beside those of the verifier (:data:`cwb.schedules.metrics.VERIFIED`).
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

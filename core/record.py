@@ -28,36 +28,6 @@ class RunRecord(DisplayMixin):
     """One run of one method on one instance; the fields are a contract with other people's scripts.
 
     The last ones are those of ``cwb compare``; records without them can be read.
-
-    Parameters
-    ----------
-    key : str
-        Digest of the whole task: instance, method, options, seed, limits, solver and versions. Of several records
-        with the same key the last one counts.
-    limits : mapping of str to number
-        Those of ``time_limit_s``, ``gap`` and ``memory_bytes`` that were set.
-    stopped : str or None
-        Reason why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
-    incumbent : mapping or None
-        Last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), their origin
-        ``of`` (``method``, or ``solver`` for the objective of the solver's own model), and its time ``seconds``.
-    environment : mapping of str to object
-        Environment of the run: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
-    proof : str
-        Proof of ``bound``: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the
-        method, or ``none`` without a bound. A bound in a record without this field counts as attested.
-    explanation : mapping or None
-        Reason why there is no answer, if requested: an :class:`~cwb.core.explanation.Explanation`.
-    pool : sequence of mapping
-        Best solutions of a declared model, if several were requested: ``rank``, ``model_objective`` and ``answer``
-        of each, and from the verifier ``objective``, ``verified`` and ``violations``.
-    sensitivity : mapping or None
-        Value of more bandwidth, if requested: a :class:`~cwb.core.sensitivity.Sensitivity`.
-    size_bytes : number or None
-        Size of the collective, see :class:`~cwb.core.collective.Collective`; None without one, of several at once,
-        and in older records.
-    row_by_row : mapping of str to str
-        Constraints whose rule was called row by row and not once for all rows, and why.
     """
 
     cwb_version: str
@@ -88,18 +58,34 @@ class RunRecord(DisplayMixin):
     host: str = ""
     started_at: str = ""
     exit_status: int = 0
+    #: Digest of the whole task: instance, method, options, seed, limits, solver and versions. Of several records with
+    #: the same key the last one counts.
     key: str = ""
+    #: Those of ``time_limit_s``, ``gap`` and ``memory_bytes`` that were set.
     limits: Mapping[str, Any] = field(default_factory=dict)
+    #: Reason why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
     stopped: str | None = None
+    #: Last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), their origin
+    #: ``of`` (``method``, or ``solver`` for the objective of the solver's own model), and its time ``seconds``.
     incumbent: Mapping[str, Any] | None = None
     peak_rss_bytes: int | None = None
+    #: Environment of the run: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
     environment: Mapping[str, Any] = field(default_factory=dict)
+    #: Proof of ``bound``: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the method,
+    #: or ``none`` without a bound. A bound in a record without this field counts as attested.
     proof: str = NONE
     solver_options: Mapping[str, Any] = field(default_factory=dict)
+    #: Reason why there is no answer, if requested: an :class:`~cwb.core.explanation.Explanation`.
     explanation: Mapping[str, Any] | None = None
+    #: Best solutions of a declared model, if several were requested: ``rank``, ``model_objective`` and ``answer`` of
+    #: each, and from the verifier ``objective``, ``verified`` and ``violations``.
     pool: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    #: Value of more bandwidth, if requested: a :class:`~cwb.core.sensitivity.Sensitivity`.
     sensitivity: Mapping[str, Any] | None = None
+    #: Size of the collective, see :class:`~cwb.core.collective.Collective`; None without one, of several at once, and
+    #: in older records.
     size_bytes: float | None = None
+    #: Constraints whose rule was called row by row and not once for all rows, and why.
     row_by_row: Mapping[str, str] = field(default_factory=dict)
     schema: str = SCHEMA
 

@@ -20,70 +20,45 @@ Words = NDArray[np.uint64]
 
 
 class Ports(NamedTuple):
-    """The network as arrays of hops.
+    """The network as arrays of hops."""
 
-    Parameters
-    ----------
-    node : array of int, shape (n,)
-        Node of every position of the group.
-    first, onward : array of int, shape (nodes + 1,) and (nodes,)
-        Ranges of the hops that leave each node: from ``first`` those to ranks of the group, in order, from ``onward``
-        those to other nodes.
-    head : array of int, shape (hops,)
-        End of each hop: a position of the group, or another node.
-    link_first, link : array of int, shape (hops + 1,) and (links,)
-        Parallel links of every hop.
-    reach : array of uint64, shape (n, words)
-        Ranks that can be children of each rank: those with a path that passes no other rank of the group.
-    """
-
-    node: Ints
+    node: Ints  #: Node of every position of the group; shape (n,).
+    #: ``first`` and ``onward``: ranges of the hops that leave each node: from ``first`` those to ranks of the group, in
+    #: order, from ``onward`` those to other nodes; shape (nodes + 1,).
     first: Ints
     onward: Ints
-    head: Ints
+    head: Ints  #: End of each hop: a position of the group, or another node; shape (hops,).
+    #: ``link_first`` and ``link``: parallel links of every hop; shape (hops + 1,).
     link_first: Ints
     link: Ints
+    #: Ranks that can be children of each rank: those with a path that passes no other rank of the group; shape (n,
+    #: words).
     reach: Words
 
 
 class Free(NamedTuple):
-    """Free capacity of links in a step.
+    """Free capacity of links in a step."""
 
-    Parameters
-    ----------
-    uses, left : array of int, shape (links,) and (hops,)
-        Number of edges that can still use each link, and each hop.
-    open : array of uint64, shape (nodes, words)
-        Ranks at the end of a free hop from each node.
-    hope : array of uint64, shape (n, words)
-        Ranks that may still be reachable from each rank over free links; some may not be, and none is missing.
-    able : array of bool, shape (n,)
-        True for ranks whose set in ``hope`` is not empty.
-    """
-
+    #: ``uses`` and ``left``: number of edges that can still use each link, and each hop; shape (links,).
     uses: Ints
     left: Ints
-    open: Words
+    open: Words  #: Ranks at the end of a free hop from each node; shape (nodes, words).
+    #: Ranks that may still be reachable from each rank over free links; some may not be, and none is missing; shape (n,
+    #: words).
     hope: Words
-    able: Bools
+    able: Bools  #: True for ranks whose set in ``hope`` is not empty; shape (n,).
 
 
 class Trees(NamedTuple):
-    """State of the growing trees, by their roots.
+    """State of the growing trees, by their roots."""
 
-    Parameters
-    ----------
-    wanted, lacking : array of uint64 and of int, shape (n, words) and (n,)
-        Ranks that are not in each tree yet, and their number.
-    members : array of int, shape (n, n)
-        Possible parents in the order in which they joined, then the ranks that joined in this step.
-    fertile, size, turn : array of int, shape (n,)
-        Number of possible parents, number of all ``members``, and index of the parent to try next.
-    """
-
+    #: ``wanted`` and ``lacking``: ranks that are not in each tree yet, and their number; shape (n, words).
     wanted: Words
     lacking: Ints
+    #: Possible parents in the order in which they joined, then the ranks that joined in this step; shape (n, n).
     members: Ints
+    #: ``fertile``, ``size`` and ``turn``: number of possible parents, number of all ``members``, and index of the
+    #: parent to try next; shape (n,).
     fertile: Ints
     size: Ints
     turn: Ints

@@ -52,15 +52,11 @@ class AllReducePlan:
     In-trees rooted at rank v, of total weight ``root[v]``, exist within the capacities ``reduce``, and out-trees
     within ``broadcast``, together for all v: neither graph has switches, and both pass the exact maximum flows that
     Edmonds' theorem requires. All rates are multiples of ``unit_Bps``.
-
-    Parameters
-    ----------
-    broadcast, reduce : dict of (int, int) to int
-        Capacity from one rank to another for either stage; pairs without any are left out.
     """
 
     unit_Bps: Fraction
     root: tuple[int, ...]
+    #: ``broadcast`` and ``reduce``: capacity from one rank to another for either stage; pairs without any are left out.
     broadcast: dict[Pair, int]
     reduce: dict[Pair, int]
     #: For every such pair the paths that carry both stages. They sum to the two capacities together, and no link has

@@ -35,19 +35,15 @@ MAX_COMMODITIES = 5_000_000
 
 @dataclass(frozen=True)
 class EpochLink:
-    """Link on the grid.
-
-    Parameters
-    ----------
-    window, capacity : int
-        In any ``window`` consecutive epochs at most ``capacity`` chunks start; at most :data:`MAX_CAPACITY`.
-    """
+    """Link on the grid."""
 
     source: int
     target: int
     #: A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only from
     #: a switch.
     delay: int
+    #: ``window`` and ``capacity``: in any ``window`` consecutive epochs at most ``capacity`` chunks start; at most
+    #: :data:`MAX_CAPACITY`.
     window: int
     capacity: int
     rate: Fraction  #: Chunks that the bandwidth allows in one epoch: the limit of a fluid schedule.
