@@ -127,8 +127,8 @@ def warm(jobs: int | None) -> int:
     from rich.progress import track
 
     from ..core.kernel import cache_folder
-    from ..harness.compile_time import RUNS
-    from ..harness.compile_time import warm as compiled
+    from ..harness.warm import RUNS
+    from ..harness.warm import warm as compiled
 
     folder = cache_folder()
     if folder is None:

@@ -65,11 +65,11 @@ def write_template(name: str, folder: Path) -> None:
     """Copy the template under another name, completely or not at all."""
     module = TEMPLATE.replace("-", "_")
 
-    def renamed(text: str) -> str:
+    def rename(text: str) -> str:
         return text.replace(TEMPLATE, name).replace(module, name.replace("-", "_"))
 
     template = files("cwb").joinpath("examples", module)
     with new_folder(folder) as written:
         for file in FILES:
             text = template.joinpath(file).read_text(encoding="utf-8")
-            (written / renamed(file)).write_text(renamed(text), encoding="utf-8")
+            (written / rename(file)).write_text(rename(text), encoding="utf-8")

@@ -71,7 +71,7 @@ class Instance(DisplayMixin):
 
     @property
     def topology(self) -> Topology:
-        """The network as a graph of nodes and links; an error if it is a fabric, whose links do not exist yet."""
+        """Network as a graph of nodes and links; raise InputError for a fabric, whose links do not exist yet."""
         if not isinstance(self.network, Topology):
             raise InputError("expected an explicit network of nodes and links, not building blocks", place="network")
         return self.network

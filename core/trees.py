@@ -117,7 +117,7 @@ class TreePacking(DisplayMixin):
 
 
 def chunks_of_kind(owner: Ints, ranks: int, size_bytes: Fraction, kind: TreeKind) -> Chunks:
-    """Return equal chunks of a collective of all ranks, each gathered from its owner, or added up for it, or both."""
+    """Return equal chunks of a collective of all ranks, gathered from their owners, added up for them, or both."""
     count = len(owner)
     everybody = np.full(count, ranks)
     return Chunks(
@@ -245,7 +245,7 @@ def move_trees(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
 
 
 def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
-    """Return all trees of all roots; an error if there are too many, or a translation is no symmetry of the network."""
+    """Return all trees of all roots; raise InputError for too many, or a translation that is no symmetry."""
     if (size := answer.motions * len(answer.trees.path_links)) > MOST_WRITTEN:
         raise InputError(f"{size:,} links of {len(answer):,} trees; expected at most {MOST_WRITTEN:,}", place="answer")
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)

@@ -17,7 +17,7 @@ from .table import Table, TableCell
 
 
 def to_csv(table: Table) -> str:
-    """Write the rows of a table with all keys, for other programs: quoted text, numbers in full and in base units.
+    """Write the rows of a table with all keys for other programs: numbers in full, in base units.
 
     A missing number is ``nan``, which every reader of numbers accepts; the column ``<group>_status`` gives the reason.
     """
@@ -98,14 +98,14 @@ def to_text(table: Table) -> str:
         widths[keys - 1] += max(0, len(heading) - _total(widths[:keys]))
     left = [key.form is None for key in table.keys] + [False] * (len(headed) - keys)
 
-    def written(cells: Sequence[str]) -> str:
+    def padded_line(cells: Sequence[str]) -> str:
         padded = (
             cell.ljust(width) if to_left else cell.rjust(width)
             for cell, width, to_left in zip(cells, widths, left, strict=True)
         )
         return "  ".join(padded).rstrip()
 
-    parts, rows = [written(line) for line in head], [written(line) for line in body]
+    parts, rows = [padded_line(line) for line in head], [padded_line(line) for line in body]
     below = [
         "  ".join([heading.ljust(_total(widths[:keys])), *map(str.rjust, numbers, widths[keys:])]).rstrip()
         for heading, numbers in footers

@@ -27,7 +27,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
 
 
 def load_records(paths: Sequence[Path]) -> list[RunRecord]:
-    """Read the records of JSONL files, and of all such files in folders: at least one, in the order of the files.
+    """Read the records of JSONL files and of folders of them, at least one, in the order of the files.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     """
     # Every line is a record, so that the number of a record is that of its line.
     records = [
-        _checked(record, file, line)
+        _check_types(record, file, line)
         for path in paths
         for file in _files(path)
         for line, record in enumerate(read_records(file), start=1)
@@ -58,7 +58,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _checked(record: RunRecord, file: Path, line: int) -> RunRecord:
+def _check_types(record: RunRecord, file: Path, line: int) -> RunRecord:
     """Reject a record whose fields are not of the types that reports rely on."""
     for each in fields(RunRecord):
         value, (types, expected) = getattr(record, each.name), _TYPES.get(str(each.type), (object, ""))

@@ -173,7 +173,7 @@ def _cell(column: Column, entries: Sequence[RecordPlace]) -> TableCell:
 
 
 def _mark_best(column: Column, lines: Sequence[list[TableCell]], c: int) -> None:
-    """Mark the best cells of a column; numbers with the same text are equally good, a single one is not the best."""
+    """Mark the best cells of a column of several numbers; those of the same text are equally good."""
     values = [value for line in lines if (value := line[c].value) is not None]
     if column.best is None or len(values) < 2:
         return

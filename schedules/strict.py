@@ -63,7 +63,7 @@ def is_list(value: Any) -> bool:
 
 
 class Fields:
-    """An object of a file, at a JSON path that is empty for the whole file, whose fields are consumed one by one."""
+    """Object of a file whose fields are consumed one by one; its JSON path is empty for the whole file."""
 
     def __init__(self, data: Any, place: str = "") -> None:
         if not isinstance(data, dict):

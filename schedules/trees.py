@@ -26,7 +26,7 @@ def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """Return, for each tree of a block and each rank, the edge that first reaches it; shape (end - begin, ranks).
+    """Return the edge that first reaches each rank in each tree of a block; shape (end - begin, ranks).
 
     It is -1 for the root, and the total number of edges for unreached ranks.
     """
@@ -82,7 +82,7 @@ def from_root(above: Ints, adds: Numbers) -> tuple[Ints, Numbers]:
 
 
 def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
-    """Cut the data of every tree into equal pieces, as many for all or for each, and send each along the tree.
+    """Cut the data of every tree into equal pieces, and send each piece along the tree.
 
     Without a topology nodes are ranks. The sends are piece by piece, and for each piece the edges in the order of the
     packing; for in-out trees first all reductions. Chunk ``p * trees + t`` is piece p of tree t, if it has so many.

@@ -16,7 +16,7 @@ from ..core.errors import InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.option_names import verb
-from ..heuristics.nccl.expected import expected_seconds, interval
+from ..heuristics.nccl.overheads import expected_seconds, interval
 from ..heuristics.nccl.method import NcclOptions, Prediction, prediction, supports
 from ..heuristics.nccl.model import COLLECTIVES
 from .inputs import Spec, load

@@ -1,4 +1,4 @@
-"""The exact optimal rate of trees, for any number and for a given number of them, and exact bounds on an all-reduce.
+"""Exact optimal rate of trees, for any number or a given one, and exact bounds on an all-reduce.
 
 The rate is that of ForestColl, sections 4.2 and 4.5, appendices C.1 and C.4. An all-reduce is bounded by the narrowest
 cut, by parts that fast links join, and by partitions from duals of linear program (6), which are lengths of the links.

@@ -32,7 +32,7 @@ COLUMN_S = 8e-6
 
 @dataclass(frozen=True)
 class SynchronousSteps:
-    """Chunks, edges, steps and rounds of a model of an instance; an edge has room for so many chunks in a round."""
+    """Chunks, edges, steps and rounds of an instance, with the chunks that fit on an edge in a round."""
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]

@@ -239,7 +239,7 @@ def _by_switches(topology: Topology) -> dict[int, str]:
 
 
 def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
-    """Place the nodes of a box: on a grid or circle if they form one, in rows if switches are linked, else by links."""
+    """Place the nodes of a box on a grid, on a circle, in rows, or by their links."""
     place, ranks = {node: index for index, node in enumerate(nodes)}, set(topology.rank_nodes)
     wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
     switches = tuple(place[node] for node in nodes if node not in ranks)

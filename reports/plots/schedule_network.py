@@ -191,7 +191,7 @@ _NONE = "#D4D4D4"
 
 
 def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
-    """Draw a network with the seconds saved by one more GB/s on all links of a class; refuse one too large."""
+    """Draw a network with the seconds saved by one more GB/s on all links of a class."""
     if not isinstance(network, Topology):
         raise InputError(
             f"{network} has no links that could be drawn; expected an explicit network", source="--picture"

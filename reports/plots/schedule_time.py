@@ -51,7 +51,7 @@ def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
 
 
 def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
-    """Assign bars that overlap in a row to lanes; return the lane of every bar, and the number of lanes of a row."""
+    """Assign overlapping bars of a row to lanes; return the lane of every bar and the lanes of every row."""
     lane = np.zeros(len(row), dtype=np.int64)
     lanes = np.ones(rows, dtype=np.int64)
     order = np.lexsort((end, start, row))

@@ -1,4 +1,4 @@
-"""Common parts of the plots of a ledger: a method has one stroke in every plot, and the legend is below."""
+"""Common parts of the plots of a ledger: one stroke a method in every plot, and a legend below."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Write the ticks of a logarithmic axis as plain numbers, not as math text: a dollar in a name is literal."""
+    """Write the ticks of a logarithmic axis as plain numbers, without math text."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -66,7 +66,7 @@ def _task(record: RunRecord) -> _SolverTask:
 
 
 def is_solved(record: RunRecord) -> bool:
-    """Return whether a run is a verified proof, of a heuristic an answer, or a bound alone that a solver attests."""
+    """Return whether a run is a verified proof, an answer of a heuristic, or an attested bound alone."""
     if record.verified is False or own_seconds(record) is None:
         return False
     if record.verified is None:

@@ -1,4 +1,4 @@
-"""Interpreted simulation: hop by hop from a heap of events, and of many sends at once, by levels or windows of time.
+"""Interpreted simulation, hop by hop from a heap of events, or by levels or windows of time.
 
 Sends of one chunk from one node at one level wait for the same arrivals, at one *gate*.
 

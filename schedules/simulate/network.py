@@ -178,7 +178,7 @@ class TickWires(Wires):
 
 
 def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> TickWires | Wires:
-    """Count the durations of a schedule in a common unit; the given links if rates or sizes are not known exactly.
+    """Count durations in a common unit; return the given links unless rates and sizes are known exactly.
 
     If exact, count by integers of any size, because floats cannot hold the times.
     """

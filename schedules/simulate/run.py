@@ -13,7 +13,7 @@ from ...core.trace import Routing, SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
 from .charges import charge
-from .compiled import CompiledResult, compiled_in_order, compiled_levels
+from .compiled_runs import CompiledResult, compiled_in_order, compiled_levels
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .routing import route

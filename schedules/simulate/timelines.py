@@ -8,7 +8,7 @@ from ...core.kernel import worth_compiling
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
-from .compiled import compiled_levels
+from .compiled_runs import compiled_levels
 from .events import simulate_by_events, simulate_by_levels, simulate_by_windows, simulate_in_order
 from .fair import simulate_flows
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks

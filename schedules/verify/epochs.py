@@ -115,7 +115,7 @@ def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> In
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
-    """Return the largest x, up to :data:`SLOWEST`, with the given ticks at 1/x of the rate; 0 if there is none."""
+    """Return the largest x up to :data:`SLOWEST` with the given ticks at 1/x of the rate, or 0."""
     links = [grid.topology.links[link] for link in path]
     late = sum((link.latency_s for link in links), Fraction(0))
     wire = grid.chunk_bytes / min(link.bandwidth_Bps for link in links)

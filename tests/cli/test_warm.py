@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from cwb.cli.doctor import warm
 from cwb.core.kernel import CACHE_VARIABLE, cache_folder
-from cwb.harness import compile_time
+from cwb.harness import warm as ahead
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def fresh():
 def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Loops are compiled into the folder named by the variable; a failing run is named and sets the status."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(compile_time, "RUNS", ((method, "ring(4)", "all_reduce", {}),))
+    monkeypatch.setattr(ahead, "RUNS", ((method, "ring(4)", "all_reduce", {}),))
     result = CliRunner().invoke(warm, ["--jobs", "1"], standalone_mode=False)
     works = method == "wan-ring"
     assert result.return_value == (0 if works else 1)
@@ -46,6 +46,6 @@ def test_its_runs_are_of_methods_that_there_are() -> None:
     from cwb.harness import registry
     from cwb.instances.loader import load
 
-    for model, network, _, options in compile_time.RUNS:
+    for model, network, _, options in ahead.RUNS:
         registry.get(model).options.model_validate(options)
         load(network)

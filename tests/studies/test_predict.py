@@ -5,7 +5,7 @@ from __future__ import annotations
 import cwb
 import pytest
 from cwb.core.errors import InputError
-from cwb.heuristics.nccl.expected import Filling, Overheads, expected_seconds
+from cwb.heuristics.nccl.overheads import Filling, Overheads, expected_seconds
 from cwb.heuristics.nccl.method import NcclOptions, prediction
 
 

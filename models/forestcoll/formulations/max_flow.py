@@ -23,7 +23,7 @@ from ..problem import ForestProblem
 
 @dataclass(frozen=True)
 class SinkFlow:
-    """Input of one maximum flow, with the rate x at which the source feeds every rank, in units of the network."""
+    """Input of one maximum flow: the source feeds every rank at rate x, in units of the network."""
 
     network: ForestProblem
     sink: int

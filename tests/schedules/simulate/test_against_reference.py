@@ -12,7 +12,7 @@ import pytest
 from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, totals
-from cwb.schedules.simulate.compiled import compiled_levels
+from cwb.schedules.simulate.compiled_runs import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events, simulate_by_levels, simulate_by_windows
 from cwb.schedules.simulate.network import rules, wires
 from cwb.schedules.simulate.transfers import transfers_of

@@ -17,7 +17,7 @@ from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.charges import charge
-from cwb.schedules.simulate.compiled import compiled_levels
+from cwb.schedules.simulate.compiled_runs import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
 from cwb.schedules.simulate.network import rules, to_ticks, wires
 from cwb.schedules.simulate.pipeline import pipeline
