@@ -28,9 +28,9 @@ from typing import Any
 
 import cwb
 from cwb.core.collective import Demand, collective_named
-from cwb.heuristics.nccl.overheads import OVERHEADS, Filling, Overheads, expected_seconds, interval
 from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
 from cwb.heuristics.nccl.model import COLLECTIVES
+from cwb.heuristics.nccl.overheads import OVERHEADS, Filling, Overheads, expected_seconds, interval
 from scipy.optimize import minimize
 
 #: A machine by a pattern of its product: generator, and GPUs of a full box.

@@ -209,7 +209,7 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
 
 @kernel
 def path_ends(nodes: int, near: Any) -> Any:
-    """Return the last sites of paths from site 0 for every set of others, with site v as bit v - 1."""
+    """Return the last sites of paths from site 0 for every set of others (site v: bit v - 1)."""
     ends = np.zeros(2 ** (nodes - 1), np.int32)
     for chosen in range(1, len(ends)):
         for v in range(nodes - 1):
